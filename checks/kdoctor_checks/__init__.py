@@ -1,0 +1,1 @@
+"""The built-in checks, one a file: ``<family>/<slug>.py``."""

@@ -1,0 +1,163 @@
+"""What a check is: a pure function over facts, and what its author says about it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any
+
+from kdoctor.facts import FactGroup, SmokeRun, Unavailable
+from kdoctor.model import Assumptions, Outcome, Severity
+
+FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster")
+"""Families of checks, in the order of a report."""
+
+_ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_SECTION = re.compile(r"^(Why|Source|Sources):\s*", re.MULTILINE)
+
+CheckFunction = Callable[..., Iterator[Outcome]]
+
+
+class CheckDefinitionError(Exception):
+    """A check was written wrongly. The message is for its author."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A keyword-only parameter, which a checklist may set."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A check as a value. Make one with :func:`check`."""
+
+    id: str
+    title: str
+    """The healthy condition, in one sentence."""
+    why: str
+    sources: tuple[str, ...]
+    """Public pages that the criterion comes from."""
+    severity: Severity
+    requires: tuple[str, ...]
+    """Checks that must not have failed for this one to make sense."""
+    needs_gpus: bool
+    """Whether it is skipped under a checklist that expects no GPUs."""
+    scenario: str | None
+    """The scenario whose run it judges, if it asks for a ``SmokeRun``."""
+    judges: tuple[str, ...]
+    """The checklist's assumptions that it tests (see ``Assumptions.stated``)."""
+    facts: Mapping[str, type]
+    """Positional parameter to the type that is asked for."""
+    tolerant: frozenset[str]
+    """Positional parameters that also take ``Unavailable``."""
+    parameters: Mapping[str, Parameter]
+    function: CheckFunction
+
+    @property
+    def family(self) -> str:
+        """The part of the id before the dot."""
+        return self.id.partition(".")[0]
+
+
+def check(
+    id: str,  # noqa: A002 - the field's word, and always passed by position
+    *,
+    severity: Severity,
+    requires: Sequence[str] = (),
+    needs_gpus: bool = False,
+    scenario: str | None = None,
+    judges: Sequence[str] = (),
+) -> Callable[[CheckFunction], Check]:
+    """Make a check of a function that yields outcomes.
+
+    The function asks for facts by the types of its positional parameters (a fact group,
+    ``SmokeRun`` for the scenario's run, or ``Assumptions``). A group that is unavailable makes the
+    check unknown before the function runs, unless the parameter also takes ``Unavailable``.
+    Keyword-only parameters with defaults are what a checklist may set. The docstring's first line is
+    the title (the healthy condition); ``Why:`` and ``Source:`` sections are required.
+
+    A pass needs evidence: a function that yields nothing has evaluated nothing and is unknown.
+
+    Raises:
+        CheckDefinitionError: the id, the docstring or the signature is not as described here.
+    """
+
+    def make(function: CheckFunction) -> Check:
+        if not _ID.fullmatch(id):
+            raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
+        title, why, sources = _parse_docstring(id, function)
+        facts, tolerant, parameters = _parse_signature(id, function)
+        if (SmokeRun in facts.values()) != (scenario is not None):
+            raise CheckDefinitionError(f"{id}: a check names a scenario exactly if it asks for a SmokeRun")
+        return Check(
+            id=id,
+            title=title,
+            why=why,
+            sources=sources,
+            severity=severity,
+            requires=tuple(requires),
+            needs_gpus=needs_gpus,
+            scenario=scenario,
+            judges=tuple(judges),
+            facts=facts,
+            tolerant=tolerant,
+            parameters=parameters,
+            function=function,
+        )
+
+    return make
+
+
+def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, tuple[str, ...]]:
+    text = inspect.getdoc(function) or ""
+    head, *pieces = _SECTION.split(text)
+    sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    title = head.strip()
+    why = " ".join(sections.get("Why", "").split())
+    source = sections.get("Source") or sections.get("Sources") or ""
+    sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
+    if not title or "\n" in title or not why or not sources:
+        raise CheckDefinitionError(f"{check_id}: the docstring needs a one-line title, a 'Why:' and a 'Source:'")
+    return title, why, sources
+
+
+def _parse_signature(
+    check_id: str, function: CheckFunction
+) -> tuple[dict[str, type], frozenset[str], dict[str, Parameter]]:
+    hints = typing.get_type_hints(function)
+    facts: dict[str, type] = {}
+    tolerant: set[str] = set()
+    parameters: dict[str, Parameter] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in hints:
+            raise CheckDefinitionError(f"{check_id}: parameter {name!r} has no type")
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            if parameter.default is inspect.Parameter.empty:
+                raise CheckDefinitionError(f"{check_id}: keyword parameter {name!r} needs a default")
+            parameters[name] = Parameter(name=name, annotation=hints[name], default=parameter.default)
+            continue
+        facts[name], takes_unavailable = _fact_type(check_id, name, hints[name])
+        if takes_unavailable:
+            tolerant.add(name)
+    return facts, frozenset(tolerant), parameters
+
+
+def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
+    is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
+    members = typing.get_args(hint) if is_union else (hint,)
+    wanted = [member for member in members if member is not Unavailable]
+    if len(wanted) != 1 or not (
+        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] is Assumptions)
+    ):
+        raise CheckDefinitionError(
+            f"{check_id}: parameter {name!r} must be a fact group or Assumptions (with '| Unavailable' if it copes)"
+        )
+    return wanted[0], len(members) > 1

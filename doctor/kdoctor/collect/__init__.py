@@ -1,0 +1,1 @@
+"""Probes: they read the machine into facts."""

@@ -1,0 +1,39 @@
+"""How the programs of ``kdoctor_target`` are started in the interpreter that is examined."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+# Loads the package from its folder without putting that folder's neighbours (kdoctor's own
+# dependencies) on the target's path, takes the working folder off it, and writes no bytecode of ours.
+_BOOTSTRAP = """\
+import importlib, importlib.util, sys
+if sys.path and not sys.path[0]: del sys.path[0]
+folder, program, settings = sys.argv[1:]
+spec = importlib.util.spec_from_file_location(
+    "kdoctor_target", folder + "/__init__.py", submodule_search_locations=[folder])
+package = importlib.util.module_from_spec(spec)
+sys.modules["kdoctor_target"] = package
+keep, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+spec.loader.exec_module(package)
+module = importlib.import_module("kdoctor_target." + program)
+sys.dont_write_bytecode = keep
+import json
+module.main(json.loads(settings))
+"""
+
+
+def target_folder() -> Path:
+    """The folder of the programs that run in the target interpreter."""
+    spec = find_spec("kdoctor_target")
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError("kdoctor's own programs (kdoctor_target) are missing: reinstall keras-doctor")
+    return Path(spec.submodule_search_locations[0])
+
+
+def program_argv(python: str, program: str, settings: Mapping[str, object]) -> list[str]:
+    """The command line that runs ``kdoctor_target.<program>.main(settings)`` in that interpreter."""
+    return [python, "-c", _BOOTSTRAP, str(target_folder()), program, json.dumps(settings)]

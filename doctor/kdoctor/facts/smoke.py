@@ -1,0 +1,127 @@
+"""What a smoke training did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from kdoctor.facts.base import FactGroup, Unavailable
+
+CaseOutcome = Literal["trained", "raised", "died", "timed-out"]
+"""How a case ended: it finished; it raised a Python exception; its process died of a signal or exited
+without a result; it passed its deadline and was ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """The model's variables after the training, read replica by replica."""
+
+    variables: int
+    """Number of trainable variables."""
+    mirrored: int
+    """How many of them have a copy on the device of every replica."""
+    nonfinite: tuple[str, ...]
+    """Names of the variables (trainable or not) that hold a NaN or an infinity on any replica."""
+    replicas_agree: bool | None
+    """Whether the copies on all replicas are equal; None where nothing is mirrored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeCase:
+    """One training, in a process of its own."""
+
+    name: str
+    """The case's name within its scenario, for example ``guarded``."""
+    outcome: CaseOutcome
+    phase: str | None = None
+    """The last phase that was entered: import, strategy, build, reference, train, inspect."""
+    error_type: str | None = None
+    """Class of the exception, for ``raised``."""
+    error_message: str | None = None
+    """The exception's first lines."""
+    exit_code: int | None = None
+    """Exit status of the process; None where a signal ended it."""
+    signal: str | None = None
+    """Name of the signal that ended it, for example ``SIGSEGV``."""
+    stacks: str | None = None
+    """Python stacks of all threads, where it crashed or passed its deadline."""
+    stderr_tail: str | None = None
+    """Last lines of its error output, where it did not finish."""
+    strategy: str | None = None
+    """Class name of the strategy used."""
+    replicas: int | None = None
+    """``strategy.num_replicas_in_sync``."""
+    devices: tuple[str, ...] = ()
+    """Devices of the replicas, in TensorFlow's names."""
+    optimizer: str | None = None
+    examples: int | None = None
+    """Examples per epoch."""
+    global_batch: int | None = None
+    """Examples per step over all replicas."""
+    final_batch: int | None = None
+    """Examples in an epoch's last step."""
+    losses: tuple[float | None, ...] = ()
+    """Loss of each epoch as ``fit`` reported it; None stands for a NaN or an infinity."""
+    reference_losses: tuple[float | None, ...] = ()
+    """The same of the training on one device."""
+    weights: Weights | None = None
+    weight_deviation: float | None = None
+    """Largest absolute difference of any weight from the same training on one device."""
+    build_s: float | None = None
+    """Seconds to make the strategy, the model and the optimizer."""
+    first_step_s: float | None = None
+    """Seconds of the first step, most of it tracing."""
+    step_s: float | None = None
+    """Median seconds of a step after the first epoch."""
+    peak_memory_bytes: int | None = None
+    """Largest resident set of the case's process."""
+    seconds: float | None = None
+    """Wall time of the case's process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeRun(FactGroup):
+    """One scenario's run: the child that imported TensorFlow, and its cases."""
+
+    group: ClassVar[str] = "smoke_run"
+
+    scenario: str
+    """The scenario's id."""
+    version: int
+    """The scenario's version: what it measures changes only with it."""
+    devices_kind: Literal["gpu", "cpu"]
+    """What the replicas were to run on: all visible GPUs, or logical CPU devices."""
+    replicas_requested: int
+    """Number of replicas asked for."""
+    tensorflow: str | None = None
+    """``tensorflow.__version__``, as imported."""
+    keras: str | None = None
+    """Name and version of the Keras that ``tf.keras`` is, as imported: ``keras 3.15.1``."""
+    gpus_seen: int | None = None
+    """Number of physical GPUs that TensorFlow lists."""
+    import_s: float | None = None
+    """Seconds of ``import tensorflow``."""
+    failure: str | None = None
+    """Why no case could run (TensorFlow did not import, the child died), if so."""
+    stacks: str | None = None
+    """Python stacks of the child, where it hung or crashed before any case."""
+    stderr_tail: str | None = None
+    """Last lines of the child's error output, where it failed."""
+    cases: tuple[SmokeCase, ...] = ()
+    seconds: float | None = None
+    """Wall time of the whole scenario."""
+
+    def case(self, name: str) -> SmokeCase | None:
+        """The case of that name, or None if it did not run."""
+        return next((case for case in self.cases if case.name == name), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeRuns(FactGroup):
+    """All scenarios that were run."""
+
+    group: ClassVar[str] = "smoke"
+
+    runs: Mapping[str, SmokeRun | Unavailable] = field(default_factory=dict)
+    """Scenario id to its run. A scenario that is not here was not asked for."""

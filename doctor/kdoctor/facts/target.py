@@ -1,0 +1,35 @@
+"""The Python interpreter that is examined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from kdoctor.facts.base import FactGroup
+
+EnvironmentKind = Literal["venv", "conda", "system"]
+Choice = Literal["--python", "active virtual environment", "active conda environment", "kdoctor's own"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(FactGroup):
+    """The interpreter whose environment the job will use, and how it was chosen."""
+
+    group: ClassVar[str] = "target"
+
+    executable: str
+    """Path of the interpreter, as the user would start it (links are not resolved)."""
+    chosen_by: Choice
+    """How it was chosen: the option, the active environment, or kdoctor's own interpreter."""
+    version: str
+    """Full version, for example ``3.11.7``."""
+    implementation: str
+    """``cpython``, ``pypy``, ... as ``sys.implementation.name`` gives it."""
+    environment: EnvironmentKind
+    """The kind of environment the interpreter belongs to."""
+    prefix: str
+    """``sys.prefix``: the environment's folder."""
+    base_prefix: str
+    """``sys.base_prefix``: the folder of the Python that the environment was made from."""
+    platform: str
+    """``sysconfig.get_platform()``, for example ``linux-x86_64``."""

@@ -1,0 +1,232 @@
+"""Checks x facts x checklist -> results and verdict. Pure: no I/O, no clock but the caller's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kdoctor.check import Check
+from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.model import (
+    Assumptions,
+    Conclusion,
+    Evidence,
+    Finding,
+    JudgedFinding,
+    NotApplicable,
+    Outcome,
+    Result,
+    Severity,
+    Status,
+    Unjudged,
+    Verdict,
+    Waiver,
+)
+
+FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
+"""Each group of facts by its type. A type that is absent was never collected."""
+
+EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_UNKNOWN, EXIT_INTERNAL, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCheck:
+    """A check as a run wants it: its severity and parameters, and whether it was deselected."""
+
+    check: Check
+    severity: Severity
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    accept_unknown: str | None = None
+    """The reason for which the checklist accepts that it is unknown."""
+    deselected: str | None = None
+    """Why it is not to be evaluated, if so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What a run takes from its checklist and its options besides the checks."""
+
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    waivers: tuple[Waiver, ...] = ()
+    today: date
+    fail_on: Severity = Severity.ERROR
+    """Failures below this severity do not fail the run."""
+    allow_unknown: bool = False
+    """Accept every unknown."""
+
+
+def judge(plan: Sequence[PlannedCheck], facts: FactTable, rules: Rules) -> tuple[Result, ...]:
+    """Evaluate every planned check once, prerequisites first; the results are in the plan's order.
+
+    A prerequisite that is not planned is not evaluated: planning brings prerequisites along.
+    """
+    planned = {entry.check.id: entry for entry in plan}
+    results: dict[str, Result] = {}
+
+    def visit(check_id: str, path: tuple[str, ...]) -> None:
+        if check_id in results or check_id not in planned:
+            return
+        if check_id in path:
+            raise ValueError(f"checks require each other in a circle: {' -> '.join((*path, check_id))}")
+        entry = planned[check_id]
+        for prerequisite in entry.check.requires:
+            visit(prerequisite, (*path, check_id))
+        started = time.perf_counter()
+        result = _judge_one(entry, facts, rules, results)
+        results[check_id] = replace(result, duration_s=time.perf_counter() - started)
+
+    for check_id in planned:
+        visit(check_id, ())
+    return tuple(results[check_id] for check_id in planned)
+
+
+def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Mapping[str, Result]) -> Result:
+    check = entry.check
+    base = Result(
+        id=check.id,
+        family=check.family,
+        title=check.title,
+        why=check.why,
+        status=Status.SKIP,
+        severity=entry.severity,
+    )
+    if entry.deselected:
+        return replace(base, reason=entry.deselected)
+    if check.needs_gpus and not rules.assumptions.expects_gpus:
+        return replace(base, reason="the checklist expects no GPUs")
+    blocker = _blocker(check, earlier)
+    if blocker:
+        return replace(base, blocked_by=blocker, reason=f"needs {blocker}, which failed")
+    arguments = _arguments(check, facts, rules.assumptions)
+    if isinstance(arguments, Unavailable):
+        return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
+    return _accept(_evaluate(base, entry, arguments, rules), entry, rules)
+
+
+def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
+    """The prerequisite that failed, directly or through its own prerequisites."""
+    for prerequisite in check.requires:
+        result = earlier.get(prerequisite)
+        if result and result.status is Status.FAIL:
+            return prerequisite
+        if result and result.blocked_by:
+            return result.blocked_by
+    return None
+
+
+def _arguments(check: Check, facts: FactTable, assumptions: Assumptions) -> dict[str, object] | Unavailable:
+    """The facts that the function asks for by type, or why one of them cannot be had."""
+    arguments: dict[str, object] = {}
+    for name, wanted in check.facts.items():
+        value = _lookup(check, wanted, facts, assumptions)
+        if isinstance(value, Unavailable) and name not in check.tolerant:
+            return value
+        arguments[name] = value
+    return arguments
+
+
+def _lookup(check: Check, wanted: type, facts: FactTable, assumptions: Assumptions) -> object:
+    if wanted is Assumptions:
+        return assumptions
+    if wanted is not SmokeRun:
+        return facts.get(wanted, Unavailable(unavailable=f"no facts about {wanted.group} were collected"))
+    runs = facts.get(SmokeRuns, Unavailable(unavailable="no smoke training was run"))
+    if not isinstance(runs, SmokeRuns):
+        return runs
+    return runs.runs.get(check.scenario or "", Unavailable(unavailable=f"scenario {check.scenario} was not run"))
+
+
+def _evaluate(base: Result, entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules) -> Result:
+    try:
+        outcomes = list(entry.check.function(**arguments, **entry.parameters))
+    except Exception as error:  # noqa: BLE001 - a plugin's defect must not end the run, and is never a pass
+        reason = f"the check itself failed: {type(error).__name__}: {error}"
+        return replace(base, status=Status.UNKNOWN, reason=reason)
+    return _from_outcomes(base, outcomes, rules)
+
+
+def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> Result:
+    findings = tuple(
+        _apply_waivers(base.id, outcome, rules) for outcome in outcomes if isinstance(outcome, Finding)
+    )
+    unjudged = tuple(outcome for outcome in outcomes if isinstance(outcome, Unjudged))
+    result = replace(
+        base,
+        findings=findings,
+        unjudged=unjudged,
+        evidence=tuple(outcome for outcome in outcomes if isinstance(outcome, Evidence)),
+        reason="; ".join(f"{item.subject}: {item.reason}" for item in unjudged) or None,
+    )
+    if any(finding.counts for finding in findings):
+        return replace(result, status=Status.FAIL)
+    if unjudged:
+        return replace(result, status=Status.UNKNOWN)
+    if findings:
+        return replace(result, status=Status.SKIP, reason="every finding is waived")
+    if result.evidence:
+        return replace(result, status=Status.PASS)
+    not_applicable = [outcome.reason for outcome in outcomes if isinstance(outcome, NotApplicable)]
+    if not_applicable:
+        return replace(result, reason="; ".join(not_applicable))
+    return replace(result, status=Status.UNKNOWN, reason="the check evaluated nothing")
+
+
+def _apply_waivers(check_id: str, finding: Finding, rules: Rules) -> JudgedFinding:
+    matching = [
+        waiver
+        for waiver in rules.waivers
+        if waiver.check == check_id and fnmatchcase(finding.subject, waiver.subject)
+    ]
+    if not matching:
+        return JudgedFinding(finding=finding)
+    latest = max(matching, key=lambda waiver: waiver.expires)
+    return JudgedFinding(finding=finding, waiver=latest, expired=latest.expires < rules.today)
+
+
+def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:
+    if result.status is not Status.UNKNOWN:
+        return result
+    accepted = entry.accept_unknown or ("--allow-unknown" if rules.allow_unknown else None)
+    return replace(result, accepted=accepted)
+
+
+def conclude(
+    results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, interrupted: bool = False
+) -> Verdict:
+    """The verdict and the exit code. This is the only place that computes them.
+
+    Args:
+        results: what became of each check.
+        fail_on: failures and unknowns below this severity do not count.
+        interrupted: whether the user ended the run, so that what is missing says nothing.
+    """
+    judged = tuple(results)
+    weighty = [result for result in judged if result.severity.rank >= fail_on.rank]
+    failed = [result.id for result in weighty if result.status is Status.FAIL]
+    if interrupted:
+        conclusion = Conclusion.FAIL if failed else Conclusion.UNKNOWN
+        return Verdict(conclusion=conclusion, exit_code=EXIT_INTERRUPTED, reason="the run was interrupted")
+    if failed:
+        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{_some(failed)} failed")
+    unknown = [
+        result.id
+        for result in weighty
+        if (result.status is Status.UNKNOWN and not result.accepted) or result.blocked_by
+    ]
+    if unknown:
+        return Verdict(
+            conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=f"{_some(unknown)} could not be judged"
+        )
+    if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
+        return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
+    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason="everything that was asked for passed")
+
+
+def _some(ids: Sequence[str]) -> str:
+    """The first three ids, and how many more."""
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return ", ".join(ids[:3]) + more

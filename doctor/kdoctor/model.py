@@ -1,0 +1,300 @@
+"""The vocabulary of a verdict: statuses, findings and their ways out, results and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from typing import Literal
+
+
+class Status(str, Enum):
+    """What became of a check."""
+
+    PASS = "pass"
+    """It was evaluated on evidence, and the evidence is good."""
+    FAIL = "fail"
+    """It was evaluated, and at least one subject is not as it should be."""
+    SKIP = "skip"
+    """It was not asked for, or a prerequisite failed."""
+    UNKNOWN = "unknown"
+    """It was asked for, but the evidence could not be had."""
+
+
+class Severity(str, Enum):
+    """How much a failure weighs. It belongs to the check; a checklist may change it."""
+
+    ERROR = "error"
+    """Do not start the job."""
+    WARNING = "warning"
+    """Start knowingly."""
+    INFO = "info"
+    """Good to know."""
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 2 for error: the greater, the graver."""
+        return (Severity.INFO, Severity.WARNING, Severity.ERROR).index(self)
+
+
+class Action(str, Enum):
+    """The kind of work that a remedy is. The list is closed, so that programs can act on it."""
+
+    CONFIGURE = "configure"
+    REINSTALL = "reinstall"
+    REBOOT = "reboot"
+    INSPECT_HARDWARE = "inspect-hardware"
+    CHANGE_CODE = "change-code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """What to do about a finding. kdoctor prints it and never runs it."""
+
+    summary: str
+    """One sentence."""
+    action: Action
+    commands: tuple[str, ...] = ()
+    """Shell commands that can be pasted, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollback:
+    """How to return to the last known good state.
+
+    Make one with :meth:`to`, :meth:`irreversible` or :meth:`nothing`.
+    """
+
+    kind: Literal["commands", "irreversible", "nothing"]
+    why: str
+    """What the commands restore, or why there is nothing to do or no way back."""
+    commands: tuple[str, ...] = ()
+    """Shell commands, rendered from recorded values."""
+
+    @classmethod
+    def to(cls, state: str, *commands: str) -> Rollback:
+        """The commands that restore ``state``, which must come from recorded values.
+
+        Raises:
+            ValueError: no command was given.
+        """
+        if not commands:
+            raise ValueError("a rollback by commands needs at least one command")
+        return cls(kind="commands", why=state, commands=commands)
+
+    @classmethod
+    def irreversible(cls, why: str) -> Rollback:
+        """There is no way back, and why."""
+        return cls(kind="irreversible", why=why)
+
+    @classmethod
+    def nothing(cls, why: str) -> Rollback:
+        """Nothing was changed that could be rolled back, and why."""
+        return cls(kind="nothing", why=why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One subject that is not as it should be."""
+
+    subject: str
+    """What it is about, named as the user's other tools name it."""
+    observed: str
+    expected: str
+    remedy: Remedy
+    rollback: Rollback
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One subject that was judged, and what was read of it."""
+
+    subject: str
+    observed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unjudged:
+    """One subject that should have been judged, but its evidence could not be had."""
+
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotApplicable:
+    """The whole check has no subject here (one GPU has no pair). The check is then skipped."""
+
+    reason: str
+
+
+Outcome = Finding | Evidence | Unjudged | NotApplicable
+"""What a check function yields."""
+
+UNSET = "unset"
+"""The value by which a checklist says that a variable must not be set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuAssumption:
+    """The GPUs that a checklist expects."""
+
+    count: int | None = None
+    """Exactly this many; 0 means that the checklist expects none."""
+    at_least: int | None = None
+    """This many or more."""
+    model: str | None = None
+    """Shell-style pattern of the name, for example ``NVIDIA H100*``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """What a checklist takes for granted about the machine. Checks may ask for it like for facts."""
+
+    python: str | None = None
+    """Version specifier (PEP 440) of the interpreter."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Distribution name to version specifier."""
+    gpus: GpuAssumption | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variable to its exact value, or to ``unset``."""
+
+    @property
+    def expects_gpus(self) -> bool:
+        """Whether GPU checks apply: the checklist does not say ``gpus: {count: 0}``."""
+        return self.gpus is None or self.gpus.count != 0
+
+    def stated(self) -> frozenset[str]:
+        """Names of the assumptions that are really made."""
+        gpus = self.gpus or GpuAssumption()
+        made = {
+            "python": self.python is not None,
+            "packages": bool(self.packages),
+            "environment": bool(self.environment),
+            "gpus.count": bool(gpus.count) or gpus.at_least is not None,
+            "gpus.model": gpus.model is not None,
+        }
+        return frozenset(name for name, is_made in made.items() if is_made)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """A reviewed agreement to live with a failure for a while."""
+
+    check: str
+    """Id of the check."""
+    subject: str
+    """Shell-style pattern of the subjects."""
+    reason: str
+    owner: str
+    expires: date
+    """The last day on which it holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedFinding:
+    """A finding in a report, with the waiver that covers it, if one does."""
+
+    finding: Finding
+    waiver: Waiver | None = None
+    expired: bool = False
+    """Whether that waiver has expired, so that the finding counts again."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it makes its check fail."""
+        return self.waiver is None or self.expired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What became of one check."""
+
+    id: str
+    family: str
+    title: str
+    status: Status
+    severity: Severity
+    reason: str | None = None
+    """Why it was skipped or is unknown; on a failure, what else could not be judged."""
+    findings: tuple[JudgedFinding, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
+    why: str = ""
+    """Why the healthy condition matters."""
+    blocked_by: str | None = None
+    """The prerequisite that failed, where that is why it was skipped."""
+    accepted: str | None = None
+    """The reason for which an unknown is accepted, where the checklist or an option accepts it."""
+    duration_s: float = 0.0
+
+
+class Conclusion(str, Enum):
+    """The answer to: may this job start here?"""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The conclusion, why, and the exit code that goes with it."""
+
+    conclusion: Conclusion
+    exit_code: int
+    reason: str
+    """One plain sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistName:
+    """Which checklist was applied."""
+
+    name: str
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What the checklist's rollback section says about this run's failures."""
+
+    action: Literal["roll back at once", "fix forward", "investigate"]
+    checks: tuple[str, ...]
+    """The failed checks that it concerns."""
+    decides: str | None = None
+    """Who decides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioNote:
+    """A scenario that was asked for, as the checklist describes it."""
+
+    id: str
+    kind: str
+    expect: str
+    """The expected outcome in plain language."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Everything that a renderer needs, and nothing that it must decide."""
+
+    verdict: Verdict
+    target: str
+    """One line: the interpreter and how it was chosen."""
+    checklist: ChecklistName
+    results: tuple[Result, ...]
+    """In the checklist's order."""
+    decisions: tuple[Decision, ...] = ()
+    scenarios: tuple[ScenarioNote, ...] = ()
+    duration_s: float = 0.0
+    started_at: str = ""
+    """UTC, ISO 8601."""
+    interrupted: bool = False
+    """Whether the run was ended by the user before all facts were collected."""
+
+    def counts(self) -> dict[Status, int]:
+        """Number of checks by status; every status is present."""
+        return {status: sum(result.status is status for result in self.results) for status in Status}

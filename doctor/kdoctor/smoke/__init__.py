@@ -1,0 +1,1 @@
+"""Smoke scenarios: trainings that are run for real."""

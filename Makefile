@@ -1,0 +1,68 @@
+# kdoctor: `make smoke-test` examines this machine, `make test` tests kdoctor. See README.md.
+
+PYTHON ?= python3
+CHECKLIST ?= cpu-smoke
+CHECK_OPTIONS ?=
+PYTEST_OPTIONS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Stamps: a set-up that was interrupted has none, so the next run takes it up again.
+RUN_STAMP := $(VENV)/.kdoctor-run
+DEV_STAMP := $(VENV)/.kdoctor-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help smoke-test test lint types contracts pytest bench docs constraints clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+smoke-test: $(RUN_STAMP) ## Examine this machine and train on it: kdoctor check --checklist $(CHECKLIST)
+	@$(BIN)/kdoctor check --checklist $(CHECKLIST) $(CHECK_OPTIONS)
+
+test: lint types contracts pytest ## Everything that CI tests
+
+lint: $(DEV_STAMP) ## Style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(DEV_STAMP) ## mypy (strict) and basedpyright
+	@$(BIN)/mypy
+	@$(BIN)/basedpyright
+
+contracts: $(DEV_STAMP) ## Who may import whom
+	@$(BIN)/lint-imports
+
+pytest: $(DEV_STAMP) ## The tests, with the real TensorFlow ones
+	@$(BIN)/pytest $(PYTEST_OPTIONS)
+
+bench: $(DEV_STAMP) ## Speed, as ratios against something in the same run
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(DEV_STAMP) ## Write the generated pages anew
+	@$(BIN)/python docs/generate.py
+
+constraints: $(DEV_STAMP) ## Resolve constraints.txt anew (needs uv)
+	@$(BIN)/python docs/../.ci/constraints.py
+
+clean: ## Remove the virtual environment and every cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 10) else \
+	  f"kdoctor needs Python 3.10 or newer, and {sys.executable} is {v.major}.{v.minor}. Name another: make PYTHON=python3.12 ...")'
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Could not make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+$(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing kdoctor with TensorFlow into $(VENV) (once) ..."
+	@$(PIP) install --quiet --constraint constraints.txt --upgrade pip setuptools
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[tensorflow]'
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	@echo "Installing what the tests need into $(VENV) (once) ..."
+	@$(PIP) install --quiet --constraint constraints.txt --group dev
+	@touch $@

@@ -43,8 +43,11 @@ bench: $(DEV_STAMP) ## Speed, as ratios against something in the same run
 docs: $(DEV_STAMP) ## Write the generated pages anew
 	@$(BIN)/python docs/generate.py
 
-constraints: $(DEV_STAMP) ## Resolve constraints.txt anew (needs uv)
-	@$(BIN)/python docs/../.ci/constraints.py
+constraints: ## Resolve constraints.txt anew (needs uv)
+	@{ sed -n '/^#/p' constraints.txt; uv pip compile --quiet --universal --python-version 3.10 --upgrade --no-annotate \
+	  --no-header --no-emit-index-url --extra tensorflow --group dev pyproject.toml; \
+	  echo "setuptools>=77" | uv pip compile --quiet --no-header --no-annotate --no-emit-index-url -; } > constraints.new
+	@mv constraints.new constraints.txt
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

@@ -1,0 +1,96 @@
+"""Speed as ratios: each command against a yardstick, in turn, in the same run. ``make bench``.
+
+Machines differ and drift, so no absolute time is a target. A pair is run A B A B ..., after one
+warm-up of each, and the ratio of the medians is held against the limit. Exit status 1 if one is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A command of ours, its yardstick, and how many times as long it may take."""
+
+    name: str
+    ours: tuple[str, ...]
+    yardstick: tuple[str, ...]
+    limit: float
+    rounds: int
+
+
+PAIRS = (
+    Pair(
+        name="kdoctor --help / --help of a typer program with two empty commands",
+        ours=(KDOCTOR, "--help"),
+        yardstick=(sys.executable, str(HERE / "two_commands.py"), "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
+        name="check --no-smoke / import tensorflow",
+        ours=(KDOCTOR, "check", "--no-smoke", "--checklist", "cpu-smoke"),
+        yardstick=(sys.executable, "-c", "import tensorflow"),
+        limit=0.25,
+        rounds=5,
+    ),
+    Pair(
+        name="check --checklist cpu-smoke / the same trainings in one plain script",
+        ours=(KDOCTOR, "check", "--checklist", "cpu-smoke"),
+        yardstick=(sys.executable, str(HERE / "plain_trainings.py")),
+        limit=1.15,
+        rounds=3,
+    ),
+)
+
+
+def seconds(command: Sequence[str]) -> float:
+    """Wall time of one run.
+
+    Raises:
+        SystemExit: the command failed, so that its time means nothing.
+    """
+    environ = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    started = time.perf_counter()
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ)
+    elapsed = time.perf_counter() - started
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}\nexited with status {done.returncode}:\n{done.stdout}{done.stderr}")
+    return elapsed
+
+
+def compare(pair: Pair) -> float:
+    """The ratio of the medians, ours over the yardstick's."""
+    seconds(pair.ours)
+    seconds(pair.yardstick)
+    rounds = [(seconds(pair.ours), seconds(pair.yardstick)) for _ in range(pair.rounds)]
+    ours, yardstick = (statistics.median(times) for times in zip(*rounds, strict=True))
+    ratio = ours / yardstick
+    mark = "ok  " if ratio <= pair.limit else "OVER"
+    print(f"{mark} {ratio:5.2f} (at most {pair.limit:.2f})  {ours:7.3f} s / {yardstick:7.3f} s  {pair.name}", flush=True)
+    return ratio
+
+
+def main() -> None:
+    """Run the pairs whose name holds the given word, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("word", nargs="?", default="", help="only pairs with this in their name")
+    word = parser.parse_args().word
+    over = [pair.name for pair in PAIRS if word in pair.name and compare(pair) > pair.limit]
+    raise SystemExit(1 if over else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,10 +11,7 @@ from types import UnionType
 from typing import Any
 
 from kdoctor.facts import FactGroup, SmokeRun, Unavailable
-from kdoctor.model import Assumptions, Outcome, Severity
-
-FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster")
-"""Families of checks, in the order of a report."""
+from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
 
 _ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _SECTION = re.compile(r"^(Why|Source|Sources):\s*", re.MULTILINE)

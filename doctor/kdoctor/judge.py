@@ -93,6 +93,7 @@ def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Map
         why=check.why,
         status=Status.SKIP,
         severity=entry.severity,
+        scenario=check.scenario,
     )
     if entry.deselected:
         return replace(base, reason=entry.deselected)
@@ -223,7 +224,16 @@ def conclude(
         )
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
-    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason="everything that was asked for passed")
+    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged))
+
+
+def _why_passed(judged: Sequence[Result]) -> str:
+    """A pass in words that hide no failure or unknown which did not count."""
+    failed = [result.id for result in judged if result.status is Status.FAIL]
+    unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
+    notes = [f"{_some(failed)} failed"] if failed else []
+    notes += [f"{_some(unknown)} is unknown"] if unknown else []
+    return f"nothing that stops the job; {', '.join(notes)}" if notes else "everything that was asked for passed"
 
 
 def _some(ids: Sequence[str]) -> str:

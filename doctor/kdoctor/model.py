@@ -9,6 +9,10 @@ from enum import Enum
 from typing import Literal
 
 
+FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster")
+"""Families of checks, in the order of a report."""
+
+
 class Status(str, Enum):
     """What became of a check."""
 
@@ -227,6 +231,8 @@ class Result:
     """The prerequisite that failed, where that is why it was skipped."""
     accepted: str | None = None
     """The reason for which an unknown is accepted, where the checklist or an option accepts it."""
+    scenario: str | None = None
+    """The scenario whose run it judges, if it judges one."""
     duration_s: float = 0.0
 
 

@@ -1,0 +1,39 @@
+"""Errors that a person can mend, and the words that help: nothing here ends in a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done. The message says what is wrong; exit code 2."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        """What to do about it, in one sentence."""
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+def near_miss(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, or None.
+
+    A word's last part counts too: ``free`` is near ``gpu.free``.
+    """
+    choices = sorted(set(known))
+    close = get_close_matches(word, choices, n=1, cutoff=0.6)
+    if close:
+        return close[0]
+    by_slug = {choice.rpartition(".")[2]: choice for choice in choices}
+    close = get_close_matches(word.rpartition(".")[2], by_slug, n=1, cutoff=0.75)
+    return by_slug[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` or an empty text."""
+    meant = near_miss(word, known)
+    return f"; did you mean {meant!r}?" if meant else ""

@@ -1,0 +1,47 @@
+"""Evaluate one check on given facts, through the real judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from kdoctor.check import Check
+from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.judge import PlannedCheck, Rules, judge
+from kdoctor.model import Assumptions, Result
+
+TODAY = date(2026, 11, 20)
+
+
+def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[FactGroup], FactGroup | Unavailable]:
+    """Groups by type; of two groups of one type the later counts. A lone ``SmokeRun`` becomes its scenario's run."""
+    table: dict[type[FactGroup], FactGroup | Unavailable] = {type(group): group for group in facts}
+    run = table.pop(SmokeRun, None)
+    if isinstance(run, SmokeRun):
+        table[SmokeRuns] = SmokeRuns(runs={scenario or run.scenario: run})
+    return table
+
+
+def compute_check(
+    check: Check,
+    *facts: FactGroup,
+    assumptions: Assumptions | None = None,
+    missing: Mapping[type[FactGroup], str] | None = None,
+    **parameters: Any,
+) -> Result:
+    """What becomes of the check on these facts alone; groups that are not given are unavailable.
+
+    Args:
+        check: the check, evaluated without its prerequisites.
+        facts: groups of facts; of two groups of one type the later counts.
+        assumptions: the checklist's assumptions.
+        missing: groups to make unavailable, with the reason.
+        parameters: the check's parameters, as a checklist would set them.
+    """
+    table = fact_table(*facts, scenario=check.scenario)
+    for group, reason in (missing or {}).items():
+        table[group] = Unavailable(unavailable=reason)
+    plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
+    (result,) = judge(plan, table, Rules(assumptions=assumptions or Assumptions(), today=TODAY))
+    return result

@@ -16,7 +16,8 @@ class Channel:
 
     def __init__(self) -> None:
         sys.stdout.flush()
-        self._file: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        # A file name that is no UTF-8 must not break the record, nor the report that shows it.
+        self._file: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         os.dup2(2, 1)
 
     def send(self, record: Any) -> None:
@@ -25,5 +26,5 @@ class Channel:
         Raises:
             ValueError: it holds a NaN or an infinity, which JSON does not know.
         """
-        self._file.write("\x1e" + json.dumps(record, allow_nan=False) + "\n")
+        self._file.write("\x1e" + json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n")
         self._file.flush()

@@ -19,11 +19,15 @@ RECORD_START = b"\x1e"
 _TAIL_BYTES = 64 * 1024
 _LONGEST_LINE = 32 * 1024 * 1024
 _READ_BYTES = 64 * 1024
+_LAST_WAIT_S = 5.0
+"""How long a killed child may take to disappear."""
+_STRANGER_WAIT_S = 2.0
+"""How long a pipe may stay open after its child has ended."""
 
 OnRecord = Callable[[object], None]
 
 
-class ChildrenEnded(Exception):
+class ChildrenEnded(Exception):  # noqa: N818 - an event of the run, not a mistake
     """The run was interrupted, so no further process is started."""
 
 
@@ -32,7 +36,7 @@ class ChildEnd:
     """How a child process ended, and what it said."""
 
     exit_code: int | None
-    """Exit status, or None where a signal ended it."""
+    """Exit status, or None where a signal ended it or where it could not even be killed."""
     signal: str | None
     """Name of the signal that ended it."""
     timed_out: bool
@@ -84,30 +88,40 @@ class Children:
         The child's stdin stays open and silent as long as this process lives, so a child that waits
         for its end learns of our death.
 
+        A grandchild that left the process group may outlive the call; a child that sleeps in the
+        kernel and cannot be killed (a hung GPU driver does that) is given up after a few seconds.
+
         Raises:
             ChildrenEnded: :meth:`end_all` was called, before or during the run.
             OSError: the program could not be started.
+            ValueError: an argument holds a NUL character.
+            Exception: whatever ``on_record`` raised; the child was still read to its end.
         """
         started = time.monotonic()
         process = self._start(argv, env, cwd)
         output, errors = _RecordReader(process.stdout, on_record), _TailReader(process.stderr)
+        timed_out = False
         try:
             timed_out = not _wait(process, deadline_s)
         finally:
+            # Whoever is on this list may be killed by its id, so it leaves before the id can be reused.
+            with self._lock:
+                self._running.discard(process)
             _end(process)
             output.join()
             errors.join()
-            with self._lock:
-                self._running.discard(process)
             if process.stdin:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
         if self._ended:
             raise ChildrenEnded
-        code = process.returncode
+        if output.error:
+            raise output.error
+        code: int | None = process.returncode
+        ended_by_signal = code is not None and code < 0
         return ChildEnd(
-            exit_code=code if code >= 0 else None,
-            signal=_signal_name(-code) if code < 0 and not timed_out else None,
+            exit_code=None if ended_by_signal else code,
+            signal=_signal_name(-code) if code is not None and ended_by_signal and not timed_out else None,
             timed_out=timed_out,
             records=tuple(output.records),
             chatter=output.chatter,
@@ -116,26 +130,34 @@ class Children:
         )
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> subprocess.Popen[bytes]:
+        if self._ended:
+            raise ChildrenEnded
+        process = subprocess.Popen(  # noqa: S603 - argv is a list built by kdoctor, no shell
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         with self._lock:
-            if self._ended:
-                raise ChildrenEnded
-            process = subprocess.Popen(  # noqa: S603 - argv is a list built by kdoctor, no shell
-                list(argv),
-                env=dict(env),
-                cwd=cwd,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
             self._running.add(process)
-            return process
+        if self._was_ended():  # end_all may have looked at the list just before this child was on it
+            _kill(process)
+        return process
+
+    def _was_ended(self) -> bool:
+        return self._ended
 
     def end_all(self) -> None:
-        """End every running child and start no other. Safe to call from a signal handler's thread."""
+        """End every running child and start no other. Safe to call from a signal handler.
+
+        It takes no lock, because the handler may have interrupted the very code that holds it.
+        """
         self._ended = True
         for process in tuple(self._running):
-            _end(process)
+            _kill(process)
 
 
 def _wait(process: subprocess.Popen[bytes], deadline_s: float) -> bool:
@@ -147,15 +169,20 @@ def _wait(process: subprocess.Popen[bytes], deadline_s: float) -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and whatever it started in its group."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process and whatever it started in its group (on Windows: the process alone)."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process and its group, and wait a little for its end."""
+    _kill(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=5)
+        process.wait(timeout=_LAST_WAIT_S)
 
 
 def _signal_name(number: int) -> str:
@@ -166,25 +193,27 @@ def _signal_name(number: int) -> str:
 
 
 class _Reader:
-    """Reads a stream to its end in a thread of its own."""
+    """Reads a stream to its end in a thread of its own, whatever becomes of what it reads."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._stream = stream
+        self._abandoned = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def join(self) -> None:
         """Wait for the end of the stream, but not for a stranger who keeps it open."""
-        self._thread.join(timeout=2)
-        if self._stream and not self._thread.is_alive():
-            self._stream.close()
+        self._thread.join(timeout=_STRANGER_WAIT_S)
+        self._abandoned = self._thread.is_alive()
 
     def _read(self) -> None:
         if self._stream is None:
             return
-        descriptor = self._stream.fileno()
-        while chunk := os.read(descriptor, _READ_BYTES):
-            self._take(chunk)
+        with self._stream as stream:
+            descriptor = stream.fileno()
+            while chunk := os.read(descriptor, _READ_BYTES):
+                if not self._abandoned:
+                    self._take(chunk)
 
     def _take(self, chunk: bytes) -> None:
         raise NotImplementedError
@@ -210,32 +239,52 @@ class _RecordReader(_Reader):
 
     def __init__(self, stream: IO[bytes] | None, on_record: OnRecord | None) -> None:
         self.records: list[object] = []
+        self.error: Exception | None = None
+        """The first exception of ``on_record``."""
         self._on_record = on_record
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._rest_bytes = 0
         self._chatter = b""
         super().__init__(stream)
 
     @property
     def chatter(self) -> str:
-        return (self._chatter + self._rest)[-_TAIL_BYTES:].decode("utf-8", "replace")
+        return (self._chatter + b"".join(self._rest))[-_TAIL_BYTES:].decode("utf-8", "replace")
 
     def _take(self, chunk: bytes) -> None:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._take_line(line)
-        if len(self._rest) > _LONGEST_LINE:
-            self._rest = self._rest[-_TAIL_BYTES:]
+        first, *others = chunk.split(b"\n")
+        self._keep(first)
+        for line in others:
+            self._take_line(b"".join(self._rest))
+            self._rest, self._rest_bytes = [], 0
+            self._keep(line)
+
+    def _keep(self, piece: bytes) -> None:
+        """Keep the beginning of a line that has not ended yet; of an endless one only the end."""
+        self._rest.append(piece)
+        self._rest_bytes += len(piece)
+        if self._rest_bytes > _LONGEST_LINE:
+            self._rest = [b"".join(self._rest)[-_TAIL_BYTES:]]
+            self._rest_bytes = len(self._rest[0])
 
     def _take_line(self, line: bytes) -> None:
         before, start, text = line.partition(RECORD_START)
-        try:
-            record = json.loads(text) if start else None
-        except ValueError:
-            record = None
+        record = _parse(text) if start else None
         if record is None:
             self._chatter = (self._chatter + line + b"\n")[-_TAIL_BYTES:]
             return
         self._chatter = (self._chatter + before)[-_TAIL_BYTES:]
         self.records.append(record)
-        if self._on_record:
-            self._on_record(record)
+        if self._on_record and not self.error:
+            try:
+                self._on_record(record)
+            except Exception as error:  # noqa: BLE001 - kept for the caller; the pipe must be read on, or the child blocks
+                self.error = error
+
+
+def _parse(text: bytes) -> object:
+    """The JSON value, or None where it is none (a child may print the start byte by itself)."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

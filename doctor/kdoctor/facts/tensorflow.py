@@ -29,7 +29,8 @@ class TensorFlowBuild(FactGroup):
     cudnn_version: str | None = None
     """cuDNN release that it was built against (often the major alone)."""
     compute_capabilities: tuple[str, ...] = ()
-    """``sm_XY`` (machine code) and ``compute_XY`` (PTX) entries, as the build names them."""
+    """``sm_XY`` (machine code) and ``compute_XY`` (PTX) entries, as the build names them; plain ``XY`` where
+    the build only says that much (nightlies from 2.23)."""
     unreadable: str | None = None
     """Why the build's facts could not be read, if so."""
 
@@ -41,7 +42,7 @@ class KerasChoice(FactGroup):
     group: ClassVar[str] = "keras"
 
     package: Literal["keras", "tf-keras", "tensorflow"]
-    """The distribution that ``tf.keras`` resolves to (``tensorflow``: TensorFlow's own, up to 2.15)."""
+    """The distribution that ``tf.keras`` resolves to (``tensorflow``: TensorFlow's own, before 2.6)."""
     version: str | None
     """That distribution's version; None where it is not installed."""
     legacy: bool

@@ -80,16 +80,13 @@ def _send(channel: Channel, group: str, read: Callable[[], Record]) -> None:
 
 def read_target(executable: str, chosen_by: str) -> Record:
     """The facts of group ``target``."""
-    if Path(sys.prefix, "conda-meta").is_dir():
-        kind = "conda"
-    else:
-        kind = "venv" if sys.prefix != sys.base_prefix else "system"
+    without_conda = "venv" if sys.prefix != sys.base_prefix else "system"
     return {
         "executable": executable,
         "chosen_by": chosen_by,
         "version": sys.version.split()[0],
         "implementation": sys.implementation.name,
-        "environment": kind,
+        "environment": "conda" if Path(sys.prefix, "conda-meta").is_dir() else without_conda,
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
         "platform": sysconfig.get_platform(),

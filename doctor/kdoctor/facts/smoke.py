@@ -35,7 +35,8 @@ class SmokeCase:
     """The case's name within its scenario, for example ``guarded``."""
     outcome: CaseOutcome
     phase: str | None = None
-    """The last phase that was entered: import, strategy, build, reference, train, inspect."""
+    """The last phase that was entered: import (of the scenario's program), strategy, reference, build, train,
+    inspect."""
     error_type: str | None = None
     """Class of the exception, for ``raised``."""
     error_message: str | None = None
@@ -49,7 +50,7 @@ class SmokeCase:
     stderr_tail: str | None = None
     """Last lines of its error output, where it did not finish."""
     strategy: str | None = None
-    """Class name of the strategy used."""
+    """Class name of the strategy that was made."""
     replicas: int | None = None
     """``strategy.num_replicas_in_sync``."""
     devices: tuple[str, ...] = ()
@@ -67,7 +68,8 @@ class SmokeCase:
     """The same of the training on one device."""
     weights: Weights | None = None
     weight_deviation: float | None = None
-    """Largest absolute difference of any weight from the same training on one device."""
+    """Largest absolute difference of any weight (trainable or not, on any replica) from the same training on
+    one device; None where it was not compared or is not finite."""
     build_s: float | None = None
     """Seconds to make the strategy, the model and the optimizer."""
     first_step_s: float | None = None
@@ -92,18 +94,18 @@ class SmokeRun(FactGroup):
     """The scenario's version: what it measures changes only with it."""
     devices_kind: Literal["gpu", "cpu"]
     """What the replicas were to run on: all visible GPUs, or logical CPU devices."""
-    replicas_requested: int
-    """Number of replicas asked for."""
+    replicas_requested: int | None
+    """Number of replicas asked for; None for every GPU that TensorFlow lists."""
     tensorflow: str | None = None
     """``tensorflow.__version__``, as imported."""
     keras: str | None = None
     """Name and version of the Keras that ``tf.keras`` is, as imported: ``keras 3.15.1``."""
     gpus_seen: int | None = None
-    """Number of physical GPUs that TensorFlow lists."""
+    """Number of physical GPUs that TensorFlow lists; None on a CPU run, which hides them."""
     import_s: float | None = None
     """Seconds of ``import tensorflow``."""
     failure: str | None = None
-    """Why no case could run (TensorFlow did not import, the child died), if so."""
+    """Why no case could run, or why some are missing (TensorFlow did not import, the child died), if so."""
     stacks: str | None = None
     """Python stacks of the child, where it hung or crashed before any case."""
     stderr_tail: str | None = None

@@ -1,0 +1,49 @@
+"""What a scenario's case is given: the devices that are asked for, and a way to say what it sees."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import IO, Any, Dict, Optional
+
+
+class Case:
+    """One training in a process of its own.
+
+    What it says is written at once, so that it is known even if the process hangs or dies later.
+    """
+
+    def __init__(self, events: IO[str], devices_kind: str, replicas: Optional[int]) -> None:
+        self._events = events
+        self.devices_kind = devices_kind
+        """``gpu`` or ``cpu``: what the replicas run on."""
+        self.replicas = replicas
+        """Number of replicas asked for; None for every GPU that TensorFlow lists."""
+
+    def phase(self, name: str) -> None:
+        """Say which phase is entered: strategy, build, reference, train or inspect."""
+        self.write({"phase": name})
+
+    def note(self, **facts: Any) -> None:
+        """Say facts of this case, by the names of ``SmokeCase``'s fields. A later word replaces an earlier one.
+
+        A NaN or an infinity becomes None.
+        """
+        self.write({"facts": _plain(facts)})
+
+    def write(self, event: Dict[str, Any]) -> None:
+        """Hand one event to the runner."""
+        self._events.write(json.dumps(event, allow_nan=False) + "\n")
+        self._events.flush()
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's types; NumPy's scalars are numbers too."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    number = float(value)
+    return number if math.isfinite(number) else None

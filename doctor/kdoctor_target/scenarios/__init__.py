@@ -1,0 +1,1 @@
+"""The built-in scenarios' programs: each defines ``CASES``, case name to a function of the case's context."""

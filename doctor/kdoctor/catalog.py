@@ -7,11 +7,11 @@ validated when it is loaded, so that a mistake is told at once and never shows u
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata, resources
-from importlib.resources.abc import Traversable
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kdoctor.check import Check
 from kdoctor.collect.probe import Probe
@@ -19,6 +19,12 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.smoke.scenario import Scenario
+
+if TYPE_CHECKING:  # the class moved in Python 3.11, and nothing needs it at run time
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
 
 Kind = Literal["checks", "probes", "scenarios", "checklists"]
 KINDS: tuple[Kind, ...] = ("checks", "probes", "scenarios", "checklists")
@@ -218,7 +224,7 @@ def _collect_checklists(contributions: Iterable[Contribution], problems: list[st
             continue
         origin, package = contribution.origin, contribution.value
         try:
-            files = [file for file in resources.files(package).iterdir()]  # type: ignore[arg-type]
+            files = list(resources.files(package).iterdir())  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001 - anything may stand in an entry point
             problems.append(f"{origin} is no package with checklists: {_words(error)}")
             continue

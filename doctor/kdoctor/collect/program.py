@@ -1,8 +1,9 @@
-"""How the programs of ``kdoctor_target`` are started in the interpreter that is examined."""
+"""How programs are started: those of ``kdoctor_target`` in the interpreter that is examined, others in our own."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,15 @@ import json
 module.main(json.loads(settings))
 """
 
+# The job's PYTHONPATH and the like are for the job's interpreter, so ours is isolated from them (-I); but it
+# finds what this process finds, wherever that was installed.
+_OWN_BOOTSTRAP = """\
+import importlib, json, sys
+path, module, settings = sys.argv[1:]
+sys.path[:] = json.loads(path)
+importlib.import_module(module).main(json.loads(settings))
+"""
+
 
 def target_folder() -> Path:
     """The folder of the programs that run in the target interpreter."""
@@ -37,3 +47,8 @@ def target_folder() -> Path:
 def program_argv(python: str, program: str, settings: Mapping[str, object]) -> list[str]:
     """The command line that runs ``kdoctor_target.<program>.main(settings)`` in that interpreter."""
     return [python, "-c", _BOOTSTRAP, str(target_folder()), program, json.dumps(settings)]
+
+
+def own_program_argv(module: str, settings: Mapping[str, object]) -> list[str]:
+    """The command line that runs ``<module>.main(settings)`` in kdoctor's own interpreter."""
+    return [sys.executable, "-I", "-c", _OWN_BOOTSTRAP, json.dumps(sys.path), module, json.dumps(settings)]

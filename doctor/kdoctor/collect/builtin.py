@@ -1,0 +1,15 @@
+"""The probes that come with kdoctor (entry point ``kdoctor.probes``)."""
+
+from __future__ import annotations
+
+from kdoctor.collect import environment, host, interpreter, kernel, nvml, pci
+from kdoctor.collect.probe import Probe
+
+PROBES: tuple[Probe, ...] = (
+    interpreter.PROBE,
+    nvml.PROBE,
+    kernel.PROBE,
+    pci.PROBE,
+    environment.PROBE,
+    host.PROBE,
+)

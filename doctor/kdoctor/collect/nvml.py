@@ -1,0 +1,39 @@
+"""Asks the NVIDIA driver for its GPUs (NVML), in a process of its own: a sick driver hangs or crashes its callers."""
+
+from __future__ import annotations
+
+from kdoctor.collect.child import ChildEnd
+from kdoctor.collect.probe import Collected, Context, Probe
+from kdoctor.collect.program import own_program_argv
+from kdoctor.collect.records import RecordError, build
+from kdoctor.facts import Gpus, Unavailable
+
+DEADLINE_S = 10.0
+"""A healthy driver with eight GPUs answers within one second; without persistence mode it may take several."""
+
+
+def collect(context: Context) -> Collected:
+    """Run :mod:`kdoctor.collect.nvml_child` and read what it sent."""
+    argv = own_program_argv("kdoctor.collect.nvml_child", {"deadline_s": DEADLINE_S})
+    end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
+    return {Gpus: read_end(end)}
+
+
+def read_end(end: ChildEnd) -> Gpus | Unavailable:
+    """The facts that the child sent, or in which call it got stuck."""
+    place = ""
+    for record in end.records:
+        match record:
+            case {"facts": facts}:
+                try:
+                    return build(Gpus, facts)
+                except RecordError as error:
+                    return Unavailable(unavailable=f"the NVML probe sent rubbish: {error}")
+            case {"at": str(at)}:
+                place = f" in {at}"
+            case _:
+                pass
+    return Unavailable(unavailable=f"the NVML probe {end.describe()}{place}")
+
+
+PROBE = Probe(name="nvml", provides=(Gpus,), collect=collect, deadline_s=DEADLINE_S + 10)

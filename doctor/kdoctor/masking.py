@@ -1,0 +1,70 @@
+"""Finds secrets in text and masks them, so that no report and no snapshot carries one."""
+
+from __future__ import annotations
+
+import json
+import re
+
+MASK = "***"
+"""What stands in the place of a secret."""
+
+_SECRET_NAME = re.compile(
+    r"token|secret|passw(?:or)?d|passphrase|credential|cookie|api_?key|access_?key|private_?key"
+    r"|(?:^|_)(?:auth|jwt|key|pwd|sas)(?:_|$)",
+    re.IGNORECASE,
+)
+_URL_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@\"']+@")
+_ASSIGNMENT = re.compile(
+    r"(?P<name>\b(?:[\w.-]*[_.-])?(?:token|secret|passw(?:or)?d|pwd|credential|api_?key|access_?key|sig|signature))"
+    r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,]+)",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(?P<scheme>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_TOKENS = re.compile(
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}"
+    r"|\bgithub_pat_\w{20,}"
+    r"|\bglpat-[\w-]{20,}"
+    r"|\bhf_[A-Za-z0-9]{20,}"
+    r"|\bnvapi-[\w-]{20,}"
+    r"|\bsk-[\w-]{20,}"
+    r"|\bxox[abprs]-[\w-]{10,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bAIza[\w-]{35}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or key of that name holds a secret by the look of it."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def mask(text: str) -> str:
+    """The text without what looks like a secret: credentials in URLs, tokens of known forms, ``password=...``."""
+    text = _URL_CREDENTIALS.sub(rf"\g<scheme>{MASK}@", text)
+    text = _TOKENS.sub(MASK, text)
+    text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
+    return _ASSIGNMENT.sub(rf"\g<name>\g<between>{MASK}", text)
+
+
+def mask_variable(name: str, value: str) -> str:
+    """An environment variable's value without secrets; a JSON value (``TF_CONFIG``) is searched key by key."""
+    if value and is_secret_name(name):
+        return MASK
+    try:
+        parsed = json.loads(value) if value.lstrip()[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        parsed = None
+    if parsed is None:
+        return mask(value)
+    masked = _mask_json(parsed)
+    return value if masked == parsed else json.dumps(masked)
+
+
+def _mask_json(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: MASK if is_secret_name(key) and entry else _mask_json(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_mask_json(entry) for entry in value]
+    return mask(value) if isinstance(value, str) else value

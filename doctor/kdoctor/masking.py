@@ -15,11 +15,11 @@ _SECRET_NAME = re.compile(
 )
 _URL_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@\"']+@")
 _ASSIGNMENT = re.compile(
-    r"(?P<name>\b(?:[\w.-]*[_.-])?(?:token|secret|passw(?:or)?d|pwd|credential|api_?key|access_?key|sig|signature))"
-    r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,]+)",
+    r"(?P<name>\b(?:[\w.-]*[_.-])?(?:token|secret|passw(?:or)?d|pwd|credentials?|api_?key|access_?key|sig|signature))"
+    r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,=][^\s\"'&;,]*)",
     re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?P<scheme>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_BEARER = re.compile(r"(?P<scheme>\b(?:bearer\s+|authorization:\s*\w+\s+))[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _TOKENS = re.compile(
     r"\bgh[pousr]_[A-Za-z0-9]{20,}"
     r"|\bgithub_pat_\w{20,}"

@@ -1,0 +1,50 @@
+"""What a report is written on: how wide it is, and whether it shows colours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+_NARROWEST, _WIDEST, _DEFAULT = 40, 120, 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canvas:
+    """What a renderer for people may use."""
+
+    width: int = _DEFAULT
+    """Columns. Commands and paths are never broken, so a line may be longer."""
+    colour: bool = False
+    unicode: bool = True
+    """Whether the stream can carry every character; if not, the others are written as escapes."""
+
+
+PLAIN = Canvas()
+"""A file or a log."""
+
+
+def canvas_for(stream: TextIO, environ: Mapping[str, str]) -> Canvas:
+    """The canvas that a stream is: plain if it is no terminal.
+
+    ``COLUMNS`` sets the width, and ``NO_COLOR`` (https://no-color.org) forbids colours.
+    """
+    is_terminal = stream.isatty()
+    columns = environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns[:6]) > 0 else _DEFAULT
+    if is_terminal and not columns.isdecimal():
+        width = _terminal_width(stream)
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("_", "-")
+    return Canvas(
+        width=max(_NARROWEST, min(width, _WIDEST)),
+        colour=is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb",
+        unicode=encoding.startswith("utf"),
+    )
+
+
+def _terminal_width(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT
+    except (OSError, ValueError):
+        return _DEFAULT

@@ -1,0 +1,94 @@
+"""JUnit XML, for CI systems: a suite for each family, a case for each check."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from kdoctor.model import JudgedFinding, Report, Result, Status
+from kdoctor.report.words import by_family, counting, reason_words, rollback_words
+
+
+def render_junit(report: Report) -> str:
+    """The report as JUnit XML.
+
+    A failed check is a failure of the type of its severity, an unknown one an error, a skipped one or one whose
+    unknown is accepted skipped. Evidence stands in system-out.
+    """
+    root = ET.Element("testsuites", name="kdoctor", time=f"{report.duration_s:.3f}")
+    for family, results in by_family(report.results):
+        _suite(root, family, results, report)
+    _tally(root, report.results)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: ET.Element, family: str, results: Sequence[Result], report: Report) -> None:
+    duration = sum(result.duration_s for result in results)
+    suite = ET.SubElement(root, "testsuite", name=f"kdoctor.{family}", time=f"{duration:.3f}")
+    if report.started_at:
+        suite.set("timestamp", report.started_at)
+    _tally(suite, results)
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (
+        ("target", report.target),
+        ("checklist", f"{report.checklist.name} v{report.checklist.version}"),
+        ("verdict", report.verdict.conclusion.value),
+    ):
+        ET.SubElement(properties, "property", name=name, value=value)
+    for result in results:
+        _case(suite, result)
+
+
+def _tally(element: ET.Element, results: Sequence[Result]) -> None:
+    kinds = [_element(result) for result in results]
+    element.set("tests", str(len(results)))
+    element.set("failures", str(kinds.count("failure")))
+    element.set("errors", str(kinds.count("error")))
+    element.set("skipped", str(kinds.count("skipped")))
+
+
+def _element(result: Result) -> str | None:
+    """The name of the element that tells what became of a check; None for a pass."""
+    if result.status is Status.UNKNOWN:
+        return "skipped" if result.accepted else "error"
+    return {Status.FAIL: "failure", Status.SKIP: "skipped"}.get(result.status)
+
+
+def _case(suite: ET.Element, result: Result) -> None:
+    case = ET.SubElement(
+        suite, "testcase", name=result.id, classname=f"kdoctor.{result.family}", time=f"{result.duration_s:.3f}"
+    )
+    kind = _element(result)
+    if kind == "failure":
+        findings = counting(result)
+        first = findings[0].finding
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        message = f"{first.subject}: {first.observed}; expected {first.expected}{more}"
+        failure = ET.SubElement(case, "failure", type=result.severity.value, message=message)
+        failure.text = _details(result, findings)
+    elif kind == "error":
+        ET.SubElement(case, "error", type="unknown", message=reason_words(result))
+    elif kind == "skipped":
+        ET.SubElement(case, "skipped", message=reason_words(result))
+    if result.evidence:
+        out = ET.SubElement(case, "system-out")
+        out.text = "\n".join(f"{evidence.subject}: {evidence.observed}" for evidence in result.evidence)
+
+
+def _details(result: Result, findings: Sequence[JudgedFinding]) -> str:
+    parts = [result.title, f"Why: {result.why}"]
+    for judged in findings:
+        finding = judged.finding
+        parts += [
+            "",
+            f"Subject: {finding.subject}",
+            f"Observed: {finding.observed}",
+            f"Expected: {finding.expected}",
+            f"Fix: {finding.remedy.summary}",
+            *(f"    {command}" for command in finding.remedy.commands),
+            f"Rollback: {rollback_words(finding.rollback)}",
+            *(f"    {command}" for command in finding.rollback.commands),
+        ]
+    parts += [f"Not judged: {item.subject}: {item.reason}" for item in result.unjudged]
+    return "\n".join(parts)

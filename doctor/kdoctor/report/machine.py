@@ -1,0 +1,243 @@
+"""The JSON report, for programs: a document of its own, versioned, and no dump of the model."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kdoctor.model import (
+    Action,
+    Conclusion,
+    Decision,
+    Evidence,
+    JudgedFinding,
+    Remedy,
+    Report,
+    Result,
+    Rollback,
+    Severity,
+    Status,
+)
+
+SCHEMA = "kdoctor/report/v1"
+"""Keys are added within a version; their meaning changes only with it."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class RemedyPart(_Part):
+    """What to do about a finding."""
+
+    summary: str
+    commands: list[str]
+    action: Action
+
+
+class RollbackPart(_Part):
+    """How to return to the last known good state."""
+
+    kind: Literal["commands", "irreversible", "nothing"]
+    why: str
+    commands: list[str]
+
+
+class WaiverPart(_Part):
+    """The agreement that covers a finding."""
+
+    reason: str
+    owner: str
+    expires: date
+    expired: Annotated[bool, Field(description="Whether the finding counts again.")]
+
+
+class FindingPart(_Part):
+    """One subject that is not as it should be."""
+
+    subject: str
+    observed: str
+    expected: str
+    remedy: RemedyPart
+    rollback: RollbackPart
+    waiver: WaiverPart | None
+
+
+class EvidencePart(_Part):
+    """One subject that was judged good, and what was read of it."""
+
+    subject: str
+    observed: str
+
+
+class UnjudgedPart(_Part):
+    """One subject whose evidence could not be had."""
+
+    subject: str
+    reason: str
+
+
+class ResultPart(_Part):
+    """What became of one check."""
+
+    id: str
+    family: str
+    title: str
+    status: Status
+    severity: Severity
+    reason: Annotated[str | None, Field(description="Why it was skipped or is unknown.")]
+    findings: list[FindingPart]
+    evidence: list[EvidencePart]
+    unjudged: list[UnjudgedPart]
+    why: str
+    blocked_by: Annotated[str | None, Field(description="The prerequisite that failed, where that is the reason.")]
+    accepted: Annotated[str | None, Field(description="Why an unknown is accepted, where it is.")]
+    scenario: Annotated[str | None, Field(description="The smoke scenario that it judges.")]
+    duration_s: float
+
+
+class ChecklistPart(_Part):
+    """Which checklist was applied."""
+
+    name: str
+    version: int
+
+
+class CountsPart(_Part):
+    """Number of checks by status."""
+
+    pass_: Annotated[int, Field(alias="pass")]
+    fail: int
+    skip: int
+    unknown: int
+
+
+class DecisionPart(_Part):
+    """What the checklist decided in advance about failures."""
+
+    action: Literal["roll back at once", "fix forward", "investigate"]
+    checks: list[str]
+    decides: str | None
+
+
+class ScenarioPart(_Part):
+    """A smoke training that was asked for."""
+
+    id: str
+    kind: str
+    expect: str
+
+
+class ReportDocument(_Part):
+    """The report of one run of ``kdoctor check``."""
+
+    schema_: Annotated[Literal["kdoctor/report/v1"], Field(alias="schema")]
+    kdoctor: Annotated[str, Field(description="Version of kdoctor.")]
+    verdict: Conclusion
+    verdict_reason: str
+    exit_code: int
+    interrupted: Annotated[bool, Field(description="Whether the user ended the run early.")]
+    target: str
+    checklist: ChecklistPart
+    counts: CountsPart
+    started_at: Annotated[str, Field(description="UTC, ISO 8601.")]
+    duration_s: float
+    scenarios: list[ScenarioPart]
+    results: list[ResultPart]
+    decisions: list[DecisionPart]
+
+
+def render_json(report: Report) -> str:
+    """The report as JSON, in ASCII, with its line feed."""
+    document = make_document(report)
+    return json.dumps(document.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of the document."""
+    schema = ReportDocument.model_json_schema(by_alias=True, mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": SCHEMA}
+
+
+def make_document(report: Report) -> ReportDocument:
+    """The report as its document."""
+    from kdoctor import __version__
+
+    return ReportDocument(
+        schema_="kdoctor/report/v1",
+        kdoctor=__version__,
+        verdict=report.verdict.conclusion,
+        verdict_reason=report.verdict.reason,
+        exit_code=report.verdict.exit_code,
+        interrupted=report.interrupted,
+        target=report.target,
+        checklist=ChecklistPart(name=report.checklist.name, version=report.checklist.version),
+        counts=_counts(report),
+        started_at=report.started_at,
+        duration_s=round(report.duration_s, 3),
+        scenarios=[ScenarioPart(id=note.id, kind=note.kind, expect=note.expect) for note in report.scenarios],
+        results=[_result(result) for result in report.results],
+        decisions=[_decision(decision) for decision in report.decisions],
+    )
+
+
+def _counts(report: Report) -> CountsPart:
+    counts = report.counts()
+    return CountsPart(
+        pass_=counts[Status.PASS],
+        fail=counts[Status.FAIL],
+        skip=counts[Status.SKIP],
+        unknown=counts[Status.UNKNOWN],
+    )
+
+
+def _result(result: Result) -> ResultPart:
+    return ResultPart(
+        id=result.id,
+        family=result.family,
+        title=result.title,
+        status=result.status,
+        severity=result.severity,
+        reason=result.reason,
+        findings=[_finding(finding) for finding in result.findings],
+        evidence=[_evidence(evidence) for evidence in result.evidence],
+        unjudged=[UnjudgedPart(subject=item.subject, reason=item.reason) for item in result.unjudged],
+        why=result.why,
+        blocked_by=result.blocked_by,
+        accepted=result.accepted,
+        scenario=result.scenario,
+        duration_s=round(result.duration_s, 6),
+    )
+
+
+def _finding(judged: JudgedFinding) -> FindingPart:
+    finding, waiver = judged.finding, judged.waiver
+    return FindingPart(
+        subject=finding.subject,
+        observed=finding.observed,
+        expected=finding.expected,
+        remedy=_remedy(finding.remedy),
+        rollback=_rollback(finding.rollback),
+        waiver=WaiverPart(reason=waiver.reason, owner=waiver.owner, expires=waiver.expires, expired=judged.expired)
+        if waiver
+        else None,
+    )
+
+
+def _remedy(remedy: Remedy) -> RemedyPart:
+    return RemedyPart(summary=remedy.summary, commands=list(remedy.commands), action=remedy.action)
+
+
+def _rollback(rollback: Rollback) -> RollbackPart:
+    return RollbackPart(kind=rollback.kind, why=rollback.why, commands=list(rollback.commands))
+
+
+def _evidence(evidence: Evidence) -> EvidencePart:
+    return EvidencePart(subject=evidence.subject, observed=evidence.observed)
+
+
+def _decision(decision: Decision) -> DecisionPart:
+    return DecisionPart(action=decision.action, checks=list(decision.checks), decides=decision.decides)

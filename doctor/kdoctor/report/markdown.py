@@ -1,0 +1,154 @@
+"""Markdown as GitHub shows it, for pull requests, issues and job summaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from kdoctor.model import JudgedFinding, Report, Result
+from kdoctor.report.words import (
+    FAMILY_TITLES,
+    by_family,
+    counting,
+    failures,
+    reason_words,
+    rollback_words,
+    verdict_words,
+    waived,
+)
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
+_AT_START = re.compile(r"^(\d*)([-+=.)])")
+
+
+def render_markdown(report: Report) -> str:
+    """The report as Markdown."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"## kdoctor: {report.verdict.conclusion.value.upper()}"
+    yield ""
+    yield _escape(verdict_words(report))
+    yield ""
+    yield f"- Target: {_escape(report.target)}"
+    yield f"- Checklist: {_escape(report.checklist.name)}, version {report.checklist.version}"
+    if report.interrupted:
+        yield "- **The run was interrupted: what is missing says nothing.**"
+    yield ""
+    yield from _table(report)
+    yield from _scenarios(report)
+    yield from _waived(report)
+    yield from _failures(report)
+    yield from _decisions(report)
+
+
+def _table(report: Report) -> Iterator[str]:
+    yield "| | Check | Healthy condition | What was found |"
+    yield "|---|---|---|---|"
+    for _, results in by_family(report.results):
+        for result in results:
+            cells = (result.status.value.upper(), _code(result.id), _cell(result.title), _cell(_found(result)))
+            yield f"| {' | '.join(cells)} |"
+
+
+def _found(result: Result) -> str:
+    if result.status.value in ("skip", "unknown"):
+        return reason_words(result)
+    shown = [f"{finding.finding.subject}: {finding.finding.observed}" for finding in counting(result)]
+    shown += [f"{evidence.subject}: {evidence.observed}" for evidence in result.evidence]
+    prefix = f"{result.severity.value}: " if counting(result) else ""
+    return prefix + "; ".join(shown)
+
+
+def _scenarios(report: Report) -> Iterator[str]:
+    if not report.scenarios:
+        return
+    yield from ("", f"### {FAMILY_TITLES['smoke']}", "")
+    for note in report.scenarios:
+        yield f"- {_code(note.id)} ({note.kind}). Expected: {_escape(note.expect)}"
+        for result in report.results:
+            if result.scenario == note.id:
+                measured = _found(result) or "nothing was measured"
+                yield f"  - {result.status.value.upper()} {_code(result.id)}: {_escape(measured)}"
+
+
+def _waived(report: Report) -> Iterator[str]:
+    found = waived(report)
+    if not found:
+        return
+    yield from ("", "### Waived", "")
+    for result, judged in found:
+        waiver = judged.waiver
+        if waiver:
+            agreement = f"waived by {waiver.owner} until {waiver.expires}: {waiver.reason}"
+            text = f"{judged.finding.subject}: {judged.finding.observed}; {agreement}"
+            yield f"- {_code(result.id)} {_escape(text)}"
+
+
+def _failures(report: Report) -> Iterator[str]:
+    failed = failures(report)
+    if not failed:
+        return
+    yield from ("", "### Failures")
+    for result in failed:
+        yield from ("", f"#### {_code(result.id)} ({result.severity.value})", "", _escape(result.title), "")
+        yield f"Why: {_escape(result.why)}"
+        for judged in counting(result):
+            yield from _finding(judged)
+        yield from _unjudged(result)
+
+
+def _finding(judged: JudgedFinding) -> Iterator[str]:
+    finding = judged.finding
+    yield from ("", f"- **{_escape(finding.subject)}**")
+    yield f"  - Observed: {_escape(finding.observed)}"
+    yield f"  - Expected: {_escape(finding.expected)}"
+    if judged.waiver:
+        yield f"  - Its waiver expired on {judged.waiver.expires} ({_escape(judged.waiver.owner)})"
+    yield f"  - Fix ({finding.remedy.action.value}): {_escape(finding.remedy.summary)}"
+    yield from _fence(finding.remedy.commands)
+    yield f"  - Rollback: {_escape(rollback_words(finding.rollback))}"
+    yield from _fence(finding.rollback.commands)
+
+
+def _unjudged(result: Result) -> Iterator[str]:
+    if result.unjudged:
+        yield ""
+    for item in result.unjudged:
+        yield f"- Not judged: {_escape(item.subject)}: {_escape(item.reason)}"
+
+
+def _decisions(report: Report) -> Iterator[str]:
+    if not report.decisions:
+        return
+    yield from ("", "### Decided in advance", "")
+    for decision in report.decisions:
+        who = f" (decides: {_escape(decision.decides)})" if decision.decides else ""
+        yield f"- {decision.action.capitalize()}: {', '.join(map(_code, decision.checks))}{who}"
+
+
+def _fence(commands: Sequence[str]) -> Iterator[str]:
+    """Commands as a block inside a list's entry, its fence longer than any run of backticks in them."""
+    if not commands:
+        return
+    text = "\n".join(commands)
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
+    yield ""
+    for line in (f"{fence}sh", *text.split("\n"), fence):
+        yield f"    {line}" if line else ""
+    yield ""
+
+
+def _escape(text: str) -> str:
+    """One line of text that Markdown shows as it is."""
+    flat = " ".join(text.split())
+    return _AT_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", flat))
+
+
+def _cell(text: str) -> str:
+    return _escape(text) or "-"
+
+
+def _code(identifier: str) -> str:
+    return f"`{identifier}`"

@@ -1,0 +1,70 @@
+"""The table of formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from kdoctor.model import Report
+from kdoctor.report.canvas import PLAIN, Canvas
+from kdoctor.report.clean import cleaned
+
+
+class Renderer(Protocol):
+    """Writes a report in one format. Pure: the same report and canvas give the same text."""
+
+    def __call__(self, report: Report, canvas: Canvas) -> str:
+        """The whole text, with its last line feed."""
+        ...
+
+
+# Each format's module is imported when it is used: a run that prints JSON has no use for rich.
+def _terminal(report: Report, canvas: Canvas) -> str:
+    from kdoctor.report.terminal import render_terminal
+
+    return render_terminal(report, canvas)
+
+
+def _json(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
+    from kdoctor.report.machine import render_json
+
+    return render_json(report)
+
+
+def _junit(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
+    from kdoctor.report.junit import render_junit
+
+    return render_junit(report)
+
+
+def _markdown(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - its reader's browser is the canvas
+    from kdoctor.report.markdown import render_markdown
+
+    return render_markdown(report)
+
+
+_RENDERERS: Mapping[str, Renderer] = {
+    "terminal": _terminal,
+    "json": _json,
+    "junit": _junit,
+    "markdown": _markdown,
+}
+
+FORMATS: tuple[str, ...] = tuple(_RENDERERS)
+"""Names of the formats."""
+
+
+def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
+    """Write a report in a format of ``FORMATS``.
+
+    Raises:
+        KeyError: there is no such format.
+    """
+    return _RENDERERS[format](cleaned(report), canvas)
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of the JSON report."""
+    from kdoctor.report.machine import report_schema as schema
+
+    return schema()

@@ -1,0 +1,76 @@
+"""Wordings that several formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from kdoctor.model import FAMILIES, JudgedFinding, Report, Result, Rollback, Status
+
+FAMILY_TITLES = {
+    "versions": "Versions",
+    "driver": "Driver",
+    "gpu": "GPUs",
+    "topology": "Topology",
+    "host": "Host",
+    "environment": "Environment",
+    "smoke": "Smoke trainings",
+    "cluster": "Cluster",
+}
+STATUS_WORDS = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
+
+
+def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
+    """The results in the order of ``FAMILIES``; within a family in the report's order."""
+    ordered = sorted(results, key=lambda result: FAMILIES.index(result.family))
+    for family, members in groupby(ordered, key=lambda result: result.family):
+        yield family, list(members)
+
+
+def failures(report: Report) -> list[Result]:
+    """What failed, the gravest last, where the reader's eye is."""
+    failed = [result for result in report.results if result.status is Status.FAIL]
+    return sorted(failed, key=lambda result: result.severity.rank)
+
+
+def waived(report: Report) -> list[tuple[Result, JudgedFinding]]:
+    """Every finding that a waiver covers."""
+    return [(result, finding) for result in report.results for finding in result.findings if not finding.counts]
+
+
+def counting(result: Result) -> list[JudgedFinding]:
+    """The findings that make a check fail."""
+    return [finding for finding in result.findings if finding.counts]
+
+
+def counts(report: Report) -> str:
+    """``12 passed, 1 failed, 3 skipped, 0 unknown``."""
+    return ", ".join(f"{number} {STATUS_WORDS[status]}" for status, number in report.counts().items())
+
+
+def seconds(value: float) -> str:
+    """``0.31 s``, ``34.2 s``, ``3 min 12 s``."""
+    if value < 10:  # noqa: PLR2004 - where a second decimal still says something
+        return f"{value:.2f} s"
+    if value < 60:  # noqa: PLR2004 - a minute
+        return f"{value:.1f} s"
+    return f"{int(value) // 60} min {int(value) % 60:02} s"
+
+
+def rollback_words(rollback: Rollback) -> str:
+    """What a rollback does, or why there is none."""
+    lead = {"commands": "", "irreversible": "There is no way back: ", "nothing": "Nothing to roll back: "}
+    return lead[rollback.kind] + rollback.why
+
+
+def reason_words(result: Result) -> str:
+    """Why a check was skipped or is unknown, and whether that is accepted."""
+    reason = result.reason or "no reason was given"
+    return f"{reason} (accepted: {result.accepted})" if result.accepted else reason
+
+
+def verdict_words(report: Report) -> str:
+    """The verdict in one line: the word, the counts and the time first, where a narrow terminal shows them."""
+    verdict = report.verdict
+    word = verdict.conclusion.value.upper()
+    return f"{word} in {seconds(report.duration_s)}: {counts(report)}; {' '.join(verdict.reason.split())}"

@@ -1,0 +1,256 @@
+"""Reports as real runs make them: a CPU machine under cpu-smoke, and an H100 node that lost a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from kdoctor.model import (
+    Action,
+    ChecklistName,
+    Conclusion,
+    Decision,
+    Evidence,
+    Finding,
+    JudgedFinding,
+    Remedy,
+    Report,
+    Result,
+    Rollback,
+    ScenarioNote,
+    Severity,
+    Status,
+    Unjudged,
+    Verdict,
+    Waiver,
+)
+
+LONG_COMMAND = (
+    "/home/ada/projects/long-name/.venv/bin/python -m pip install 'tensorflow[and-cuda]==2.21.0' "
+    "--constraint /home/ada/projects/long-name/constraints.txt --upgrade-strategy only-if-needed"
+)
+MARKUP_COMMAND = "sed -i 's/[bold]x[/bold]/[red]y/' \"$HOME/[cfg].toml\""
+
+
+def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Result:
+    """A result with evidence where it passed."""
+    values: dict[str, Any] = {
+        "id": check_id,
+        "family": check_id.partition(".")[0],
+        "title": f"{check_id.partition('.')[2].replace('-', ' ').capitalize()} is as it should be.",
+        "status": status,
+        "severity": Severity.ERROR,
+        "why": "A job that starts without it fails late, or trains wrongly without a word.",
+        "evidence": (Evidence(subject="this machine", observed="as expected"),) if status is Status.PASS else (),
+        "reason": "the checklist expects no GPUs" if status is Status.SKIP else None,
+        "duration_s": 0.001,
+    }
+    return Result(**{**values, **changes})
+
+
+def finding(subject: str = "GPU 3 (0000:40:00.0)", **changes: Any) -> Finding:
+    """A finding with commands for the fix and none for the rollback."""
+    values: dict[str, Any] = {
+        "subject": subject,
+        "observed": "on the PCI bus, but the driver does not list it",
+        "expected": "listed by the driver",
+        "remedy": Remedy(
+            summary="Look for Xid messages of this GPU, then restart the machine.",
+            action=Action.REBOOT,
+            commands=("sudo dmesg | grep -i 'NVRM: Xid'", "sudo systemctl reboot"),
+        ),
+        "rollback": Rollback.irreversible("a reboot ends whatever runs on the other GPUs"),
+    }
+    return Finding(**{**values, **changes})
+
+
+def failure(check_id: str, *findings: Finding, **changes: Any) -> Result:
+    """A check that failed with those findings."""
+    judged = tuple(JudgedFinding(finding=item) for item in findings or (finding(),))
+    return result(check_id, Status.FAIL, **{"findings": judged, **changes})
+
+
+def waiver(check_id: str, **changes: Any) -> Waiver:
+    """A waiver that holds until the end of 2030."""
+    values: dict[str, Any] = {
+        "check": check_id,
+        "subject": "*",
+        "reason": "the riser card is replaced in March",
+        "owner": "ml-platform",
+        "expires": date(2030, 12, 31),
+    }
+    return Waiver(**{**values, **changes})
+
+
+SCENARIOS = (
+    ScenarioNote(
+        id="smoke.baseline",
+        kind="baseline",
+        expect="Two replicas train, every variable is mirrored on both, the loss falls and stays finite, and the "
+        "weights equal those of the same training on one device.",
+    ),
+    ScenarioNote(
+        id="smoke.uneven-final-batch",
+        kind="edge-case",
+        expect="A short final batch that feeds every replica leaves finite weights.",
+    ),
+)
+
+
+def cpu_report(**changes: Any) -> Report:
+    """A machine without a GPU: passes, GPU checks skipped, the hazard of Keras 3 as a warning."""
+    starved = failure(
+        "smoke.starved-replica",
+        finding(
+            "case starved",
+            observed="4 of 10 variables hold NaN after 2 epochs; fit raised nothing, and printed losses 0.71, nan",
+            expected="finite weights on every replica",
+            remedy=Remedy(
+                summary="Drop the remainder of the dataset, or synchronise the normalisation.",
+                action=Action.CHANGE_CODE,
+                commands=("grep -rn '\\.batch(' --include='*.py' .",),
+            ),
+            rollback=Rollback.nothing("the hazard lies in the code, and nothing was changed"),
+        ),
+        severity=Severity.WARNING,
+        title="No final batch leaves a replica without examples.",
+        scenario="smoke.uneven-final-batch",
+        evidence=(Evidence(subject="case fed", observed="finite; 0.0458 from one device (a tail of 1 over 2)"),),
+    )
+    values: dict[str, Any] = {
+        "verdict": Verdict(
+            conclusion=Conclusion.PASS,
+            exit_code=0,
+            reason="nothing that stops the job; smoke.starved-replica failed",
+        ),
+        "target": "/home/ada/job/.venv/bin/python (CPython 3.11.7, venv; chosen as the active virtual environment)",
+        "checklist": ChecklistName(name="cpu-smoke", version=1),
+        "results": (
+            result(
+                "versions.tensorflow-installed",
+                title="TensorFlow is installed in the target environment.",
+                evidence=(Evidence(subject="tensorflow", observed="2.21.0"),),
+            ),
+            result(
+                "versions.keras-compatible",
+                title="The installed Keras trains rightly under tf.distribute with this TensorFlow.",
+                evidence=(Evidence(subject="keras", observed="3.15.1 on the tensorflow backend"),),
+            ),
+            result("gpu.count-expected", Status.SKIP),
+            result("gpu.same-model", Status.SKIP),
+            result("gpu.free", Status.SKIP),
+            result("topology.pairs", Status.SKIP),
+            result(
+                "host.shared-memory",
+                Status.UNKNOWN,
+                title="Shared memory is large enough for the job's data loaders and for NCCL.",
+                reason="its size cannot be read: Permission denied",
+                accepted="the sandbox hides it",
+            ),
+            result(
+                "smoke.baseline",
+                title="Training over all replicas gives the weights of training on one device.",
+                scenario="smoke.baseline",
+                evidence=(
+                    Evidence(subject="replicas", observed="2 of 2 asked for, on CPU:0 and CPU:1"),
+                    Evidence(subject="weights", observed="10 of 10 mirrored; 1.2e-07 from one device, limit 1e-05"),
+                    Evidence(subject="losses", observed="1.31, 0.84, 0.66"),
+                    Evidence(subject="time", observed="import 3.3 s, build 0.21 s, step 4.1 ms; peak 812 MiB"),
+                ),
+            ),
+            starved,
+        ),
+        "decisions": (
+            Decision(action="fix forward", checks=("smoke.starved-replica",), decides="the owner of the environment"),
+        ),
+        "scenarios": SCENARIOS,
+        "duration_s": 34.21,
+        "started_at": "2030-01-02T03:04:05Z",
+    }
+    return Report(**{**values, **changes})
+
+
+def gpu_report(**changes: Any) -> Report:
+    """A node that lost two GPUs, with a command that is long and one that looks like markup."""
+    lost = failure(
+        "gpu.visible-to-driver",
+        finding("GPU 3 (0000:40:00.0)"),
+        finding("GPU 6 (0000:70:00.0)"),
+        title="Every GPU on the PCI bus is listed by the driver.",
+        unjudged=(Unjudged(subject="0000:80:00.0", reason="sysfs gave no class"),),
+    )
+    mismatch = failure(
+        "versions.driver-for-cuda",
+        finding(
+            "tensorflow 2.21.0",
+            observed="built for CUDA 12.5 and the driver 525.60.13 supports up to 12.0 | see [docs]",
+            expected="a driver of 555 or newer",
+            remedy=Remedy(
+                summary="Install the build that fits.",
+                action=Action.REINSTALL,
+                commands=(LONG_COMMAND, MARKUP_COMMAND),
+            ),
+            rollback=Rollback.to("tensorflow 2.20.0, as recorded", "python -m pip install 'tensorflow==2.20.0'"),
+        ),
+        title="The driver supports the CUDA release that TensorFlow was built for.",
+    )
+    covered = result(
+        "topology.pcie-width",
+        Status.SKIP,
+        reason="every finding is waived",
+        title="Every GPU has all the PCIe lanes that it and its slot can do.",
+        findings=(
+            JudgedFinding(
+                finding=finding("GPU 1 (0000:20:00.0)", observed="8 lanes", expected="16 lanes"),
+                waiver=waiver("topology.pcie-width"),
+            ),
+        ),
+    )
+    values: dict[str, Any] = {
+        "verdict": Verdict(
+            conclusion=Conclusion.FAIL,
+            exit_code=1,
+            reason="gpu.visible-to-driver, versions.driver-for-cuda failed",
+        ),
+        "target": "/opt/job/bin/python (CPython 3.11.7, venv; chosen by --python)",
+        "checklist": ChecklistName(name="multi-gpu-keras", version=1),
+        "results": (
+            lost,
+            mismatch,
+            result(
+                "gpu.replicas-match",
+                Status.SKIP,
+                reason="needs gpu.visible-to-driver, which failed",
+                blocked_by="gpu.visible-to-driver",
+            ),
+            covered,
+            result("host.shared-memory", Status.UNKNOWN, reason="the probe of the host did not finish within 5 s"),
+        ),
+        "decisions": (
+            Decision(
+                action="roll back at once", checks=("versions.driver-for-cuda",), decides="the owner of the machine"
+            ),
+            Decision(action="investigate", checks=("gpu.visible-to-driver",), decides="the owner of the machine"),
+        ),
+        "duration_s": 192.0,
+        "started_at": "2030-01-02T03:04:05Z",
+    }
+    return Report(**{**values, **changes})
+
+
+def with_text(report: Report, text: str) -> Report:
+    """The report with that text in every place that a machine fills."""
+    bad = finding(
+        text,
+        observed=text,
+        expected=text,
+        remedy=Remedy(summary=text, action=Action.CONFIGURE, commands=(text,)),
+        rollback=Rollback.to(text, text),
+    )
+    results = (
+        failure("gpu.free", bad, title=text, why=text),
+        result("host.shared-memory", Status.UNKNOWN, reason=text),
+        result("versions.cuda-build", evidence=(Evidence(subject=text, observed=text),)),
+    )
+    return replace(report, target=text, results=results)

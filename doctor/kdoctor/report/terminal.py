@@ -100,7 +100,7 @@ class _Page:
         first.append(label, style="bold" if label == "Fix" else "dim")
         self.paragraph(first, body, indent=indent + _LABEL_WIDTH)
 
-    def commands(self, commands: Sequence[str], *, indent: int = 4 + _LABEL_WIDTH) -> None:
+    def commands(self, commands: Sequence[str], *, indent: int = 6 + _LABEL_WIDTH) -> None:
         """Commands that can be pasted: never wrapped, never cut."""
         for command in commands:
             for part in command.split("\n"):

@@ -1,0 +1,158 @@
+"""Which requirements of installed distributions are not met, as the target interpreter would see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from packaging.markers import Environment as MarkerEnvironment
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from kdoctor.facts import Package, Packages, Target
+from kdoctor.model import Unjudged
+from kdoctor_checks._versions import meets, parse_version
+
+_SYSTEMS = {
+    "linux": ("linux", "Linux", "posix"),
+    "macosx": ("darwin", "Darwin", "posix"),
+    "win": ("win32", "Windows", "nt"),
+}
+_IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One requirement of an installed distribution."""
+
+    by: str
+    """Who needs it: name and version."""
+    requirement: Requirement
+
+
+@dataclass(kw_only=True)
+class Needs:
+    """The requirements that hold for some distributions, and what could not be read of them."""
+
+    by_name: dict[str, list[Need]] = field(default_factory=dict)
+    """Normalised name of what is needed to everyone's requirement of it."""
+    visited: set[str] = field(default_factory=set)
+    """The installed distributions whose requirements were read."""
+    unjudged: list[Unjudged] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Number of requirements."""
+        return sum(len(needs) for needs in self.by_name.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """A distribution that is missing, or whose version someone who needs it refuses."""
+
+    name: str
+    installed: str | None
+    unmet: tuple[Need, ...]
+    specifiers: SpecifierSet
+    """What all who need it ask for together."""
+
+    @property
+    def expected(self) -> str:
+        """Each unmet requirement and who has it."""
+        return ", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in self.unmet)
+
+
+def marker_environment(target: Target) -> MarkerEnvironment:
+    """The values of environment markers for the target interpreter, not for kdoctor's own.
+
+    Two markers are not in the facts (``platform_release``, ``platform_version``); they are empty, so that
+    kdoctor's own kernel cannot answer for the target's. Values: the dependency specifiers' specification.
+    """
+    system, _, machine = target.platform.partition("-")
+    sys_platform, platform_system, os_name = _SYSTEMS.get(system, (system, system.capitalize(), "posix"))
+    implementation = _IMPLEMENTATIONS.get(target.implementation, target.implementation)
+    values = {
+        "implementation_name": target.implementation,
+        "implementation_version": target.version,
+        "os_name": os_name,
+        "platform_machine": _machine(system, machine),
+        "platform_python_implementation": implementation,
+        "platform_release": "",
+        "platform_system": platform_system,
+        "platform_version": "",
+        "python_full_version": target.version,
+        "python_version": ".".join(target.version.split(".")[:2]),
+        "sys_platform": sys_platform,
+        "extra": "",
+    }
+    return cast("MarkerEnvironment", values)
+
+
+def _machine(system: str, rest: str) -> str:
+    """The machine of ``linux-x86_64``, ``macosx-14.0-arm64`` and ``win-amd64``, in the platform's spelling."""
+    machine = rest.rpartition("-")[2]
+    return machine.upper() if system == "win" else machine
+
+
+def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
+    """Everything that the installed roots need, directly or not, with the extras that are asked for."""
+    markers = marker_environment(target)
+    needs = Needs()
+    queue: list[tuple[str, frozenset[str]]] = [(canonicalize_name(root), frozenset()) for root in roots]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while queue:
+        name, extras = queue.pop()
+        package = packages.find(name)
+        if package is None or (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        needs.visited.add(name)
+        for requirement in _applicable(package, extras, markers, needs):
+            wanted = canonicalize_name(requirement.name)
+            need = Need(by=f"{package.name} {package.version}", requirement=requirement)
+            if need not in (known := needs.by_name.setdefault(wanted, [])):
+                known.append(need)
+            queue.append((wanted, frozenset(requirement.extras)))
+    return needs
+
+
+def _applicable(
+    package: Package, extras: frozenset[str], markers: MarkerEnvironment, needs: Needs
+) -> Iterator[Requirement]:
+    """The package's requirements whose marker holds in the target, without an extra or for one that is asked for."""
+    for line in package.requires:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement as error:
+            reason = f"its requirement {line!r} cannot be read: {str(error).splitlines()[0]}"
+            needs.unjudged.append(Unjudged(subject=package.name, reason=reason))
+            continue
+        marker = requirement.marker
+        if marker is None or any(
+            marker.evaluate(cast("dict[str, str]", {**markers, "extra": extra})) for extra in ("", *sorted(extras))
+        ):
+            yield requirement
+
+
+def conflicts(needs: Needs, packages: Packages) -> Iterator[Conflict | Unjudged]:
+    """Each needed distribution that is missing or refused, and each whose version cannot be compared."""
+    for name, wanted in sorted(needs.by_name.items()):
+        package = packages.find(name)
+        specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
+        if package is None:
+            yield Conflict(name=name, installed=None, unmet=tuple(wanted), specifiers=specifiers)
+            continue
+        if not specifiers:
+            continue  # any version will do, even one that cannot be read
+        version = parse_version(package.version)
+        if version is None:
+            said = (
+                f"{package.version!r}, which is no PEP 440 version" if package.version else "missing from its metadata"
+            )
+            yield Unjudged(subject=name, reason=f"its version is {said}")
+            continue
+        unmet = tuple(need for need in wanted if not meets(version, need.requirement.specifier))
+        if unmet:
+            yield Conflict(name=name, installed=package.version, unmet=unmet, specifiers=specifiers)

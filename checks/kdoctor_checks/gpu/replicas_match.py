@@ -1,0 +1,104 @@
+"""Whether TensorFlow really trained on every GPU: the gate against a silent fall back to the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Environment, Gpus, PciDevices, SmokeCase, SmokeRun
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import answering
+from kdoctor_checks._visible import VARIABLE, read_mask
+
+_LINK = "TensorFlow's GPUs"
+
+
+@check(
+    "gpu.replicas-match",
+    severity=Severity.ERROR,
+    needs_gpus=True,
+    requires=["versions.cuda-build", "gpu.visible-to-driver", "environment.visible-devices"],
+    scenario="smoke.baseline",
+)
+def replicas_match(run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment) -> Iterator[Outcome]:
+    """Every GPU became a replica: on the PCI bus, in the driver, visible to CUDA, in TensorFlow, in the strategy.
+
+    Why: where a link of that chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, with no
+    error. The links up to CUDA_VISIBLE_DEVICES are judged by gpu.visible-to-driver and environment.visible-devices;
+    this check judges what TensorFlow made of the rest, in a real training.
+    Sources:
+        https://github.com/tensorflow/tensorflow/issues/37618
+        https://github.com/tensorflow/tensorflow/issues/62328
+        https://github.com/tensorflow/tensorflow/issues/32489
+    """
+    mask = read_mask(environment, answering(gpus))
+    if gpus.state != "ready" or mask.untold:
+        yield Unjudged(subject=_LINK, reason=mask.untold or f"the driver does not answer: {gpus.error or gpus.state}")
+        return
+    if run.devices_kind != "gpu":
+        yield Unjudged(subject=_LINK, reason="the training was asked to run on logical CPU devices")
+        return
+    visible = len(mask.visible)
+    chain = f"{len(pci.gpus)} on the PCI bus, {len(answering(gpus))} in the driver, {visible} visible to CUDA"
+    if run.gpus_seen is None:
+        yield Unjudged(subject=_LINK, reason=run.failure or "TensorFlow's list of GPUs was not recorded")
+    elif run.gpus_seen != visible:
+        yield _tensorflow_missed(
+            f"{chain}, {run.gpus_seen} in TensorFlow {run.tensorflow or ''}".rstrip(), visible, mask.value
+        )
+        return
+    else:
+        yield Evidence(subject=_LINK, observed=f"{chain}, {run.gpus_seen} in TensorFlow")
+    yield from _judge_replicas(run, visible, chain)
+
+
+def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome]:
+    measured = [case for case in run.cases if case.strategy == "MirroredStrategy" and case.replicas is not None]
+    if not measured:
+        reason = run.failure or "no case reported the replicas of a MirroredStrategy"
+        yield Unjudged(subject=f"replicas of {run.scenario}", reason=reason)
+    for case in measured:
+        subject = f"replicas of {run.scenario}, case {case.name}"
+        on_gpu = sum("GPU:" in device for device in case.devices)
+        observed = f"{case.replicas} replicas, {on_gpu} of them on a GPU"
+        if not case.devices:
+            yield Unjudged(subject=subject, reason="the devices of the replicas were not recorded")
+        elif case.replicas == on_gpu == visible:
+            yield Evidence(subject=subject, observed=observed)
+        else:
+            yield _strategy_missed(subject, f"{chain}; {observed}", visible, case)
+
+
+def _tensorflow_missed(observed: str, visible: int, mask: str | None) -> Finding:
+    return Finding(
+        subject=_LINK,
+        observed=f"{observed}: the chain breaks between CUDA and TensorFlow",
+        expected=f"{visible} GPUs in TensorFlow" + (f" ({VARIABLE}={mask})" if mask is not None else ""),
+        remedy=Remedy(
+            summary="Make TensorFlow say which library it cannot load; reinstall it with its CUDA libraries, and take "
+            "other CUDA installations off LD_LIBRARY_PATH. A GPU that it ignores for its core count needs "
+            "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
+            action=Action.REINSTALL,
+            commands=(
+                "TF_CPP_MAX_VLOG_LEVEL=1 python -c 'import tensorflow as tf; tf.config.list_physical_devices()'",
+                "python -m pip install 'tensorflow[and-cuda]'",
+            ),
+        ),
+        rollback=Rollback.nothing("looking changes nothing; before a reinstallation record it: python -m pip freeze"),
+    )
+
+
+def _strategy_missed(subject: str, observed: str, visible: int, case: SmokeCase) -> Finding:
+    return Finding(
+        subject=subject,
+        observed=f"{observed}: the chain breaks between TensorFlow and the strategy ({', '.join(case.devices)})",
+        expected=f"{visible} replicas, each on a GPU",
+        remedy=Remedy(
+            summary="Let MirroredStrategy choose its devices, or name every GPU, before any other use of TensorFlow.",
+            action=Action.CHANGE_CODE,
+            commands=(
+                "python -c 'import tensorflow as tf; print(tf.distribute.MirroredStrategy().extended.worker_devices)'",
+            ),
+        ),
+        rollback=Rollback.nothing("a change of the job's code is rolled back with its version control"),
+    )

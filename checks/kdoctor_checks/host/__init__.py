@@ -1,0 +1,1 @@
+"""The machine or container around the GPUs."""

@@ -1,0 +1,58 @@
+"""Whether /dev/shm is large enough for NCCL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Host
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import GIB, MIB, size
+
+_SUBJECT = "/dev/shm"  # noqa: S108 - the mount itself, where nothing is written
+
+
+@check("host.shared-memory", severity=Severity.WARNING, needs_gpus=True)
+def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 256) -> Iterator[Outcome]:
+    """The shared memory at /dev/shm is large enough for NCCL.
+
+    Why: where two GPUs cannot reach each other directly, NCCL passes their gradients through /dev/shm. A container
+    has 64 MiB of it unless told otherwise, and NCCL then ends with "unhandled system error". Whether it is needed
+    depends on the GPUs' connections, and the baseline training shows a real lack as an error: hence a warning.
+    Sources:
+        https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+        https://github.com/tensorflow/tensorflow/issues/44637
+        https://github.com/NVIDIA/nccl/issues/473
+    """
+    total, free = host.shm_total_bytes, host.shm_free_bytes
+    if host.os != "Linux":
+        yield Unjudged(subject=_SUBJECT, reason=f"{host.os} has no /dev/shm")
+    elif total is None or free is None:
+        yield Unjudged(subject=_SUBJECT, reason="its size was not read")
+    elif total < least_gib * GIB or free < least_free_mib * MIB:
+        yield _finding(host, f"{size(total)}, {size(free)} free", f"{least_gib:g} GiB, {least_free_mib} MiB free")
+    else:
+        yield Evidence(subject=_SUBJECT, observed=f"{size(total)}, {size(free)} free")
+
+
+def _finding(host: Host, observed: str, expected: str) -> Finding:
+    if host.container not in (None, "none"):
+        remedy = Remedy(
+            summary="Start the container with more (Docker's option is shown; in Kubernetes mount an emptyDir of "
+            "medium Memory at /dev/shm).",
+            action=Action.CONFIGURE,
+            commands=("docker run --shm-size=1g --ulimit memlock=-1 '<image>' '<command>'",),
+        )
+        rollback = Rollback.nothing("a container is started anew; nothing on the host changes")
+    else:
+        remedy = Remedy(
+            summary="Remove files that ended jobs left there, or enlarge it until the next restart (in /etc/fstab for "
+            "good).",
+            action=Action.CONFIGURE,
+            commands=("ls -la /dev/shm", "sudo mount -o remount,size=8g /dev/shm"),
+        )
+        total = (host.shm_total_bytes or 0) // 1024
+        rollback = Rollback.to("the recorded size", f"sudo mount -o remount,size={total}k /dev/shm")
+    return Finding(
+        subject=_SUBJECT, observed=observed, expected=f"at least {expected}", remedy=remedy, rollback=rollback
+    )

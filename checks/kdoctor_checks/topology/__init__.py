@@ -1,0 +1,1 @@
+"""How the GPUs are connected."""

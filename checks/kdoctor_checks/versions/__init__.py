@@ -1,0 +1,1 @@
+"""What is installed in the environment, and whether it fits together."""

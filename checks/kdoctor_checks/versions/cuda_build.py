@@ -1,0 +1,45 @@
+"""Whether the installed TensorFlow can use a GPU at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Packages, Target, TensorFlowBuild
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._install import install, restore, uninstall
+
+
+@check("versions.cuda-build", severity=Severity.ERROR, needs_gpus=True, requires=["versions.tensorflow-installed"])
+def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) -> Iterator[Outcome]:
+    """TensorFlow is a build with CUDA.
+
+    Why: a build for the CPU alone sees no GPU, says nothing about it, and MirroredStrategy then trains on one CPU
+    replica.
+    Sources:
+        https://www.tensorflow.org/install/pip
+        https://github.com/tensorflow/tensorflow/issues/37618
+    """
+    name = tensorflow.distribution or "tensorflow"
+    subject = f"{name} {tensorflow.version or '(version unknown)'}"
+    if tensorflow.cuda_build is None:
+        yield Unjudged(subject=subject, reason=tensorflow.unreadable or "its build does not say whether it has CUDA")
+        return
+    if tensorflow.cuda_build:
+        yield Evidence(subject=subject, observed=f"built with CUDA {tensorflow.cuda_version or '(release not stated)'}")
+        return
+    wanted = f"tensorflow[and-cuda]=={tensorflow.version}" if tensorflow.version else "tensorflow[and-cuda]"
+    # tensorflow-cpu and tensorflow share their folder: the one must go before the other comes.
+    removal = (uninstall(target, packages, name),) if name != "tensorflow" else ()
+    yield Finding(
+        subject=subject,
+        observed="built without CUDA",
+        expected="a build with CUDA, since the checklist expects GPUs",
+        remedy=Remedy(
+            summary="Replace it by the build with CUDA of the same version, with the CUDA libraries that it needs "
+            "(Linux; on Windows native GPU support ended with 2.10, use WSL2).",
+            action=Action.REINSTALL,
+            commands=(*removal, install(target, packages, wanted)),
+        ),
+        rollback=restore(target, packages, name),
+    )

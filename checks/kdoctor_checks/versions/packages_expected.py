@@ -1,0 +1,53 @@
+"""Whether the packages have the versions that the checklist was agreed for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Packages, Target
+from kdoctor.model import Action, Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._install import install, restore
+from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+
+
+@check(
+    "versions.packages-expected",
+    severity=Severity.ERROR,
+    requires=["versions.tensorflow-installed"],
+    judges=("packages",),
+)
+def packages_expected(packages: Packages, target: Target, assumptions: Assumptions) -> Iterator[Outcome]:
+    """The packages that the checklist names have the versions that it names.
+
+    Why: the checklist was agreed, and the job tested, with these versions; with others, what a green run showed
+    before says nothing.
+    Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
+    """
+    if not assumptions.packages:
+        yield NotApplicable(reason="the checklist names no packages")
+    for name, wanted in assumptions.packages.items():
+        yield _judge(name, wanted, packages, target)
+
+
+def _judge(name: str, wanted: str, packages: Packages, target: Target) -> Outcome:
+    specifiers, found = parse_specifiers(wanted), packages.find(name)
+    version = parse_version(found.version) if found else None
+    if specifiers is None:
+        return Unjudged(subject=name, reason=f"the checklist's {wanted!r} is no version specifier")
+    if found and version is None:
+        said = f"version {found.version!r}" if found.version else "no version in its metadata"
+        return Unjudged(subject=name, reason=f"it has {said}")
+    if version and meets(version, specifiers):
+        return Evidence(subject=name, observed=f"{version} ({wanted})")
+    return Finding(
+        subject=name,
+        observed=f"{name} {version}" if version else "not installed",
+        expected=f"{name}{wanted}",
+        remedy=Remedy(
+            summary="Install the agreed version, or agree on the new one: change the checklist and review it.",
+            action=Action.REINSTALL,
+            commands=(install(target, packages, f"{name}{wanted}"),),
+        ),
+        rollback=restore(target, packages, found.name if found else name),
+    )

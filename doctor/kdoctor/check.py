@@ -14,7 +14,7 @@ from kdoctor.facts import FactGroup, SmokeRun, Unavailable
 from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
 
 _ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
-_SECTION = re.compile(r"^(Why|Source|Sources):\s*", re.MULTILINE)
+_SECTION = re.compile(r"^(Why|Remedy|Source|Sources):\s*", re.MULTILINE)
 
 CheckFunction = Callable[..., Iterator[Outcome]]
 
@@ -40,6 +40,8 @@ class Check:
     title: str
     """The healthy condition, in one sentence."""
     why: str
+    remedy: str
+    """What to do about a failure, in general; each finding brings the commands."""
     sources: tuple[str, ...]
     """Public pages that the criterion comes from."""
     severity: Severity
@@ -79,7 +81,7 @@ def check(
     ``SmokeRun`` for the scenario's run, or ``Assumptions``). A group that is unavailable makes the
     check unknown before the function runs, unless the parameter also takes ``Unavailable``.
     Keyword-only parameters with defaults are what a checklist may set. The docstring's first line is
-    the title (the healthy condition); ``Why:`` and ``Source:`` sections are required.
+    the title (the healthy condition); ``Why:``, ``Remedy:`` and ``Source:`` sections are required.
 
     A pass needs evidence: a function that yields nothing has evaluated nothing and is unknown.
 
@@ -90,7 +92,7 @@ def check(
     def make(function: CheckFunction) -> Check:
         if not _ID.fullmatch(id):
             raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
-        title, why, sources = _parse_docstring(id, function)
+        title, why, remedy, sources = _parse_docstring(id, function)
         facts, tolerant, parameters = _parse_signature(id, function)
         if (SmokeRun in facts.values()) != (scenario is not None):
             raise CheckDefinitionError(f"{id}: a check names a scenario exactly if it asks for a SmokeRun")
@@ -98,6 +100,7 @@ def check(
             id=id,
             title=title,
             why=why,
+            remedy=remedy,
             sources=sources,
             severity=severity,
             requires=tuple(requires),
@@ -113,17 +116,17 @@ def check(
     return make
 
 
-def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, tuple[str, ...]]:
+def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...]]:
     text = inspect.getdoc(function) or ""
     head, *pieces = _SECTION.split(text)
     sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
     title = head.strip()
-    why = " ".join(sections.get("Why", "").split())
+    why, remedy = (" ".join(sections.get(name, "").split()) for name in ("Why", "Remedy"))
     source = sections.get("Source") or sections.get("Sources") or ""
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
     if not title or "\n" in title or not why or not sources:
         raise CheckDefinitionError(f"{check_id}: the docstring needs a one-line title, a 'Why:' and a 'Source:'")
-    return title, why, sources
+    return title, why, remedy, sources
 
 
 def _parse_signature(

@@ -1,0 +1,50 @@
+"""Facts and a plan into a report."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kdoctor.checklist import Checklist, decisions, scenarios_to_run
+from kdoctor.facts import Target
+from kdoctor.judge import FactTable, PlannedCheck, Rules, conclude, judge
+from kdoctor.model import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunNote:
+    """How the facts were come by."""
+
+    target: str
+    """The interpreter, for where the facts do not name it."""
+    started_at: dt.datetime
+    duration_s: float
+    interrupted: bool = False
+
+
+def assess(
+    facts: FactTable, checklist: Checklist, planned: Sequence[PlannedCheck], rules: Rules, note: RunNote
+) -> Report:
+    """Judge the facts by the plan, and say what the checklist decided in advance about what failed."""
+    results = judge(planned, facts, rules)
+    return Report(
+        verdict=conclude(results, rules.fail_on, interrupted=note.interrupted),
+        target=describe_target(facts, note.target),
+        checklist=checklist.title,
+        results=results,
+        decisions=decisions(results, checklist),
+        scenarios=tuple(entry.note for entry in scenarios_to_run(checklist, planned)),
+        duration_s=note.duration_s,
+        started_at=note.started_at.isoformat(timespec="seconds"),
+        interrupted=note.interrupted,
+    )
+
+
+def describe_target(facts: FactTable, otherwise: str) -> str:
+    """The examined interpreter in one line: path, version, kind of environment, and how it was chosen."""
+    target = facts.get(Target)
+    if not isinstance(target, Target):
+        return otherwise
+    version = f"{target.implementation.replace('cpython', 'Python')} {target.version}"
+    return f"{target.executable} ({version}, {target.environment}; chosen by: {target.chosen_by})"

@@ -1,0 +1,126 @@
+"""One examination: collect the facts of a machine and train on it. It judges nothing and prints nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kdoctor.collect.child import ChildrenEnded
+from kdoctor.collect.collector import Collector
+from kdoctor.collect.probe import Context, Probe
+from kdoctor.facts import Environment, FactGroup, Gpus, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
+from kdoctor.facts.visible import read_mask
+from kdoctor.smoke.run import SmokeEvent, SmokeSession, SmokeSettings
+from kdoctor.smoke.scenario import Scenario
+
+Facts = Mapping[type[FactGroup], "FactGroup | Unavailable"]
+Note = Callable[[str], None]
+"""Takes a short text that says what is being done now."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A scenario that is asked for, and what it is to run on."""
+
+    scenario: Scenario
+    replicas: int | None
+    """Number of logical CPU devices; None for one replica on every visible GPU."""
+
+
+class Examination:
+    """What is known of one machine. An interruption leaves in it what was known until then."""
+
+    def __init__(self, probes: Sequence[Probe], context: Context, *, deadline_s: float, note: Note) -> None:
+        self._collector = Collector(probes, context)
+        self._context = context
+        self._deadline_s = deadline_s
+        self._note = note
+        self._sessions: list[SmokeSession] = []
+        self._missing: dict[str, Unavailable] = {}
+        self.interrupted = False
+        """Whether the user ended it early."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is known by now: each group, or why it is not known."""
+        runs: dict[str, SmokeRun | Unavailable] = dict(self._missing)
+        for session in self._sessions:
+            runs.update(session.known().runs)
+        return {**self._collector.facts, SmokeRuns: SmokeRuns(runs=runs)}
+
+    def run(self, trainings: Sequence[Training]) -> None:
+        """Collect every group of facts, then train.
+
+        The trainings come second, so that the memory that they take is not mistaken for somebody else's.
+        Ctrl-C ends every child and sets :attr:`interrupted`. When the deadline for the whole passes, every
+        child is ended too, and what was not known by then is unavailable.
+        """
+        self._missing = {item.scenario.id: Unavailable(unavailable="the run ended before it") for item in trainings}
+        alarm = threading.Timer(self._deadline_s, self._context.children.end_all)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            self._note("reading the machine and the environment")
+            self._collector.start()
+            self._collector.wait()
+            self._train(trainings)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self._context.children.end_all()
+        except ChildrenEnded:
+            late = Unavailable(unavailable=f"the whole run's {self._deadline_s:g} s were over (--timeout)")
+            self._missing = dict.fromkeys(self._missing, late)
+        finally:
+            alarm.cancel()
+
+    def _train(self, trainings: Sequence[Training]) -> None:
+        groups: dict[SmokeSettings, list[Scenario]] = {}
+        for training in trainings:
+            settings = self._settings(training)
+            if isinstance(settings, Unavailable):
+                self._missing[training.scenario.id] = settings
+            else:
+                groups.setdefault(settings, []).append(training.scenario)
+        for settings, scenarios in groups.items():
+            session = SmokeSession(scenarios, settings, self._context, self._show)
+            self._sessions.append(session)
+            session.run()
+
+    def _settings(self, training: Training) -> SmokeSettings | Unavailable:
+        """What a training runs on, or why it cannot be run."""
+        build = self._collector.facts.get(TensorFlowBuild)
+        if isinstance(build, TensorFlowBuild) and not build.installed:
+            return Unavailable(unavailable="TensorFlow is not installed in the target environment")
+        if training.replicas is not None:
+            return SmokeSettings(devices_kind="cpu", replicas=training.replicas)
+        visible = _visible_gpus(self._collector.facts)
+        if isinstance(visible, Unavailable):
+            return visible
+        return SmokeSettings(devices_kind="gpu", replicas=visible)
+
+    def _show(self, event: SmokeEvent) -> None:
+        if event.kind == "importing":
+            self._note("importing TensorFlow")
+        elif event.kind in ("started", "phase"):
+            self._note(f"training {event.scenario}, case {event.case}" + (f": {event.detail}" if event.detail else ""))
+
+
+def _visible_gpus(facts: Facts) -> int | Unavailable:
+    """How many GPUs TensorFlow should find: those that the driver lists and CUDA_VISIBLE_DEVICES leaves."""
+    gpus = facts.get(Gpus)
+    if not isinstance(gpus, Gpus):
+        why = gpus.unavailable if isinstance(gpus, Unavailable) else "the driver was not asked"
+        return Unavailable(unavailable=f"it is not known how many GPUs to train on: {why}")
+    if not gpus.devices:
+        return Unavailable(unavailable=f"there is no GPU to train on: {gpus.error or 'the driver lists none'}")
+    environment = facts.get(Environment)
+    if not isinstance(environment, Environment):
+        return len(gpus.devices)
+    mask = read_mask(environment, gpus.devices)
+    if mask.mig:
+        return 1  # a process sees one MIG instance, however many are named
+    if not mask.visible:
+        return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r} hides every GPU")
+    return len(mask.visible)
+

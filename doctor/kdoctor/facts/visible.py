@@ -1,0 +1,97 @@
+"""CUDA_VISIBLE_DEVICES, read as CUDA reads it.
+
+Sources: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html for the forms
+and for the stop at the first invalid entry; PyTorch's reading of the same variable
+(https://github.com/pytorch/pytorch/blob/main/torch/cuda/__init__.py, ``_parse_visible_devices``) for what NVIDIA leaves
+open: the first entry decides the form, a number may be followed by other characters, a repeated entry hides all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kdoctor.facts.environment import Environment
+from kdoctor.facts.gpus import Gpu
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+_NUMBER = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """What the variable leaves visible."""
+
+    value: str | None
+    """As set; None where it is not."""
+    visible: tuple[Gpu, ...] = ()
+    """The GPUs that CUDA enumerates, in its order."""
+    invalid: str | None = None
+    """The first entry that is not valid, and why; CUDA ignores it and all that follow."""
+    by_index: bool = False
+    """Whether it names indices, whose meaning depends on CUDA_DEVICE_ORDER."""
+    untold: str | None = None
+    """Why it cannot be told what is visible, if so."""
+
+
+class _Invalid(Exception):
+    """An entry names no GPU."""
+
+
+class _Untold(Exception):
+    """An entry may name a GPU of which too little was read."""
+
+
+def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
+    """The variable's meaning on a machine whose driver lists these GPUs."""
+    value = environment.get(VARIABLE)
+    if value is None:
+        return Mask(value=None, visible=tuple(gpus))
+    if not value.strip():
+        return Mask(value=value)
+    entries = [entry.strip() for entry in value.split(",")]
+    if entries[0].startswith("MIG-"):
+        return Mask(value=value, untold="it names a MIG instance, and MIG instances are not read")
+    by_index = not entries[0].startswith("GPU-")
+    return _walk(value, entries, gpus, by_index=by_index)
+
+
+def _walk(value: str, entries: Sequence[str], gpus: Sequence[Gpu], *, by_index: bool) -> Mask:
+    resolve: Callable[[str, Sequence[Gpu]], Gpu] = _by_index if by_index else _by_uuid
+    visible: list[Gpu] = []
+    for entry in entries:
+        try:
+            found = resolve(entry, gpus)
+        except _Invalid as error:
+            return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {error}", by_index=by_index)
+        except _Untold as error:
+            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: {error}")
+        if found in visible:
+            return Mask(value=value, invalid=f"{entry!r}: a GPU is named twice, which hides all", by_index=by_index)
+        visible.append(found)
+    return Mask(value=value, visible=tuple(visible), by_index=by_index)
+
+
+def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+    number = _NUMBER.match(entry)
+    if number is None:
+        raise _Invalid("it is no index")
+    index = int(number.group())
+    if not 0 <= index < len(gpus):
+        raise _Invalid(f"there is no GPU {index}")
+    return gpus[index]
+
+
+def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+    if not entry.startswith("GPU-"):
+        raise _Invalid("it is no UUID, and the first entry is one")
+    matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
+    if len(matches) > 1:
+        raise _Invalid(f"{len(matches)} GPUs have a UUID that begins so")
+    if matches:
+        return matches[0]
+    if any(gpu.uuid is None for gpu in gpus):
+        raise _Untold("it may be a GPU whose UUID was not read")
+    raise _Invalid("no GPU has that UUID")

@@ -1,0 +1,45 @@
+"""What is going on, told on stderr while it goes on: a moving line on a terminal, silence elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Takes short present-tense notes: what is being done now."""
+
+    def note(self, text: str) -> None:
+        """Show what is being done now."""
+        ...
+
+
+class Silent:
+    """Shows nothing: for logs, cron and programs."""
+
+    def note(self, text: str) -> None:
+        """Show nothing."""
+
+
+class _Line:
+    """A spinner with the latest note."""
+
+    def __init__(self, status: object) -> None:
+        self._status = status
+
+    def note(self, text: str) -> None:
+        self._status.update(text)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """The progress that suits stderr."""
+    if not sys.stderr.isatty():
+        yield Silent()
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield _Line(status)

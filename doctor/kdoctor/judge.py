@@ -130,7 +130,7 @@ def _arguments(check: Check, facts: FactTable, assumptions: Assumptions) -> dict
     return arguments
 
 
-def _lookup(check: Check, wanted: type, facts: FactTable, assumptions: Assumptions) -> object:
+def _lookup(check: Check, wanted: type[Any], facts: FactTable, assumptions: Assumptions) -> object:
     if wanted is Assumptions:
         return assumptions
     if wanted is not SmokeRun:
@@ -142,11 +142,13 @@ def _lookup(check: Check, wanted: type, facts: FactTable, assumptions: Assumptio
 
 
 def _evaluate(base: Result, entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules) -> Result:
+    outcomes: list[Outcome] = []
     try:
-        outcomes = list(entry.check.function(**arguments, **entry.parameters))
+        for outcome in entry.check.function(**arguments, **entry.parameters):
+            outcomes.append(outcome)  # noqa: PERF402 - what was found before a crash must be kept
     except Exception as error:  # noqa: BLE001 - a plugin's defect must not end the run, and is never a pass
         reason = f"the check itself failed: {type(error).__name__}: {error}"
-        return replace(base, status=Status.UNKNOWN, reason=reason)
+        outcomes.append(Unjudged(subject=base.id, reason=reason))
     return _from_outcomes(base, outcomes, rules)
 
 
@@ -236,7 +238,11 @@ def _why_passed(judged: Sequence[Result]) -> str:
     return f"nothing that stops the job; {', '.join(notes)}" if notes else "everything that was asked for passed"
 
 
+_NAMED = 3
+"""So many ids stand in a verdict's one line."""
+
+
 def _some(ids: Sequence[str]) -> str:
-    """The first three ids, and how many more."""
-    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-    return ", ".join(ids[:3]) + more
+    """The first ids, and how many more."""
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(ids[:_NAMED]) + more

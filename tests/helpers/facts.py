@@ -229,8 +229,8 @@ def keras(**changes: Any) -> KerasChoice:
 
 
 def environment(**variables: str) -> Environment:
-    """These variables and no others."""
-    return Environment(variables=variables)
+    """These variables and no others, of those that the probe looks for."""
+    return Environment(variables=variables, allow_list=("CUDA_*", "KERAS_*", "NCCL_*", "NVIDIA_*", "TF_*"))
 
 
 def smoke_case(name: str = "mirrored", replicas: int = 8, kind: str = "GPU", **changes: Any) -> SmokeCase:

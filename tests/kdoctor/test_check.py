@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kdoctor.check import Check, CheckDefinitionError, check
+from kdoctor.facts import Gpus, Host, SmokeRun, Unavailable
+from kdoctor.model import Assumptions, Outcome, Severity
+
+
+def sound(host: Host) -> Iterator[Outcome]:
+    """The host is sound.
+
+    Why: an unsound host
+    breaks the job.
+    Source: https://example.org/soundness
+    """
+    yield from ()
+
+
+def made(
+    function: Callable[..., Iterator[Outcome]], check_id: str = "host.sound", scenario: str | None = None
+) -> Check:
+    return check(check_id, severity=Severity.ERROR, scenario=scenario)(function)
+
+
+def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
+    @check("host.sound", severity=Severity.WARNING, requires=["driver.loaded"], needs_gpus=True, judges=("python",))
+    def value(host: Host, gpus: Gpus | Unavailable, wanted: Assumptions, *, least: int = 3) -> Iterator[Outcome]:
+        """The host is sound.
+
+        Why: an unsound host
+        breaks the job.
+        Sources:
+            - https://example.org/one
+            https://example.org/two
+        """
+        yield from ()
+
+    assert value.id == "host.sound"
+    assert value.family == "host"
+    assert value.title == "The host is sound."
+    assert value.why == "an unsound host breaks the job."
+    assert value.sources == ("https://example.org/one", "https://example.org/two")
+    assert value.severity is Severity.WARNING
+    assert value.requires == ("driver.loaded",)
+    assert value.needs_gpus
+    assert value.judges == ("python",)
+    assert value.facts == {"host": Host, "gpus": Gpus, "wanted": Assumptions}
+    assert value.tolerant == {"gpus"}
+    assert [(item.name, item.annotation, item.default) for item in value.parameters.values()] == [("least", int, 3)]
+
+
+@pytest.mark.parametrize(
+    "check_id",
+    ["sound", "host", "host.", ".sound", "house.sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b"],
+)
+def test_an_id_is_family_and_slug(check_id: str) -> None:
+    with pytest.raises(CheckDefinitionError, match=r"family\.slug"):
+        made(sound, check_id)
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        None,
+        "",
+        "A title alone.",
+        "A title.\n\nWhy: because.",
+        "A title.\n\nSource: https://example.org",
+        "A title\nof two lines.\n\nWhy: because.\nSource: https://example.org",
+        "Why: because.\nSource: https://example.org",
+        "A title.\n\nWhy:\nSource: https://example.org",
+    ],
+)
+def test_a_docstring_without_title_why_or_source_is_refused(docstring: str | None) -> None:
+    def function(host: Host) -> Iterator[Outcome]:
+        yield from ()
+
+    function.__doc__ = docstring
+    with pytest.raises(CheckDefinitionError, match=r"^host\.sound: the docstring needs"):
+        made(function)
+
+
+def test_a_positional_parameter_must_ask_for_facts() -> None:
+    def number(count: int) -> Iterator[Outcome]:
+        yield from ()
+
+    def two(facts: Host | Gpus) -> Iterator[Outcome]:
+        yield from ()
+
+    def missing(facts: Unavailable) -> Iterator[Outcome]:
+        yield from ()
+
+    for function in (number, two, missing):
+        function.__doc__ = sound.__doc__
+        with pytest.raises(CheckDefinitionError, match="must be a fact group or Assumptions"):
+            made(function)
+
+
+def test_a_parameter_without_a_type_is_refused() -> None:
+    def untyped(host) -> Iterator[Outcome]:  # type: ignore[no-untyped-def] # noqa: ANN001 - the defect under test
+        yield from ()
+
+    untyped.__doc__ = sound.__doc__
+    with pytest.raises(CheckDefinitionError, match="'host' has no type"):
+        made(untyped)
+
+
+def test_a_keyword_parameter_needs_a_default() -> None:
+    def strict(host: Host, *, least: int) -> Iterator[Outcome]:
+        yield from ()
+
+    strict.__doc__ = sound.__doc__
+    with pytest.raises(CheckDefinitionError, match="'least' needs a default"):
+        made(strict)
+
+
+def test_a_scenario_is_named_exactly_by_checks_that_ask_for_a_run() -> None:
+    def trained(run: SmokeRun) -> Iterator[Outcome]:
+        yield from ()
+
+    trained.__doc__ = sound.__doc__
+    assert made(trained, "smoke.sound", scenario="smoke.baseline").scenario == "smoke.baseline"
+    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+        made(trained, "smoke.sound")
+    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+        made(sound, scenario="smoke.baseline")

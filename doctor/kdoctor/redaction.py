@@ -17,7 +17,8 @@ USER = "<user>"
 # Names that every machine has: they say nothing of a person, and folders bear them, too.
 _NOBODY = frozenset({
     "admin", "app", "bin", "conda", "data", "dev", "docker", "etc", "home", "jovyan", "keras", "lib", "nobody", "opt",
-    "python", "root", "runner", "sbin", "share", "src", "sys", "tensorflow", "tmp", "ubuntu", "user", "usr", "var", "work",
+    "python", "root", "runner", "sbin", "share", "src", "sys", "tensorflow", "tmp", "ubuntu", "user", "usr", "var",
+    "work",
 })  # fmt: skip
 _OTHER_HOME = re.compile(
     r"(?:^|(?<=[\s:;,=\"'(]))(?P<homes>(?:/home|/Users|[A-Za-z]:\\Users)[/\\])(?P<name>[^/\\:;,\s\"')]+)"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -169,7 +169,8 @@ def _member(document: Mapping[str, object], name: str, kind: type[Any]) -> Any:
 
 def _load(kind: type[FactGroup], name: str, value: object) -> FactGroup | Unavailable:
     is_unavailable = isinstance(value, dict) and set(value) == {"unavailable"}
-    adapter: TypeAdapter[Any] = TypeAdapter(Unavailable if is_unavailable else kind)
+    wanted: Any = Unavailable if is_unavailable else kind
+    adapter: TypeAdapter[FactGroup | Unavailable] = TypeAdapter(wanted)
     try:
         facts: FactGroup | Unavailable = adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
@@ -193,9 +194,11 @@ def _kind(value: object) -> str:
 
 def json_schema(groups: Groups) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a snapshot with these groups."""
-    inputs = [(name, "serialization", TypeAdapter(kind)) for name, kind in sorted(groups.items())]
-    inputs.append(("unavailable", "serialization", TypeAdapter(Unavailable)))
-    references, definitions = TypeAdapter.json_schemas(inputs)  # type: ignore[arg-type]
+    kinds: dict[str, type[Any]] = {**groups, "unavailable": Unavailable}
+    inputs: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
+        (name, "serialization", TypeAdapter(kind)) for name, kind in sorted(kinds.items())
+    ]
+    references, definitions = TypeAdapter.json_schemas(inputs)
     unavailable = references["unavailable", "serialization"]
     properties = {name: {"anyOf": [references[name, "serialization"], unavailable]} for name in sorted(groups)}
     return {

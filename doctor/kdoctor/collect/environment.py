@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kdoctor.collect.probe import Collected, Context, Probe
 from kdoctor.facts import Environment
-from kdoctor.masking import mask_variable
+from kdoctor.masking import MASK, mask_variable
 
 PREFIXES = (
     "CUBLAS_", "CUDA_", "CUDNN_", "FI_", "GOMP_", "HOROVOD_", "JAX_", "KERAS_", "KMP_", "MKL_", "MPI_", "NCCL_",
@@ -24,18 +24,21 @@ NAMES = frozenset({
 })  # fmt: skip
 """Single variables that change which libraries and packages are found, or who the workers are."""
 
+ALLOW_LIST = (*sorted(NAMES), *(f"{prefix}*" for prefix in PREFIXES))
+"""The names and families as patterns, for the facts: what is not among them was not looked for."""
+
 
 def collect(context: Context) -> Collected:
     """The variables of the allow-list, as the job would get them."""
-    return {Environment: Environment(variables=allowed(context.environ))}
+    return {Environment: Environment(variables=allowed(context.environ), allow_list=ALLOW_LIST)}
 
 
 def allowed(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of the allow-list by name, in order, with secrets masked."""
     return {
-        name: mask_variable(name, _printable(value))
+        name: MASK if name.startswith(_STRANGERS) else mask_variable(name, _printable(value))
         for name, value in sorted(environ.items())
-        if name in NAMES or (name.startswith(PREFIXES) and not name.startswith(_STRANGERS))
+        if name in NAMES or name.startswith(PREFIXES)
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdoctor.collect.child import ChildrenEnded
-from kdoctor.collect.collector import Collector
+from kdoctor.collect.collector import Collection
 from kdoctor.collect.probe import Context, Probe
 from kdoctor.facts import Environment, FactGroup, Gpus, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
@@ -32,7 +32,7 @@ class Examination:
     """What is known of one machine. An interruption leaves in it what was known until then."""
 
     def __init__(self, probes: Sequence[Probe], context: Context, *, deadline_s: float, note: Note) -> None:
-        self._collector = Collector(probes, context)
+        self._collection = Collection(probes)
         self._context = context
         self._deadline_s = deadline_s
         self._note = note
@@ -47,7 +47,7 @@ class Examination:
         runs: dict[str, SmokeRun | Unavailable] = dict(self._missing)
         for session in self._sessions:
             runs.update(session.known().runs)
-        return {**self._collector.facts, SmokeRuns: SmokeRuns(runs=runs)}
+        return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs)}
 
     def run(self, trainings: Sequence[Training]) -> None:
         """Collect every group of facts, then train.
@@ -62,8 +62,7 @@ class Examination:
         alarm.start()
         try:
             self._note("reading the machine and the environment")
-            self._collector.start()
-            self._collector.wait()
+            self._collection.run(self._context)
             self._train(trainings)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -89,12 +88,12 @@ class Examination:
 
     def _settings(self, training: Training) -> SmokeSettings | Unavailable:
         """What a training runs on, or why it cannot be run."""
-        build = self._collector.facts.get(TensorFlowBuild)
+        build = self._collection.facts.get(TensorFlowBuild)
         if isinstance(build, TensorFlowBuild) and not build.installed:
             return Unavailable(unavailable="TensorFlow is not installed in the target environment")
         if training.replicas is not None:
             return SmokeSettings(devices_kind="cpu", replicas=training.replicas)
-        visible = _visible_gpus(self._collector.facts)
+        visible = _visible_gpus(self._collection.facts)
         if isinstance(visible, Unavailable):
             return visible
         return SmokeSettings(devices_kind="gpu", replicas=visible)
@@ -118,9 +117,8 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
     if not isinstance(environment, Environment):
         return len(gpus.devices)
     mask = read_mask(environment, gpus.devices)
-    if mask.mig:
-        return 1  # a process sees one MIG instance, however many are named
+    if mask.untold:
+        return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r}: {mask.untold}")
     if not mask.visible:
         return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r} hides every GPU")
     return len(mask.visible)
-

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from kdoctor.catalog import Catalog
-from kdoctor.check import FAMILIES, Check, Parameter
+from kdoctor.check import Check, Parameter
 from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.model import FAMILIES
 from kdoctor.smoke.scenario import Scenario
 
 _WIDTH = 80
@@ -20,7 +21,10 @@ def list_checks(catalog: Catalog) -> str:
     for family in FAMILIES:
         checks = [check for check in catalog.checks.values() if check.family == family]
         if checks:
-            lines += [family, *(line for check in checks for line in _entry(check.id, check.severity.value, check.title))]
+            lines += [
+                family,
+                *(line for check in checks for line in _entry(check.id, check.severity.value, check.title)),
+            ]
             lines.append("")
     return "\n".join([*lines, "kdoctor explain ID says more about each.", ""])
 

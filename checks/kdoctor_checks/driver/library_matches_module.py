@@ -18,6 +18,8 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
     Why: a package upgrade replaces the library at once, the module only at the next restart. In between every new
     CUDA process fails to find a GPU ("kernel version does not match DSO version", "Driver/library version
     mismatch"), while processes that were started before run on.
+    Remedy: restart, so that the module of the installed version is loaded; hold the driver's packages against
+    unattended upgrades.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/
         https://github.com/tensorflow/tensorflow/issues/52530

@@ -25,6 +25,8 @@ def loaded(
     Why: without a working driver TensorFlow finds no GPU and trains on the CPU without an error. The parts fail
     apart: the device, the kernel module, the user-space libraries, the device nodes and their permissions, and in a
     container what the runtime brings in. The finding names the part that is missing here.
+    Remedy: load or install the part that the finding names: the kernel module, the user-space library, the device
+    nodes, or the container's NVIDIA runtime.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html

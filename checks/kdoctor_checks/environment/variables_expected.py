@@ -28,6 +28,7 @@ def variables_expected(environment: Environment, assumptions: Assumptions) -> It
 
     Why: such variables change what TensorFlow, CUDA and NCCL do without a change of the code: memory growth, peer
     access, determinism. A job that was tested with them is another job without them.
+    Remedy: set the variable in the script or the unit that starts the job.
     Sources:
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html

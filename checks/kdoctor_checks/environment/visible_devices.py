@@ -37,6 +37,7 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
     Why: CUDA reads CUDA_VISIBLE_DEVICES up to its first invalid entry and ignores the rest without a word; an empty
     value or -1 hides every GPU, and TensorFlow then trains on the CPU. Its numbers follow CUDA_DEVICE_ORDER, fastest
     GPU first unless that is PCI_BUS_ID, so that with unequal GPUs they are not nvidia-smi's numbers.
+    Remedy: unset the variable to use all GPUs, or name GPUs by their UUIDs; under a scheduler ask the scheduler.
     Sources:
         https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html

@@ -22,6 +22,7 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
 
     Why: the global batch, the learning rate and the time that was booked follow from the number of replicas. A job
     on fewer GPUs trains, and trains something else.
+    Remedy: ask the scheduler or the container runtime for the right number, or look for the GPU that is lost.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
     wanted = assumptions.gpus or GpuAssumption()

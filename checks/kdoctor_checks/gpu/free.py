@@ -17,6 +17,7 @@ def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False)
     Why: TensorFlow takes nearly all of a GPU's free memory when it starts; what another process holds is missing,
     and the job ends with an out-of-memory error, at once or at its largest step. A process of another container is
     not listed there, but the memory that it holds shows. kdoctor's own trainings start after the GPUs were read.
+    Remedy: find out whose process holds the memory and let it end, or train on other GPUs.
     Sources:
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deploy/nvml-api/

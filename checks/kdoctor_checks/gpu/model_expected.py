@@ -33,6 +33,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
 
     Why: memory, speed and the kernels that are compiled in differ by model. A batch that fits one model does not
     fit another, and a time that was measured on one says nothing about another.
+    Remedy: ask the scheduler for the agreed model, hide the odd GPU, or agree on the new model in the checklist.
     Source: https://developer.nvidia.com/cuda-gpus
     """
     pattern = assumptions.gpus.model if assumptions.gpus else None

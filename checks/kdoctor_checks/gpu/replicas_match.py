@@ -26,6 +26,7 @@ def replicas_match(run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Envi
     Why: where a link of that chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, with no
     error. The links up to CUDA_VISIBLE_DEVICES are judged by gpu.visible-to-driver and environment.visible-devices;
     this check judges what TensorFlow made of the rest, in a real training.
+    Remedy: mend the link of the chain that the finding names: most often TensorFlow's CUDA libraries.
     Sources:
         https://github.com/tensorflow/tensorflow/issues/37618
         https://github.com/tensorflow/tensorflow/issues/62328

@@ -27,6 +27,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     Why: the replicas of a synchronous strategy wait for each other, so the slowest GPU sets the pace and the
     smallest memory the batch. TensorFlow leaves a GPU with far fewer multiprocessors out without an error
     ("Ignoring visible gpu device").
+    Remedy: hide the odd GPU from the job, or move the job to equal GPUs.
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://github.com/tensorflow/tensorflow/issues/32489

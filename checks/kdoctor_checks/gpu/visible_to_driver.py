@@ -26,6 +26,8 @@ def visible_to_driver(pci: PciDevices, gpus: Gpus, kernel: KernelDriver, host: H
     go on without it, often without a line in the log. The job then trains on fewer GPUs than the machine has. A
     container lists all of its host's PCI devices but has device nodes for its own GPUs only: those that were not
     given to it are told apart by that.
+    Remedy: read what the kernel logged about the GPU that is missing, and restart; a GPU that is lost again needs a
+    technician.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/nvml-api/

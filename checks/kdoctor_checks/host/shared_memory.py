@@ -19,6 +19,7 @@ def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 2
     Why: where two GPUs cannot reach each other directly, NCCL passes their gradients through /dev/shm. A container
     has 64 MiB of it unless told otherwise, and NCCL then ends with "unhandled system error". Whether it is needed
     depends on the GPUs' connections, and the baseline training shows a real lack as an error: hence a warning.
+    Remedy: start the container with more (--shm-size=1g), or enlarge /dev/shm.
     Sources:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
         https://github.com/tensorflow/tensorflow/issues/44637

@@ -30,6 +30,7 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
     Why: the gradients of every step travel between all GPUs. Between sockets (SYS) they cross the processors'
     interconnect, which is slower and on many machines excludes direct peer access. Where NVLink joins the two GPUs
     it does not matter: then set ``farthest`` to SYS in the checklist (kdoctor does not read NVLink yet).
+    Remedy: train on GPUs of one socket, or start knowingly.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html

@@ -18,6 +18,7 @@ def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> I
     slower, and every replica waits for it. Training stays right, hence a warning. The link's generation, and on
     some GPUs its width, falls while the GPU is idle: an idle GPU's narrow link is not judged, and the generation
     never is.
+    Remedy: compare the link's status with its capability under load; restart, reseat the GPU or replace the riser.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/

@@ -16,6 +16,7 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
 
     Why: a build for the CPU alone sees no GPU, says nothing about it, and MirroredStrategy then trains on one CPU
     replica.
+    Remedy: replace the build for the CPU by tensorflow[and-cuda] of the same version.
     Sources:
         https://www.tensorflow.org/install/pip
         https://github.com/tensorflow/tensorflow/issues/37618

@@ -24,6 +24,8 @@ def driver_for_cuda(tensorflow: TensorFlowBuild, gpus: Gpus, target: Target) -> 
 
     Why: an older driver cannot run programs of a newer major CUDA release. TensorFlow then registers no GPU and
     the job falls back to the CPU, or stops with CUDA_ERROR_INSUFFICIENT_DRIVER.
+    Remedy: install a driver of a newer branch and restart, or a TensorFlow that was built against the driver's
+    CUDA.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
     """
     cuda, driver = numbers(tensorflow.cuda_version), numbers(gpus.driver_version)

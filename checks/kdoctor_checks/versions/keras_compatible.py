@@ -30,6 +30,8 @@ def keras_compatible(keras: KerasChoice, packages: Packages, target: Target) -> 
     gradients are not combined, from 3.5 to 3.7 they are summed instead of averaged, and up to 3.9 the reported loss
     and metrics are wrong. On another backend than TensorFlow a tf.distribute strategy does not apply at all, and
     with TF_USE_LEGACY_KERAS set but tf-keras absent, the first use of tf.keras fails.
+    Remedy: install Keras 3.10 or newer; install tf-keras of TensorFlow's own minor release where
+    TF_USE_LEGACY_KERAS is set; set KERAS_BACKEND=tensorflow.
     Sources:
         https://github.com/keras-team/keras/issues/19891
         https://github.com/keras-team/keras/pull/20609

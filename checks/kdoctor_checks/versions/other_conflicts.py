@@ -19,6 +19,7 @@ def other_conflicts(
 
     Why: the job may import them, and a package whose requirements are not met fails when it is used, not when it is
     installed. What TensorFlow and Keras need is judged by versions.package-conflicts.
+    Remedy: install a version that all who need it accept, or uninstall what is not used.
     Source: https://packaging.python.org/en/latest/specifications/dependency-specifiers/
     """
     core = needs_of((tensorflow.distribution or "tensorflow", keras.package), packages, target).visited

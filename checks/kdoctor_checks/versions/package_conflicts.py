@@ -20,6 +20,7 @@ def package_conflicts(
     Why: a package that was upgraded on its own past what TensorFlow accepts (NumPy 2 under TensorFlow 2.17, a newer
     protobuf) breaks the import or, worse, a step in the middle of the job. pip installs such a state with a warning
     only. The requirements are followed to the end, with the extras and the markers of the examined interpreter.
+    Remedy: install a version that all who need it accept.
     Sources:
         https://packaging.python.org/en/latest/specifications/dependency-specifiers/
         https://github.com/tensorflow/tensorflow/issues/98406

@@ -22,6 +22,7 @@ def packages_expected(packages: Packages, target: Target, assumptions: Assumptio
 
     Why: the checklist was agreed, and the job tested, with these versions; with others, what a green run showed
     before says nothing.
+    Remedy: install the agreed version, or agree on the new one in the checklist.
     Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
     """
     if not assumptions.packages:

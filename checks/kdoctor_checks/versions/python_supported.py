@@ -30,6 +30,7 @@ def python_supported(
     Why: TensorFlow's compiled modules exist for some Python releases only. One that was copied or forced into
     another release does not import, or imports and fails later; and a job that was tested under one Python is not
     tested under another.
+    Remedy: make an environment with a Python that TensorFlow supports, and install the job's packages in it.
     Source: https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python
     """
     demands = []

@@ -18,6 +18,8 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
     Why: a job that imports TensorFlow stops at its first line without it. A package that is there while its
     metadata is not (a half-removed or copied installation) has a version that nobody can tell, and neither pip
     nor a lock file can bring it back.
+    Remedy: install TensorFlow with the CUDA libraries that it was built for, or examine the environment that has it
+    with --python.
     Source: https://www.tensorflow.org/install/pip
     """
     subject = f"tensorflow in {target.prefix}"

@@ -2,7 +2,7 @@
 
 from kdoctor.checklist.decisions import decisions
 from kdoctor.checklist.document import SCHEMA, json_schema
-from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.checklist.planning import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
@@ -20,5 +20,6 @@ __all__ = [
     "json_schema",
     "load_checklist",
     "plan",
+    "read_text",
     "scenarios_to_run",
 ]

@@ -31,6 +31,12 @@ def load_checklist(name_or_path: str, catalog: Catalog) -> Checklist:
     return _load(shipped.read_bytes(), catalog, f"{name_or_path} (shipped)", "shipped")
 
 
+def read_text(name_or_path: str, catalog: Catalog) -> str:
+    """The text of a checklist that :func:`load_checklist` accepts, with its comments."""
+    file = Path(name_or_path) if _is_path(name_or_path, catalog) else catalog.checklists[name_or_path]
+    return file.read_text(encoding="utf-8-sig")
+
+
 def _is_path(text: str, catalog: Catalog) -> bool:
     if "/" in text or "\\" in text or text.endswith((".yaml", ".yml")):
         return True

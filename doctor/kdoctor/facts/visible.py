@@ -36,11 +36,11 @@ class Mask:
     """Why it cannot be told what is visible, if so."""
 
 
-class _Invalid(Exception):
+class _InvalidError(Exception):
     """An entry names no GPU."""
 
 
-class _Untold(Exception):
+class _UntoldError(Exception):
     """An entry may name a GPU of which too little was read."""
 
 
@@ -64,9 +64,9 @@ def _walk(value: str, entries: Sequence[str], gpus: Sequence[Gpu], *, by_index: 
     for entry in entries:
         try:
             found = resolve(entry, gpus)
-        except _Invalid as error:
+        except _InvalidError as error:
             return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {error}", by_index=by_index)
-        except _Untold as error:
+        except _UntoldError as error:
             return Mask(value=value, by_index=by_index, untold=f"{entry!r}: {error}")
         if found in visible:
             return Mask(value=value, invalid=f"{entry!r}: a GPU is named twice, which hides all", by_index=by_index)
@@ -77,21 +77,21 @@ def _walk(value: str, entries: Sequence[str], gpus: Sequence[Gpu], *, by_index: 
 def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu:
     number = _NUMBER.match(entry)
     if number is None:
-        raise _Invalid("it is no index")
+        raise _InvalidError("it is no index")
     index = int(number.group())
     if not 0 <= index < len(gpus):
-        raise _Invalid(f"there is no GPU {index}")
+        raise _InvalidError(f"there is no GPU {index}")
     return gpus[index]
 
 
 def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu:
     if not entry.startswith("GPU-"):
-        raise _Invalid("it is no UUID, and the first entry is one")
+        raise _InvalidError("it is no UUID, and the first entry is one")
     matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
     if len(matches) > 1:
-        raise _Invalid(f"{len(matches)} GPUs have a UUID that begins so")
+        raise _InvalidError(f"{len(matches)} GPUs have a UUID that begins so")
     if matches:
         return matches[0]
     if any(gpu.uuid is None for gpu in gpus):
-        raise _Untold("it may be a GPU whose UUID was not read")
-    raise _Invalid("no GPU has that UUID")
+        raise _UntoldError("it may be a GPU whose UUID was not read")
+    raise _InvalidError("no GPU has that UUID")

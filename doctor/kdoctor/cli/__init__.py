@@ -1,0 +1,55 @@
+"""The command line: it wires the parts together and decides nothing.
+
+One command a file. Everything but typer is imported inside the commands, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import kdoctor
+from kdoctor.cli import catalogue, checklist
+from kdoctor.cli.check import check
+from kdoctor.cli.schema import schema
+from kdoctor.cli.snapshot import snapshot
+from kdoctor.cli.streams import errors_in_words
+
+app = typer.Typer(
+    name="kdoctor",
+    help="Examines a machine and a Python environment before a multi-GPU Keras job: may it start here?",
+    epilog="Start with: kdoctor check --checklist cpu-smoke",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog="Example: kdoctor check --no-smoke && python train.py")(check)
+app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
+app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
+app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
+app.add_typer(checklist.app, name="checklist")
+app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema)
+
+
+def main() -> None:
+    """Run the command line, and turn every error into one screen and an exit code."""
+    with errors_in_words():
+        app()
+
+
+def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
+    if value:
+        typer.echo(f"kdoctor {kdoctor.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,37 @@
+"""``kdoctor list`` and ``kdoctor explain``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.options import PluginOption
+from kdoctor.cli.streams import show
+
+
+def list_(
+    *,
+    scenarios: Annotated[bool, typer.Option("--scenarios", help="The smoke trainings.")] = False,
+    checklists: Annotated[bool, typer.Option("--checklists", help="The shipped checklists.")] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """List the checks, or the scenarios, or the checklists."""
+    from kdoctor.catalog import load_catalog
+    from kdoctor.listing import list_checklists, list_checks, list_scenarios
+
+    catalog = load_catalog(plugin or ())
+    wanted = [list_scenarios] * scenarios + [list_checklists] * checklists or [list_checks]
+    show("\n".join(write(catalog) for write in wanted))
+
+
+def explain(
+    check_id: Annotated[str, typer.Argument(metavar="CHECK_ID", help="Id of a check or of a scenario.")],
+    *,
+    plugin: PluginOption = None,
+) -> None:
+    """Say what a check or scenario tests, why it matters, where the criterion is from, and what to do."""
+    from kdoctor.catalog import load_catalog
+    from kdoctor.listing import explain as words_about
+
+    show(words_about(load_catalog(plugin or ()), check_id))

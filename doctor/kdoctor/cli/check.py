@@ -1,0 +1,98 @@
+"""``kdoctor check``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.examine import examine, load, recorded, save
+from kdoctor.cli.options import (
+    DEFAULT_CHECKLIST,
+    DEFAULT_TIMEOUT_S,
+    ChecklistOption,
+    NoSmokeOption,
+    PluginOption,
+    PythonOption,
+    ReplicasOption,
+    TimeoutOption,
+)
+from kdoctor.cli.streams import show
+from kdoctor.model import Severity
+
+_FORMATS = "terminal|json|junit|markdown"
+
+
+def check(  # noqa: PLR0913 - one parameter an option
+    *,
+    checklist: ChecklistOption = DEFAULT_CHECKLIST,
+    python: PythonOption = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these checks: ids, families or globs (repeatable).", show_default=False),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(help="Not these checks: ids, families or globs (repeatable).", show_default=False),
+    ] = None,
+    no_smoke: NoSmokeOption = False,
+    replicas: ReplicasOption = None,
+    fail_on: Annotated[Severity, typer.Option(help="The least severity that fails the run.")] = Severity.ERROR,
+    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")] = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(
+            "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
+        ),
+    ] = None,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Judge this recorded snapshot instead of this machine.", show_default=False)
+    ] = None,
+    save_snapshot: Annotated[
+        Path | None, typer.Option(help="Record the facts that were judged in this file.", show_default=False)
+    ] = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    plugin: PluginOption = None,
+) -> None:
+    """Examine this machine and train on it: may the job start here?
+
+    Exit codes: 0 passed; 1 a check failed; 2 wrong usage or a broken checklist; 3 nothing failed, but something that
+    matters could not be judged; 4 kdoctor itself failed; 130 interrupted.
+    """
+    import datetime as dt
+    import os
+    import time
+
+    from kdoctor.assessment import RunNote, assess
+    from kdoctor.checklist import plan
+    from kdoctor.output import check_writable, parse_outputs, write_atomically
+    from kdoctor.report import FORMATS, canvas_for, render
+
+    started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
+    outputs = parse_outputs(output or (), FORMATS, stdout=format)
+    if save_snapshot:
+        check_writable(save_snapshot)
+    catalog, chosen = load(checklist, plugin)
+    planned = plan(chosen, catalog, select=select or (), skip=skip or (), smoke=not no_smoke)
+    rules = chosen.rules(today=started_at.date(), fail_on=fail_on, allow_unknown=allow_unknown)
+    if snapshot:
+        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
+    else:
+        examination, target = examine(catalog, chosen, planned, python, replicas, timeout)
+        facts, interrupted = examination.facts, examination.interrupted
+    if save_snapshot:
+        save(save_snapshot, facts)
+    note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
+    report = assess(facts, chosen, planned, rules, note)
+    for item in outputs.files:
+        write_atomically(item.path, render(report, item.format))
+    show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
+    raise typer.Exit(report.verdict.exit_code)

@@ -1,0 +1,39 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+DEFAULT_CHECKLIST = "multi-gpu-keras"
+DEFAULT_TIMEOUT_S = 1800.0
+
+PythonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--python",
+        help="The interpreter to examine: a path, an environment's folder, or a name on PATH. "
+        "Otherwise the active environment's, otherwise kdoctor's own.",
+        show_default=False,
+    ),
+]
+ChecklistOption = Annotated[
+    str, typer.Option("--checklist", "-c", help="A shipped checklist's name, or the path of your own.")
+]
+PluginOption = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", help="module:attribute of further checks (repeatable).", show_default=False),
+]
+ReplicasOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        min=1,
+        max=64,
+        help="Train on this many logical CPU devices, whatever the checklist says.",
+        show_default=False,
+    ),
+]
+TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Seconds for the whole run.")]
+NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the trainings out.")]

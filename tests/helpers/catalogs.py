@@ -1,0 +1,108 @@
+"""Small catalogs of checks that are written here, so that the engine is tested without the built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from kdoctor.catalog import Catalog, Contribution, assemble
+from kdoctor.check import Check, check
+from kdoctor.collect.probe import Probe
+from kdoctor.facts import Gpus, Host, SmokeRun
+from kdoctor.model import Assumptions, Evidence, Outcome, Severity
+from kdoctor.smoke.scenario import Scenario, ScenarioKind
+
+
+def host_check(check_id: str = "host.memory", **options: Any) -> Check:
+    """A check that passes on any host."""
+
+    def function(
+        host: Host,
+        *,
+        least_gib: float = 1.0,
+        names: tuple[str, ...] = (),
+        level: Literal["near", "far"] = "near",
+    ) -> Iterator[Outcome]:
+        """The host is there.
+
+        Why: nothing runs without it.
+        Source: this test.
+        """
+        yield Evidence(subject="host", observed=f"{host.os} {least_gib} {names} {level}")
+
+    return check(check_id, **{"severity": Severity.ERROR, **options})(function)
+
+
+def gpu_check(check_id: str = "gpu.free", **options: Any) -> Check:
+    """A check of GPUs that knows the checklist's assumptions."""
+
+    def function(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
+        """The GPUs are there.
+
+        Why: the job trains on them.
+        Source: this test.
+        """
+        yield Evidence(subject="GPUs", observed=f"{gpus.count}, {assumptions.expects_gpus}")
+
+    return check(check_id, **{"severity": Severity.ERROR, "needs_gpus": True, **options})(function)
+
+
+def smoke_check(check_id: str = "smoke.baseline", scenario: str = "smoke.baseline", **options: Any) -> Check:
+    """A check of a scenario's run."""
+
+    def function(run: SmokeRun) -> Iterator[Outcome]:
+        """The training went well.
+
+        Why: the job is a training.
+        Source: this test.
+        """
+        yield Evidence(subject=run.scenario, observed="trained")
+
+    return check(check_id, scenario=scenario, **{"severity": Severity.ERROR, **options})(function)
+
+
+def scenario(scenario_id: str = "smoke.baseline", kind: ScenarioKind = "baseline") -> Scenario:
+    """A scenario that is never run."""
+    return Scenario(
+        id=scenario_id,
+        version=1,
+        kind=kind,
+        title="A training",
+        expect="it trains",
+        program=Path("none.py"),
+        cases=("only",),
+        deadline_s=1.0,
+    )
+
+
+def probe(name: str = "host", *groups: Any) -> Probe:
+    """A probe that reads nothing."""
+    return Probe(name=name, provides=groups or (Host, Gpus), collect=lambda context: {}, deadline_s=1.0)
+
+
+def contribute(*items: Check | Probe | Scenario, origin: str = "here (test)") -> list[Contribution]:
+    """Each item as if one plugin brought it."""
+    kinds: dict[type, Literal["checks", "probes", "scenarios"]] = {
+        Check: "checks",
+        Probe: "probes",
+        Scenario: "scenarios",
+    }
+    return [Contribution(kind=kinds[type(item)], origin=origin, value=item) for item in items]
+
+
+def small_catalog(*more: Check | Scenario) -> Catalog:
+    """Two checks of the host, of which one requires the other; two of GPUs, with assumptions; one of a training."""
+    return assemble(
+        contribute(
+            probe(),
+            scenario(),
+            host_check("host.memory"),
+            host_check("host.shared-memory", requires=["host.memory"], severity=Severity.WARNING),
+            host_check("versions.python-supported", judges=["python"]),
+            gpu_check("gpu.free"),
+            gpu_check("gpu.count-expected", judges=["gpus.count"]),
+            smoke_check(),
+            *more,
+        )
+    )

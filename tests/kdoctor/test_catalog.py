@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
+
+from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog
+from kdoctor.facts import Gpus, Host, SmokeRuns
+
+WriteDistribution = Callable[..., None]
+
+
+@pytest.fixture
+def write_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteDistribution:
+    """Installs a distribution with one module and one entry point, as pip would lay it out."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(name: str, group: str, value: str, code: str) -> None:
+        module = value.partition(":")[0]
+        (tmp_path / f"{module}.py").write_text(code)
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[{group}]\nmine = {value}\n")
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+    return write
+
+
+def problems_of(*contributions: Contribution) -> tuple[str, ...]:
+    with pytest.raises(CatalogError) as caught:
+        assemble(contributions)
+    return caught.value.problems
+
+
+def test_a_catalog_holds_what_was_contributed() -> None:
+    catalog = small_catalog()
+    assert list(catalog.checks) == sorted(catalog.checks)
+    assert list(catalog.scenarios) == ["smoke.baseline"]
+    assert catalog.fact_groups == {"host": Host, "gpus": Gpus, "smoke": SmokeRuns}
+
+
+def test_closure_puts_prerequisites_first() -> None:
+    closure = small_catalog().closure(["host.shared-memory"])
+    assert [check.id for check in closure] == ["host.memory", "host.shared-memory"]
+
+
+def test_a_callable_and_an_iterable_are_unpacked() -> None:
+    first, second = host_check("host.one"), host_check("host.two")
+    catalog = assemble(
+        [*contribute(probe()), Contribution(kind="checks", origin="here", value=lambda: iter([first, second]))]
+    )
+    assert list(catalog.checks) == ["host.one", "host.two"]
+
+
+def test_a_duplicate_names_both_origins() -> None:
+    (problem,) = problems_of(
+        *contribute(probe()), *contribute(host_check(), origin="one (a)"), *contribute(host_check(), origin="two (b)")
+    )
+    assert problem == "host.memory is brought twice: by one (a) and by two (b)"
+
+
+def test_an_unknown_prerequisite_is_told() -> None:
+    (problem,) = problems_of(*contribute(probe(), host_check(requires=["host.nowhere"])))
+    assert problem == "host.memory requires host.nowhere, which no plugin brings"
+
+
+def test_a_circle_is_told_once() -> None:
+    problems = problems_of(
+        *contribute(
+            probe(),
+            host_check("host.a", requires=["host.b"]),
+            host_check("host.b", requires=["host.c"]),
+            host_check("host.c", requires=["host.a"]),
+        )
+    )
+    assert problems == ("checks require each other in a circle: host.a -> host.b -> host.c -> host.a",)
+
+
+def test_a_check_of_an_unknown_scenario_is_told() -> None:
+    (problem,) = problems_of(*contribute(probe(), smoke_check(scenario="smoke.gone")))
+    assert problem == "smoke.baseline judges scenario smoke.gone, which no plugin brings"
+
+
+def test_a_scenario_that_no_check_judges_is_told() -> None:
+    (problem,) = problems_of(*contribute(probe(), scenario("smoke.unseen")))
+    assert "smoke.unseen is judged by no check" in problem
+
+
+def test_facts_that_no_probe_provides_are_told() -> None:
+    (problem,) = problems_of(*contribute(probe("host", Host), gpu_check()))
+    assert problem == "gpu.free asks for Gpus, which no probe provides"
+
+
+def test_facts_that_two_probes_provide_are_told() -> None:
+    (problem,) = problems_of(*contribute(probe("one", Host), probe("two", Host)))
+    assert problem == "facts host are provided twice: by probe one and by probe two"
+
+
+def test_an_assumption_that_does_not_exist_is_told() -> None:
+    (problem,) = problems_of(*contribute(probe(), host_check(judges=["gpu.count"])))
+    assert "assumption 'gpu.count'" in problem
+
+
+def test_every_assumption_can_be_judged() -> None:
+    assert ASSUMPTIONS == {"python", "packages", "environment", "gpus.count", "gpus.model"}
+
+
+@pytest.mark.parametrize("value", [3, [3], lambda: 3, None])
+def test_something_else_than_a_check_is_told(value: object) -> None:
+    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=value))
+    assert "is no Check" in problem
+
+
+def test_a_plugin_that_brings_nothing_is_told() -> None:
+    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=[]))
+    assert problem == "here brings nothing"
+
+
+def test_a_plugin_whose_function_fails_is_told() -> None:
+    def broken() -> None:
+        raise RuntimeError("no\nluck")
+
+    (problem,) = problems_of(Contribution(kind="checks", origin="here", value=broken))
+    assert problem == "here failed: RuntimeError: no luck"
+
+
+def test_a_package_without_checklists_is_told() -> None:
+    (problem,) = problems_of(Contribution(kind="checklists", origin="here", value="kdoctor.facts"))
+    assert "holds no *.yaml" in problem
+
+
+def test_every_problem_is_told_at_once() -> None:
+    problems = problems_of(*contribute(probe(), host_check(requires=["host.x"]), smoke_check(scenario="smoke.y")))
+    assert len(problems) == 2
+
+
+def test_a_distribution_that_cannot_be_imported_is_named(write_distribution: WriteDistribution) -> None:
+    write_distribution("acme-checks", "kdoctor.checks", "acme_broken:checks", "import no_such_module_anywhere")
+    with pytest.raises(CatalogError) as caught:
+        load_catalog()
+    text = str(caught.value)
+    assert "acme-checks (kdoctor.checks: mine) cannot be imported from acme_broken:checks" in text
+    assert "No module named 'no_such_module_anywhere'" in text
+    assert caught.value.hint
+
+
+def test_a_distribution_that_brings_nothing_is_told_apart(write_distribution: WriteDistribution) -> None:
+    write_distribution("acme-empty", "kdoctor.checks", "acme_empty:checks", "checks = ()")
+    with pytest.raises(CatalogError, match=r"acme-empty \(kdoctor.checks: mine\) brings nothing"):
+        load_catalog()
+
+
+def test_the_installed_catalog_holds_together() -> None:
+    catalog = load_catalog()
+    assert {"cpu-smoke", "multi-gpu-keras"} <= set(catalog.checklists)
+    assert set(catalog.scenarios) == {"smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope"}
+
+
+PLUGIN = """
+from helpers.catalogs import host_check
+def checks():
+    return [host_check("host.added")]
+"""
+
+
+def test_a_plugin_is_added_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "added_plugin.py").write_text(PLUGIN)
+    assert "host.added" in load_catalog(["added_plugin:checks"]).checks
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        ("json", "expected module:attribute"),
+        ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
+        ("json:nothing", "has no attribute 'nothing'"),
+        ("json:encoder.ESCAPE", "is no Check, Probe or Scenario"),
+    ],
+)
+def test_a_wrong_plugin_option_is_told(plugin: str, message: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        load_catalog([plugin])
+    assert f"--plugin {plugin}" in str(caught.value)
+    assert message in str(caught.value)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.catalog import Catalog, load_catalog
+from kdoctor.checklist import load_checklist, plan, scenarios_to_run
+
+SHIPPED = ("cpu-smoke", "multi-gpu-keras")
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def test_these_are_shipped(catalog: Catalog) -> None:
+    assert tuple(sorted(catalog.checklists)) == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_checklist_is_valid_and_says_who_owns_it(catalog: Catalog, name: str) -> None:
+    checklist = load_checklist(name, catalog)
+    assert checklist.name == name
+    assert checklist.owner == "kdoctor"
+    assert checklist.rollback
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_checklist_asks_for_every_check_but_those_of_unstated_assumptions(
+    catalog: Catalog, name: str
+) -> None:
+    checklist = load_checklist(name, catalog)
+    asked = {entry.check.id for entry in checklist.entries}
+    assumed = {"gpu.model-expected", "versions.packages-expected", "environment.variables-expected"}
+    assert asked == set(catalog.checks) - assumed
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_checklist_trains_every_scenario(catalog: Catalog, name: str) -> None:
+    checklist = load_checklist(name, catalog)
+    running = scenarios_to_run(checklist, plan(checklist, catalog))
+    assert {entry.scenario.id for entry in running} == set(catalog.scenarios)
+
+
+def test_cpu_smoke_expects_no_gpu_and_trains_two_replicas(catalog: Catalog) -> None:
+    checklist = load_checklist("cpu-smoke", catalog)
+    assert not checklist.assumptions.expects_gpus
+    assert {entry.replicas for entry in checklist.scenarios} == {2}
+
+
+def test_multi_gpu_keras_expects_gpus_and_trains_on_all(catalog: Catalog) -> None:
+    checklist = load_checklist("multi-gpu-keras", catalog)
+    assert checklist.assumptions.gpus
+    assert checklist.assumptions.gpus.at_least == 2
+    assert {entry.replicas for entry in checklist.scenarios} == {"gpus"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_starved_replica_is_a_warning(catalog: Catalog, name: str) -> None:
+    severities = {entry.check.id: entry.severity.value for entry in load_checklist(name, catalog).entries}
+    assert severities["smoke.starved-replica"] == "warning"

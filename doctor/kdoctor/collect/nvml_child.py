@@ -82,10 +82,10 @@ class Reader:
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
-            state = _STATES.get(error.value, "failed")
+            state = _STATES.get(_code(error), "failed")
             if state == "library-absent" and loader and not _means_absent(loader):
                 state = "failed"
-            words = loader if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND and loader else str(error)
+            words = loader if _code(error) == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND and loader else str(error)
             return {"state": state, "error": f"{_error_name(error)}: {words}"}
         except Exception as error:  # noqa: BLE001 - a stranger's library of that name may answer anything
             return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
@@ -169,7 +169,9 @@ def _memory(handle: Any) -> tuple[int, int]:
     """Total and used bytes; used without what the driver reserves for itself, where it can tell them apart."""
     try:
         info = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
-    except (pynvml.NVMLError_FunctionNotFound, pynvml.NVMLError_ArgumentVersionMismatch):
+    except pynvml.NVMLError as error:
+        if _code(error) not in (pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH):
+            raise
         info = pynvml.nvmlDeviceGetMemoryInfo(handle)
     return int(info.total), int(info.used)
 
@@ -203,10 +205,15 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
 """Field of ``Gpu`` to the call that reads it."""
 
 
+def _code(error: Exception) -> int:
+    """The code that NVML returned; the binding sets it where no type checker sees it."""
+    return int(getattr(error, "value", pynvml.NVML_ERROR_UNKNOWN))
+
+
 def _error_name(error: Exception) -> str:
     """The name of NVML's constant, for example ``NVML_ERROR_GPU_IS_LOST``."""
     if isinstance(error, pynvml.NVMLError):
-        return _ERROR_NAMES.get(error.value, f"NVML error {error.value}")
+        return _ERROR_NAMES.get(_code(error), f"NVML error {_code(error)}")
     if isinstance(error, pynvml.NVMLLibraryMismatchError):
         return "NVML_ERROR_FUNCTION_NOT_FOUND"
     return f"{type(error).__name__}: {error}"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.facts import Gpus
+from kdoctor.model import Action, Assumptions, GpuAssumption, Result, Status
+from kdoctor_checks.gpu.count_expected import count_expected
+
+
+def judged(found: Gpus, count: int | None = None, at_least: int | None = None) -> Result:
+    wanted = Assumptions(gpus=GpuAssumption(count=count, at_least=at_least))
+    return compute_check(count_expected, found, assumptions=wanted)
+
+
+@pytest.mark.parametrize(
+    ("found", "count", "at_least", "status"),
+    [
+        (8, 8, None, Status.PASS),
+        (7, 8, None, Status.FAIL),
+        (9, 8, None, Status.FAIL),
+        (1, None, 2, Status.FAIL),
+        (2, None, 2, Status.PASS),
+        (3, None, 2, Status.PASS),
+        (1, None, None, Status.PASS),
+        (0, None, None, Status.FAIL),
+        (0, None, 0, Status.PASS),
+    ],
+)
+def test_the_count_is_compared_with_the_checklists(
+    found: int, count: int | None, at_least: int | None, status: Status
+) -> None:
+    assert judged(gpus(found, count=found), count, at_least).status is status
+
+
+def test_without_gpu_assumptions_one_is_enough() -> None:
+    assert compute_check(count_expected, gpus(1)).status is Status.PASS
+
+
+def test_a_lost_gpu_does_not_count() -> None:
+    result = judged(gpus(3, gpu(0), lost_gpu(1), gpu(2)), count=3)
+    assert result.status is Status.FAIL
+    finding = result.findings[0].finding
+    assert finding.observed == "2 GPUs answer; lost: GPU 1"
+    assert finding.remedy.action is Action.INSPECT_HARDWARE
+
+
+def test_a_list_that_nvml_did_not_give_whole_is_unknown() -> None:
+    assert judged(gpus(8, count=None, errors={"count": "Unknown"}), count=8).status is Status.UNKNOWN
+    assert judged(gpus(1, gpu(0), count=4), count=1).status is Status.UNKNOWN
+    assert judged(Gpus(state="failed", error="Unknown Error"), count=0).status is Status.SKIP
+    assert judged(Gpus(state="failed", error="Unknown Error"), count=1).status is Status.UNKNOWN
+    assert compute_check(count_expected).status is Status.UNKNOWN

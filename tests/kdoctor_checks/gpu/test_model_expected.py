@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpu, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor_checks.gpu.model_expected import model_expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "status"),
+    [
+        ("NVIDIA H100*", Status.PASS),
+        ("NVIDIA H100 80GB HBM3", Status.PASS),
+        ("NVIDIA H200*", Status.FAIL),
+        ("H100", Status.FAIL),
+        ("nvidia h100*", Status.FAIL),
+        (None, Status.SKIP),
+    ],
+)
+def test_names_are_compared_with_the_pattern(pattern: str | None, status: Status) -> None:
+    wanted = Assumptions(gpus=GpuAssumption(model=pattern))
+    assert compute_check(model_expected, gpus(2), assumptions=wanted).status is status
+
+
+def test_the_odd_gpu_is_named_and_the_others_are_evidence() -> None:
+    wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
+    result = compute_check(model_expected, gpus(2, gpu(0), gpu(1, name="Tesla T4")), assumptions=wanted)
+    assert [item.finding.observed for item in result.findings] == ["Tesla T4"]
+    assert len(result.evidence) == 1
+
+
+def test_an_unread_name_is_unknown_and_keeps_the_nvml_error() -> None:
+    wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
+    found = gpus(2, gpu(0), gpu(1, name=None, errors={"name": "NotSupported"}))
+    result = compute_check(model_expected, found, assumptions=wanted)
+    assert result.status is Status.UNKNOWN
+    assert result.reason == "GPU 1 (0000:20:00.0): name not read (NotSupported)"
+
+
+def test_no_gpu_is_no_pass() -> None:
+    wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
+    assert compute_check(model_expected, gpus(0), assumptions=wanted).status is Status.UNKNOWN

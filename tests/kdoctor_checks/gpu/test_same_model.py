@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import MIB, gpu, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.same_model import same_model
+
+
+def test_equal_gpus_pass() -> None:
+    result = compute_check(same_model, gpus(8))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed == "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.6 GiB"
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "NVIDIA H100 PCIe"}, {"compute_capability": "8.0"}, {"memory_total_bytes": 40960 * MIB}]
+)
+def test_the_one_that_differs_is_named(change: dict[str, Any]) -> None:
+    result = compute_check(same_model, gpus(3, gpu(0), gpu(1, **change), gpu(2)))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
+    assert [item.finding.subject for item in result.findings] == ["GPU 1 (0000:20:00.0)"]
+    assert len(result.evidence) == 2
+
+
+def test_memory_may_differ_within_the_tolerance() -> None:
+    def status(used: int, **parameters: Any) -> Status:
+        found = gpus(3, gpu(0), gpu(1), gpu(2, memory_total_bytes=used * MIB))
+        return compute_check(same_model, found, **parameters).status
+
+    assert status(81559 - 1631) is Status.PASS  # 2 % of 81559 MiB is 1631.18 MiB
+    assert status(81559 - 1632) is Status.FAIL
+    assert status(81559 - 1632, memory_tolerance=0.05) is Status.PASS
+
+
+def test_one_gpu_is_a_skip_and_none_no_pass() -> None:
+    assert compute_check(same_model, gpus(1)).status is Status.SKIP
+    assert compute_check(same_model, gpus(0)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("field", ["name", "compute_capability", "memory_total_bytes"])
+def test_an_unread_field_leaves_that_gpu_unjudged(field: str) -> None:
+    result = compute_check(same_model, gpus(3, gpu(0), gpu(1, **{field: None}), gpu(2)))
+    assert result.status is Status.UNKNOWN
+    assert [item.subject for item in result.unjudged] == ["GPU 1 (0000:20:00.0)"]
+    assert len(result.evidence) == 2

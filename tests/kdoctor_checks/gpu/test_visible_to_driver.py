@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import bus_id, gpu, gpus, host, kernel, lost_gpu, pci, pci_gpu
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Gpus, Host, PciDevices
+from kdoctor.model import Result, Status
+from kdoctor_checks.gpu.visible_to_driver import visible_to_driver
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(visible_to_driver, pci(4), gpus(4), kernel(4), host(), *facts)
+
+
+def subjects(result: Result) -> list[str]:
+    return [item.finding.subject for item in result.findings]
+
+
+def test_passes_where_all_answer_and_a_switch_is_no_gpu() -> None:
+    result = judged()
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == [f"GPU {i} ({bus_id(i)})" for i in range(4)]
+
+
+def test_a_gpu_that_nvml_does_not_list_is_named_and_the_others_are_judged() -> None:
+    result = judged(gpus(4, gpu(0), gpu(1), gpu(3)))
+    assert result.status is Status.FAIL
+    assert subjects(result) == [f"GPU at {bus_id(2)}"]
+    assert len(result.evidence) == 3
+
+
+def test_a_gpu_that_could_not_be_opened_is_named_by_its_bus_id() -> None:
+    result = judged(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)))
+    assert subjects(result) == [f"GPU at {bus_id(1)}"]
+
+
+@pytest.mark.parametrize("error", ["GpuIsLost", "NVML_ERROR_RESET_REQUIRED", "NVMLError_GpuIsLost"])
+def test_a_gpu_lost_in_the_middle_condemns_itself_only(error: str) -> None:
+    broken = gpu(1, memory_used_bytes=None, errors={"memory_used_bytes": error})
+    result = judged(gpus(4, gpu(0), broken, gpu(2), gpu(3)))
+    assert subjects(result) == [f"GPU at {bus_id(1)}"]
+    assert error in result.findings[0].finding.observed
+
+
+@pytest.mark.parametrize(
+    ("driver", "status"), [(None, Status.FAIL), ("nouveau", Status.FAIL), ("vfio-pci", Status.PASS)]
+)
+def test_a_gpu_of_another_driver(driver: str | None, status: Status) -> None:
+    devices = pci(2, pci_gpu(0), pci_gpu(1, driver=driver))
+    result = judged(devices, gpus(1))
+    assert result.status is status
+    if driver == "nouveau":
+        assert "sudo rm /etc/modprobe.d/blacklist-nouveau.conf" in result.findings[0].finding.rollback.commands
+
+
+def test_a_container_was_given_some_of_its_hosts_gpus() -> None:
+    result = judged(gpus(2), kernel(2), host(container="docker"))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence][2:] == [bus_id(2), bus_id(3)]
+
+
+def test_a_container_lost_a_gpu_that_it_was_given() -> None:
+    result = judged(gpus(2), kernel(3), host(container="docker"))
+    assert result.status is Status.FAIL
+
+
+@pytest.mark.parametrize("container", ["docker", None])
+def test_hidden_or_lost_is_unknown_where_it_cannot_be_told(container: str | None) -> None:
+    assert judged(gpus(2), kernel(0), host(container=container)).status is Status.UNKNOWN
+
+
+def test_a_machine_that_may_be_a_container_is_not_excused() -> None:
+    assert judged(gpus(2), kernel(2), host(container=None)).status is Status.UNKNOWN
+
+
+def test_an_unread_bus_id_may_be_the_missing_one() -> None:
+    unread = gpu(1, bus_id=None, errors={"bus_id": "Unknown"})
+    result = judged(gpus(4, gpu(0), unread, gpu(2), gpu(3)))
+    assert result.status is Status.UNKNOWN
+    assert "GPU 1: its bus id was not read (Unknown)" in (result.reason or "")
+
+
+def test_gpus_that_the_bus_does_not_list_are_unknown() -> None:
+    assert judged(PciDevices(devices=())).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("group", [PciDevices, Gpus, Host])
+def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
+    result = compute_check(visible_to_driver, pci(), gpus(), kernel(), host(), missing={group: "hung"})
+    assert result.status is Status.UNKNOWN

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.pcie_width import pcie_width
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"pcie_width": 8}, Status.FAIL),
+        ({"pcie_width": 1, "performance_state": 0}, Status.FAIL),  # recorded: an L4 at x1 of x16 in P0
+        ({"pcie_width": 8, "performance_state": 7}, Status.FAIL),
+        ({"pcie_width": 8, "performance_state": 8}, Status.UNKNOWN),
+        ({"pcie_width": 8, "performance_state": None}, Status.UNKNOWN),
+        ({"performance_state": None}, Status.PASS),  # full width is full width in any state
+        ({"pcie_generation": 1, "performance_state": 8}, Status.PASS),  # recorded: idle 4090 and 3090 at generation 1
+        ({"pcie_width": 8, "pcie_width_max": 8}, Status.PASS),
+        ({"pcie_width": 0, "pcie_width_max": 0}, Status.UNKNOWN),
+        ({"pcie_width": None}, Status.UNKNOWN),
+        ({"pcie_width_max": None}, Status.UNKNOWN),
+    ],
+)
+def test_a_narrow_link_fails_unless_the_gpu_idles(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(pcie_width, gpus(2, gpu(0), gpu(1, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    assert result.evidence[0].observed == "x16 of x16, generation 5 of 5 in P0"
+
+
+def test_the_finding_names_the_link() -> None:
+    result = compute_check(pcie_width, gpus(1, gpu(0, pcie_width=4)))
+    finding = result.findings[0].finding
+    assert (finding.observed, finding.expected) == ("x4 of x16, generation 5 of 5 in P0", "x16")
+    assert finding.remedy.commands[0] == "sudo lspci -vv -s 0000:10:00.0 | grep -E 'LnkCap:|LnkSta:'"
+
+
+def test_a_checklist_may_take_half_the_lanes() -> None:
+    half = gpus(1, gpu(0, pcie_width=8))
+    assert compute_check(pcie_width, half, least_share=0.5).status is Status.PASS
+    assert compute_check(pcie_width, gpus(1, gpu(0, pcie_width=4)), least_share=0.5).status is Status.FAIL
+
+
+def test_no_gpu_is_no_pass() -> None:
+    assert compute_check(pcie_width, gpus(0)).status is Status.UNKNOWN

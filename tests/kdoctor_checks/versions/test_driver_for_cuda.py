@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpus, target, tensorflow
+from helpers.judging import compute_check
+from kdoctor.model import Status
+from kdoctor_checks.versions.driver_for_cuda import driver_for_cuda
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver", "offered", "status"),
+    [  # NVIDIA's minor-version compatibility, table 1: 11 needs 450.80.02, 12 needs 525.60.13, 13 needs 580.65.06
+        ("12.5.1", "525.60.13", "12.0", Status.PASS),
+        ("12.5.1", "580.105.08", "13.0", Status.PASS),
+        ("12.5.1", "525.60.12", "11.8", Status.FAIL),
+        ("12.5.1", "470.223.02", "11.4", Status.FAIL),
+        ("11.8", "450.80.02", "11.0", Status.PASS),
+        ("11.8", "450.80.01", "10.2", Status.FAIL),
+        ("13.0.2", "575.57.08", "12.9", Status.FAIL),
+        ("13.0.2", "580.65.06", "13.0", Status.PASS),
+        ("13.0.2", "580.7", "12.9", Status.FAIL),
+        ("12.5.1", "470.223.02", "12.4", Status.UNKNOWN),  # a cuda-compat package offers more than the module
+        ("12.5.1", "470.223.02", None, Status.UNKNOWN),
+        ("14.0", "580.65.06", "13.0", Status.UNKNOWN),
+        (None, "580.65.06", "13.0", Status.UNKNOWN),
+        ("12.5.1", None, "13.0", Status.UNKNOWN),
+        ("12.5.1", "N/A", "13.0", Status.UNKNOWN),
+    ],
+)
+def test_the_driver_is_compared_with_the_builds_cuda(
+    cuda: str | None, driver: str | None, offered: str | None, status: Status
+) -> None:
+    facts = (tensorflow(cuda_version=cuda), gpus(driver_version=driver, cuda_driver_version=offered), target())
+    assert compute_check(driver_for_cuda, *facts).status is status
+
+
+def test_the_finding_gives_both_versions_and_the_way_back() -> None:
+    facts = (tensorflow(), gpus(driver_version="470.223.02", cuda_driver_version="11.4"), target())
+    finding = compute_check(driver_for_cuda, *facts).findings[0].finding
+    assert finding.observed == "driver 470.223.02, TensorFlow built against CUDA 12.5.1"
+    assert finding.expected == "driver 525.60.13 or newer for CUDA 12"
+    assert finding.remedy.commands[0] == "sudo apt-get install nvidia-driver-525"
+    assert "nvidia-driver-470=470.223.02-*" in finding.rollback.commands[0]
+
+
+def test_the_minimums_of_linux_say_nothing_about_windows() -> None:
+    facts = (tensorflow(), gpus(driver_version="600.0"), target(platform="win-amd64"))
+    assert compute_check(driver_for_cuda, *facts).status is Status.UNKNOWN

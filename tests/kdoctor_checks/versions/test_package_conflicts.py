@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import PYTHON, keras, package, packages, target, tensorflow
+from helpers.judging import compute_check
+from kdoctor.facts import Package
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.package_conflicts import package_conflicts
+
+
+def judged(*installed: Package, where: dict[str, Any] | None = None, **choice: Any) -> Result:
+    default: dict[str, Any] = {"package": "tensorflow", "version": "2.21.0"}
+    facts = (packages(*installed), tensorflow(), keras(**(default | choice)), target(**(where or {})))
+    return compute_check(package_conflicts, *facts)
+
+
+def root(*requires: str) -> Package:
+    return package("tensorflow", "2.21.0", *requires)
+
+
+def test_a_sound_environment_passes_and_counts_what_was_compared() -> None:
+    result = judged(root("numpy>=1.26", "ml_dtypes"), package("numpy", "2.4.6"), package("ml-dtypes", "0.5", "numpy"))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed == "3 requirements of 3 distributions are met"
+
+
+def test_the_default_environment_of_the_tests_passes() -> None:
+    assert compute_check(package_conflicts, packages(), tensorflow(), keras(), target()).status is Status.PASS
+
+
+def test_a_refused_version_fails_with_a_command_that_suits_everyone() -> None:
+    result = judged(
+        root("numpy<2.0.0,>=1.23.5", "ml-dtypes"),
+        package("ml-dtypes", "0.3.1", "numpy>1.20"),
+        package("numpy", "2.4.6"),
+    )
+    assert result.status is Status.FAIL
+    (judged_finding,) = result.findings
+    finding = judged_finding.finding
+    assert (finding.subject, finding.observed) == ("numpy", "numpy 2.4.6")
+    assert finding.expected == "numpy<2.0.0,>=1.23.5 (for tensorflow 2.21.0)"
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install 'numpy<2.0.0,>1.20,>=1.23.5'",)
+    assert finding.rollback.commands == (f"{PYTHON} -m pip install numpy==2.4.6",)
+
+
+def test_what_is_needed_indirectly_counts() -> None:
+    result = judged(root("keras"), package("keras", "3.15.1", "optree"), package("optree", "0.1", "absent>=2"))
+    (finding,) = result.findings
+    assert finding.finding.observed == "absent is not installed"
+    assert finding.finding.expected == "absent>=2 (for optree 0.1)"
+    assert finding.finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y absent",)
+
+
+def test_the_legacy_keras_is_a_root_of_its_own() -> None:
+    legacy = package("tf-keras", "2.20.0", "tensorflow<2.21,>=2.20")
+    result = judged(root("numpy"), package("numpy", "2.4.6"), legacy, package="tf-keras", version="2.20.0", legacy=True)
+    assert [item.finding.subject for item in result.findings] == ["tensorflow"]
+
+
+def test_other_packages_conflicts_are_not_told_here() -> None:
+    stranger = package("stranger", "1.0", "numpy<1.0")
+    assert judged(root("numpy"), package("numpy", "2.4.6"), stranger).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("marker", "where", "status"),
+    [
+        ('python_version < "3.9"', {"version": "3.8.18"}, Status.FAIL),
+        ('python_version < "3.9"', {"version": "3.11.7"}, Status.PASS),
+        ('python_version < "3.9"', {"version": "3.10.2"}, Status.PASS),
+        ('python_full_version >= "3.11.7"', {"version": "3.11.7"}, Status.FAIL),
+        ('sys_platform == "win32"', {"platform": "win-amd64"}, Status.FAIL),
+        ('platform_machine == "AMD64"', {"platform": "win-amd64"}, Status.FAIL),
+        ('sys_platform == "win32"', {"platform": "linux-x86_64"}, Status.PASS),
+        ('sys_platform == "darwin" and platform_machine == "arm64"', {"platform": "macosx-14.0-arm64"}, Status.FAIL),
+        ('platform_machine == "aarch64"', {"platform": "linux-aarch64"}, Status.FAIL),
+        ('platform_system == "Linux"', {"platform": "linux-aarch64"}, Status.FAIL),
+        ('os_name == "nt"', {"platform": "linux-x86_64"}, Status.PASS),
+        ('platform_python_implementation == "PyPy"', {"implementation": "pypy"}, Status.FAIL),
+        ('implementation_name == "pypy"', {"implementation": "cpython"}, Status.PASS),
+    ],
+)
+def test_markers_are_those_of_the_examined_interpreter(marker: str, where: dict[str, str], status: Status) -> None:
+    assert judged(root("numpy", f"absent; {marker}"), package("numpy", "2.4.6"), where=where).status is status
+
+
+def test_an_extra_counts_only_where_it_is_asked_for() -> None:
+    client = package("client", "1.0", 'absent; extra == "fast"')
+    assert judged(root("client"), client).status is Status.PASS
+    assert judged(root("client[fast]"), client).status is Status.FAIL
+    assert judged(root("client"), package("second", "1", "client[fast]"), client).status is Status.PASS
+
+
+@pytest.mark.parametrize("version", [None, "unknown", "2.x"])
+def test_a_version_that_cannot_be_compared_is_unknown(version: str | None) -> None:
+    assert judged(root("numpy>=1.26"), package("numpy", version)).status is Status.UNKNOWN
+
+
+def test_a_version_that_nobody_restricts_need_not_be_readable() -> None:
+    assert judged(root("numpy"), package("numpy", "local build")).status is Status.PASS
+
+
+def test_a_prerelease_that_is_installed_is_compared_like_a_release() -> None:
+    assert judged(root("numpy>=1.26"), package("numpy", "2.5.0rc1")).status is Status.PASS
+
+
+def test_an_unreadable_requirement_is_unknown() -> None:
+    result = judged(root("numpy", "???"), package("numpy", "2.4.6"))
+    assert result.status is Status.UNKNOWN
+    assert "'???' cannot be read" in (result.reason or "")
+
+
+def test_metadata_without_requirements_or_none_at_all_is_unknown() -> None:
+    assert judged(root()).status is Status.UNKNOWN
+    assert judged(package("numpy", "2.4.6")).status is Status.UNKNOWN
+
+
+def test_packages_that_need_each_other_end() -> None:
+    assert judged(root("numpy"), package("numpy", "2.4.6", "tensorflow")).status is Status.PASS

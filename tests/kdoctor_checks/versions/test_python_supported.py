@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import package, packages, target, tensorflow
+from helpers.judging import compute_check
+from kdoctor.facts import TensorFlowBuild
+from kdoctor.model import Assumptions, Status
+from kdoctor_checks.versions.python_supported import python_supported
+
+
+def judged(python: str, wanted: str | None = None, requires_python: str | None = ">=3.10") -> Status:
+    installed = packages(package("tensorflow", "2.21.0", requires_python=requires_python))
+    facts = (target(version=python), installed, tensorflow())
+    return compute_check(python_supported, *facts, assumptions=Assumptions(python=wanted)).status
+
+
+@pytest.mark.parametrize(
+    ("python", "wanted", "status"),
+    [
+        ("3.11.7", None, Status.PASS),
+        ("3.10.0", None, Status.PASS),
+        ("3.9.18", None, Status.FAIL),
+        ("3.13.1", ">=3.10,<3.14", Status.PASS),
+        ("3.14.0", ">=3.10,<3.14", Status.FAIL),
+        ("3.14.0rc2", ">=3.10", Status.PASS),
+        ("3.11.7+local", ">=3.10", Status.PASS),
+        ("3.11.7", "three", Status.UNKNOWN),
+        ("unknown", None, Status.UNKNOWN),
+    ],
+)
+def test_python_is_compared_with_the_checklist_and_with_tensorflow(
+    python: str, wanted: str | None, status: Status
+) -> None:
+    assert judged(python, wanted) is status
+
+
+def test_the_finding_names_who_refuses() -> None:
+    installed = packages(package("tensorflow", "2.21.0", requires_python=">=3.10"))
+    result = compute_check(python_supported, target(version="3.9.18"), installed, tensorflow())
+    finding = result.findings[0].finding
+    assert finding.subject == "Python for tensorflow 2.21.0"
+    assert finding.expected == "Python >=3.10"
+    assert finding.rollback.kind == "nothing"
+
+
+def test_a_tensorflow_that_does_not_say_what_it_needs_is_unknown() -> None:
+    assert judged("3.11.7", requires_python=None) is Status.UNKNOWN
+
+
+def test_the_checklist_is_judged_without_tensorflow_too() -> None:
+    facts = (target(version="3.9.18"), packages(package("numpy")), TensorFlowBuild(installed=False))
+    assert compute_check(python_supported, *facts).status is Status.SKIP
+    assert compute_check(python_supported, *facts, assumptions=Assumptions(python=">=3.10")).status is Status.FAIL
+    assert compute_check(python_supported, *facts, assumptions=Assumptions(python=">=3.9")).status is Status.PASS

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import PYTHON, package, packages, target, tensorflow
+from helpers.judging import compute_check
+from kdoctor.facts import TensorFlowBuild
+from kdoctor.model import Status
+from kdoctor_checks.versions.tensorflow_installed import tensorflow_installed
+
+
+def test_fails_without_tensorflow_and_tells_how_to_install_it() -> None:
+    result = compute_check(
+        tensorflow_installed, TensorFlowBuild(installed=False), packages(package("numpy", "2.4.6")), target()
+    )
+    assert result.status is Status.FAIL
+    finding = result.findings[0].finding
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tensorflow[and-cuda]'",)
+    assert finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y tensorflow",)
+
+
+def test_prints_uv_where_the_environment_has_no_pip() -> None:
+    facts = (TensorFlowBuild(installed=False), packages(package("numpy", "2.4.6"), has_pip=False), target())
+    finding = compute_check(tensorflow_installed, *facts).findings[0].finding
+    assert finding.remedy.commands == (f"uv pip install --python {PYTHON} 'tensorflow[and-cuda]'",)
+    assert finding.rollback.commands == (f"uv pip uninstall --python {PYTHON} tensorflow",)
+
+
+def test_passes_with_its_version_as_evidence() -> None:
+    result = compute_check(tensorflow_installed, tensorflow(), packages(), target())
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed == "tensorflow 2.21.0"
+
+
+@pytest.mark.parametrize("version", [None, "", "two", "2.21.0-final-really"])
+def test_a_version_that_nobody_can_tell_is_unknown(version: str | None) -> None:
+    assert (
+        compute_check(tensorflow_installed, tensorflow(version=version), packages(), target()).status is Status.UNKNOWN
+    )

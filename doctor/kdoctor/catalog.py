@@ -147,10 +147,10 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterable[Contr
             continue
         kinds: tuple[tuple[Kind, type], ...] = (("checks", Check), ("probes", Probe), ("scenarios", Scenario))
         for item in items:
-            kind = next((kind for kind, wanted in kinds if isinstance(item, wanted)), None)
-            if kind is None:
+            fitting: list[Kind] = [kind for kind, wanted in kinds if isinstance(item, wanted)]
+            if not fitting:
                 problems.append(f"{origin}: {_kind_of(item)} is no Check, Probe or Scenario")
-            else:
+            for kind in fitting:
                 yield Contribution(kind=kind, origin=origin, value=item)
 
 

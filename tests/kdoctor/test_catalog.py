@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 
+from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog
 from kdoctor.facts import Gpus, Host, SmokeRuns
 
@@ -106,7 +106,7 @@ def test_an_assumption_that_does_not_exist_is_told() -> None:
 
 
 def test_every_assumption_can_be_judged() -> None:
-    assert ASSUMPTIONS == {"python", "packages", "environment", "gpus.count", "gpus.model"}
+    assert {"python", "packages", "environment", "gpus.count", "gpus.model"} == ASSUMPTIONS
 
 
 @pytest.mark.parametrize("value", [3, [3], lambda: 3, None])

@@ -31,10 +31,9 @@ def canvas_for(stream: TextIO, environ: Mapping[str, str]) -> Canvas:
     ``COLUMNS`` sets the width, and ``NO_COLOR`` (https://no-color.org) forbids colours.
     """
     is_terminal = stream.isatty()
-    columns = environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns[:6]) > 0 else _DEFAULT
-    if is_terminal and not columns.isdecimal():
-        width = _terminal_width(stream)
+    columns = environ.get("COLUMNS", "")[:6]
+    stated = int(columns) if columns.isascii() and columns.isdecimal() else 0
+    width = stated or (_terminal_width(stream) if is_terminal else _DEFAULT)
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("_", "-")
     return Canvas(
         width=max(_NARROWEST, min(width, _WIDEST)),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from helpers.reports import failure, result
-
 from kdoctor.checklist import Checklist, RollbackPolicy, decisions
 from kdoctor.model import Assumptions, Decision, Result, Status
 

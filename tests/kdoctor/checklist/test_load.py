@@ -8,10 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
 from kdoctor.catalog import Catalog
-from kdoctor.checklist import Checklist, ChecklistError, json_schema, load_checklist
+from kdoctor.checklist import Checklist, ChecklistError, Problem, json_schema, load_checklist
 from kdoctor.model import GpuAssumption, Severity, Waiver
 
 HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
@@ -137,8 +139,10 @@ def test_a_quoted_date_and_a_byte_order_mark_are_read(tmp_path: Path, catalog: C
         ),
         (
             HEAD + CHECKS + "assumptions: {python: '3.11'}",
-            "7:23: 'python': '3.11' is no version specifier (PEP 440), such as '>=3.10,<3.14'; "
-            'for this release write "==3.11" or "~=3.11"',
+            (
+                "7:23: 'python': '3.11' is no version specifier (PEP 440), such as '>=3.10,<3.14'; "
+                'for this release write "==3.11" or "~=3.11"'
+            ),
         ),
         (
             HEAD + CHECKS + "assumptions: {packages: {keras: ''}}",
@@ -204,8 +208,10 @@ def test_a_quoted_date_and_a_byte_order_mark_are_read(tmp_path: Path, catalog: C
         ),
         (
             "schema: kdoctor/checklist/v2\nchecks: {}",
-            "1:9: the schema kdoctor/checklist/v2 is not known to this kdoctor, which reads kdoctor/checklist/v1: "
-            "upgrade keras-doctor",
+            (
+                "1:9: the schema kdoctor/checklist/v2 is not known to this kdoctor, which reads kdoctor/checklist/v1: "
+                "upgrade keras-doctor"
+            ),
         ),
         ("- a", "1:1: a checklist is a mapping that starts with 'schema: kdoctor/checklist/v1', not a list"),
         ("", "1:1: the file is empty"),
@@ -302,8 +308,10 @@ SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "
         ),
         (
             "{id: smoke.baseline, kind: baseline, replicas: gpu, expect: x}",
-            "7:52: 'replicas': expected 'gpus' (one on each visible GPU) or a number from 1 to 64, not 'gpu'; "
-            "did you mean 'gpus'?",
+            (
+                "7:52: 'replicas': expected 'gpus' (one on each visible GPU) or a number from 1 to 64, not 'gpu'; "
+                "did you mean 'gpus'?"
+            ),
         ),
         (
             "{id: smoke.baseline, kind: baseline, replicas: true, expect: x}",
@@ -394,5 +402,30 @@ def test_the_schema_accepts_what_is_read_and_refuses_what_is_not() -> None:
     validator = jsonschema.Draft202012Validator(json_schema())
     jsonschema.Draft202012Validator.check_schema(json_schema())
     validator.validate(document)
-    for wrong in ({"extra": 1}, {"checks": []}, {"version": "3"}, {"schema": "kdoctor/checklist/v2"}):
+    wrongs: tuple[dict[str, object], ...] = (
+        {"extra": 1},
+        {"checks": []},
+        {"version": "3"},
+        {"schema": "kdoctor/checklist/v2"},
+    )
+    for wrong in wrongs:
         assert not validator.is_valid({**document, **wrong})
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_mangled_checklist_ends_in_a_checklist_or_in_a_clear_error(
+    tmp_path: Path, catalog: Catalog, data: st.DataObject
+) -> None:
+    content = FULL.encode()
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, min(len(content), start + 12)))
+    middle = data.draw(
+        st.one_of(st.binary(max_size=6), st.text("{}[]:,-&*!?|>'\"#%@` \n\t1a~", max_size=6).map(str.encode))
+    )
+    broken: tuple[Problem, ...] = ()
+    try:
+        assert read(tmp_path, catalog, content[:start] + middle + content[end:]).entries
+    except ChecklistError as error:
+        broken = error.problems or (Problem(line=-1, column=-1, message="told nothing"),)
+    assert all(problem.line is None or problem.line > 0 for problem in broken)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from helpers.catalogs import gpu_check, host_check, small_catalog
 
+from helpers.catalogs import gpu_check, host_check, small_catalog
 from kdoctor.checklist import (
     Checklist,
     ChecklistEntry,

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
+from kdoctor.model import Report
+from kdoctor.report import render
+
+
+def suites(report: Report) -> dict[str, TestSuite]:
+    return {suite.name: suite for suite in JUnitXml.fromstring(render(report, "junit").encode())}
+
+
+def cases(report: Report) -> dict[str, TestCase]:
+    return {case.name: case for suite in suites(report).values() for case in suite}
+
+
+def test_there_is_a_suite_for_each_family_in_order() -> None:
+    assert list(suites(gpu_report())) == ["kdoctor.versions", "kdoctor.gpu", "kdoctor.topology", "kdoctor.host"]
+
+
+def test_tallies_are_those_of_the_report() -> None:
+    xml = JUnitXml.fromstring(render(gpu_report(), "junit").encode())
+    assert (xml.tests, xml.failures, xml.errors, xml.skipped) == (5, 2, 1, 2)
+    assert (suites(gpu_report())["kdoctor.gpu"].tests, suites(gpu_report())["kdoctor.gpu"].failures) == (2, 1)
+
+
+def test_a_failure_carries_severity_and_everything_to_do() -> None:
+    case = cases(gpu_report())["versions.driver-for-cuda"]
+    assert case.classname == "kdoctor.versions"
+    (outcome,) = case.result
+    assert isinstance(outcome, Failure)
+    assert outcome.type == "error"
+    assert outcome.message.startswith("tensorflow 2.21.0: built for CUDA 12.5")
+    assert f"    {LONG_COMMAND}\n" in outcome.text
+    assert "Rollback: tensorflow 2.20.0, as recorded\n    python -m pip" in outcome.text
+
+
+def test_several_findings_are_all_there() -> None:
+    (outcome,) = cases(gpu_report())["gpu.visible-to-driver"].result
+    assert outcome.message.endswith("(and 1 more)")
+    assert "GPU 6 (0000:70:00.0)" in outcome.text
+    assert "Not judged: 0000:80:00.0: sysfs gave no class" in outcome.text
+
+
+def test_unknown_is_an_error_unless_it_is_accepted() -> None:
+    (unknown,) = cases(gpu_report())["host.shared-memory"].result
+    assert isinstance(unknown, Error)
+    assert unknown.message == "the probe of the host did not finish within 5 s"
+    (accepted,) = cases(cpu_report())["host.shared-memory"].result
+    assert isinstance(accepted, Skipped)
+    assert "accepted: the sandbox hides it" in accepted.message
+
+
+def test_a_skip_tells_why_and_a_pass_shows_its_evidence() -> None:
+    (skipped,) = cases(cpu_report())["gpu.free"].result
+    assert isinstance(skipped, Skipped)
+    assert skipped.message == "the checklist expects no GPUs"
+    passed = cases(cpu_report())["versions.tensorflow-installed"]
+    assert passed.result == []
+    assert passed.system_out == "tensorflow: 2.21.0"
+
+
+def test_any_text_makes_readable_xml() -> None:
+    text = "<&\"'> ]]> \x00\x0b\x1b[1m\ufffe\udcff é"
+    case = cases(with_text(cpu_report(), text))["gpu.free"]
+    assert "<&\"'> ]]> \\x00\\x0b\\ufffe\\udcff é" in case.result[0].text
+
+
+def test_the_target_is_a_property() -> None:
+    properties = {item.name: item.value for item in suites(gpu_report())["kdoctor.gpu"].properties()}  # type: ignore[no-untyped-call]
+    assert properties["checklist"] == "multi-gpu-keras v1"
+    assert properties["target"].startswith("/opt/job/bin/python")
+
+
+def test_an_empty_report_is_valid() -> None:
+    assert JUnitXml.fromstring(render(replace(gpu_report(), results=()), "junit").encode()).tests == 0
+
+
+def test_a_waived_finding_is_not_counted_in_a_failure() -> None:
+    waived = gpu_report().results[3].findings
+    mixed = failure("gpu.free")
+    (outcome,) = cases(replace(gpu_report(), results=(replace(mixed, findings=(*mixed.findings, *waived)),)))[
+        "gpu.free"
+    ].result
+    assert "more)" not in outcome.message

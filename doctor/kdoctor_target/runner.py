@@ -384,7 +384,7 @@ def _holds_a_gpu() -> bool:
         return False
     for descriptor in descriptors.iterdir():
         try:
-            target = os.readlink(str(descriptor))
+            target = os.readlink(str(descriptor))  # noqa: PTH115 - Python 3.8
         except OSError:
             continue
         if target.startswith("/dev/nvidia"):

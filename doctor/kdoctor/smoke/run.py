@@ -6,14 +6,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from kdoctor.collect.child import ChildEnd
 from kdoctor.collect.probe import Context
 from kdoctor.collect.program import program_argv
-from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable, Weights
+from kdoctor.collect.records import RecordError, build
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.smoke.scenario import Scenario
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
@@ -36,7 +37,7 @@ class SmokeSettings:
     """How a case gets its process: forked after the import, or a fresh interpreter."""
     import_deadline_s: float = 180.0
     """Seconds for ``import tensorflow``: on a cold network file system it takes minutes."""
-    preload: tuple[str, ...] = ("tensorflow",)
+    preload: tuple[str, ...] = ("tensorflow", "numpy.random")
     """Modules to import before the cases."""
 
 
@@ -194,7 +195,7 @@ class SmokeSession:
                 progress.ended = now
                 facts = dict(record["facts"])
                 seen = facts.pop("gpus_seen", None)
-                progress.gpus_seen = progress.gpus_seen if seen is None else seen
+                progress.gpus_seen = seen if isinstance(seen, int) else progress.gpus_seen
                 progress.cases[case] = _case_of(case, facts)
                 detail = facts["outcome"]
         self._emit(SmokeEvent(kind=kind, scenario=progress.scenario.id, case=case, detail=detail))
@@ -234,18 +235,17 @@ def run_scenarios(
     return SmokeSession(scenarios, settings, context, on_event).run()
 
 
-_CASE_FIELDS = {item.name for item in fields(SmokeCase)} - {"name", "weights"}
-
-
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
-    """The case of what its process said. Unknown facts, of a newer or a third party's program, are left out."""
-    known = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
-    weights = facts.get("weights")
-    return SmokeCase(
-        name=name,
-        weights=Weights(**{**weights, "nonfinite": tuple(weights["nonfinite"])}) if weights else None,
-        **{key: value for key, value in known.items() if key in _CASE_FIELDS},
-    )
+    """The case of what its process said. Facts of no known name, of a third party's program, are left out."""
+    try:
+        return build(SmokeCase, {**facts, "name": name})
+    except RecordError as error:
+        return SmokeCase(
+            name=name,
+            outcome="raised",
+            error_type="RecordError",
+            error_message=f"the scenario's program said what is no fact of a case: {error}",
+        )
 
 
 def _versions(record: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,175 @@
+"""What the checks of smoke trainings have in common: cases that are missing or did not finish, in words."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import InvalidVersion, Version
+
+from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.model import Action, Finding, NotApplicable, Remedy, Rollback, Unjudged
+from kdoctor_checks._install import install, restore
+
+TOLERANCE = 1e-4
+"""Largest deviation of a weight that counts as equal. Measured: 0 to 2e-7 where Keras is right (the rounding of
+float32 in another order of summation), 0.05 and more where it sums gradients or does not reduce them."""
+
+MEASURE_ONLY = Rollback.nothing("the training changed nothing on this machine")
+
+_KERAS_RIGHT_SINCE = Version("3.10")
+_FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
+
+
+def replicas_asked(run: SmokeRun) -> int | None:
+    """Number of replicas that the run was to have."""
+    return run.gpus_seen if run.replicas_requested is None else run.replicas_requested
+
+
+def name_of(case: SmokeCase | str) -> str:
+    """The subject of a case."""
+    return f"case {case if isinstance(case, str) else case.name}"
+
+
+def missing(run: SmokeRun, name: str) -> Unjudged:
+    """A case that has no result."""
+    return Unjudged(subject=name_of(name), reason=run.failure or "the run ended before it had a result")
+
+
+def no_real_spread(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged | None:
+    """Why a case over several replicas says nothing here: there was to be one, or there was one instead of more."""
+    asked = replicas_asked(run)
+    if asked == 1:
+        return NotApplicable(reason="the training has one replica only")
+    if case.replicas is None or asked is None:
+        return Unjudged(subject=name_of(case), reason="the number of replicas is not known")
+    if case.replicas < asked:
+        return Unjudged(subject=name_of(case), reason=f"TensorFlow made {case.replicas} of {asked} replicas")
+    return None
+
+
+def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
+    """A case that raised, died or hung where it should have trained."""
+    return Finding(
+        subject=name_of(case),
+        observed=how_it_ended(case),
+        expected=f"it trains on {replicas_asked(run) or 'all'} replicas",
+        remedy=_remedy(run, case),
+        rollback=MEASURE_ONLY,
+    )
+
+
+def how_it_ended(case: SmokeCase) -> str:
+    """How a case ended that did not train: error or signal, phase, where, and the last line of its error output."""
+    where = f" in phase {case.phase}" if case.phase else ""
+    if case.outcome == "raised":
+        return f"{case.error_type}{where}: {_first_line(case.error_message) or 'no message'}"
+    if case.outcome == "timed-out":
+        took = f" after {case.seconds:.0f} s" if case.seconds else ""
+        return f"hung{where} and was ended{took}{_innermost(case.stacks)}"
+    by = f"died of {case.signal}" if case.signal else f"exited with status {case.exit_code}"
+    return f"{by}{where}{_innermost(case.stacks)}{_last_words(case.stderr_tail)}"
+
+
+def _first_line(text: str | None) -> str:
+    return next((line.strip()[:300] for line in (text or "").splitlines() if line.strip()), "")
+
+
+def _last_words(stderr: str | None) -> str:
+    last = _first_line("\n".join(reversed((stderr or "").splitlines())))
+    return f'; its last words: "{last}"' if last else ""
+
+
+def _innermost(stacks: str | None) -> str:
+    """The innermost frames of the thread that crashed, or of the main thread, which is written last."""
+    if not stacks:
+        return ""
+    threads = re.split(r"^(?=(?:Current thread|Thread) 0x)", stacks, flags=re.MULTILINE)
+    current = [thread for thread in threads if thread.startswith("Current thread")] or threads
+    frames = [
+        f"{'/'.join(frame['path'].split('/')[-2:])}:{frame['line']} {frame['name']}"
+        for frame in _FRAME.finditer(current[-1])
+    ][:3]
+    return f" at {', from '.join(frames)}" if frames else ""
+
+
+def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
+    if case.outcome == "timed-out" and run.devices_kind == "gpu":
+        return Remedy(
+            summary="See where the GPUs wait for each other: run the job with NCCL's log, and once without "
+            "peer-to-peer transfers; if that helps, look at IOMMU and PCIe ACS.",
+            action=Action.CONFIGURE,
+            commands=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # to find the cause, not to keep"),
+        )
+    if case.signal == "SIGKILL":
+        return Remedy(
+            summary="The kernel or the container's limit ended it, most often for memory: free memory or raise the "
+            "limit.",
+            action=Action.CONFIGURE,
+            commands=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
+        )
+    if case.outcome == "died":
+        return Remedy(
+            summary="Native code crashed: reinstall TensorFlow and its CUDA libraries in versions that belong "
+            "together, and see that no other build of them comes first on LD_LIBRARY_PATH.",
+            action=Action.REINSTALL,
+        )
+    if case.outcome == "timed-out":
+        return Remedy(
+            summary="See where it hung; on a machine that is merely busy, run it again when it is idle.",
+            action=Action.CONFIGURE,
+        )
+    return Remedy(
+        summary=f"Make TensorFlow {run.tensorflow or ''} and {run.keras or 'Keras'} a pair that is known to work "
+        "together; the error names what they disagree about.",
+        action=Action.REINSTALL,
+    )
+
+
+def wrong_arithmetic(
+    run: SmokeRun, case: SmokeCase, observed: str, target: Target | Unavailable, packages: Packages | Unavailable
+) -> Finding:
+    """Mirrored training that does not compute what one device computes."""
+    remedy, rollback = _other_keras(run, target, packages)
+    return Finding(
+        subject=name_of(case),
+        observed=f"{observed} ({run.keras or 'Keras unknown'}, {case.replicas} replicas)",
+        expected="the same as on one device with the same global batches",
+        remedy=remedy,
+        rollback=rollback,
+    )
+
+
+def _other_keras(
+    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable
+) -> tuple[Remedy, Rollback]:
+    name, _, version = (run.keras or "").partition(" ")
+    if name != "keras" or _is_right(version):
+        summary = (
+            f"No released version of {run.keras or 'this Keras'} is known to do this: look for patched code, a "
+            "replaced optimizer or a broken transfer between the devices before you train."
+        )
+        return Remedy(summary=summary, action=Action.CHANGE_CODE), MEASURE_ONLY
+    wanted = f"keras>={_KERAS_RIGHT_SINCE}"
+    if not isinstance(target, Target) or not isinstance(packages, Packages):
+        remedy = Remedy(summary=f"Install {wanted}.", action=Action.REINSTALL, commands=(f"pip install '{wanted}'",))
+        return remedy, Rollback.to(f"{run.keras} of this run", f"pip install 'keras=={version}'")
+    commands = (install(target, packages, wanted),)
+    summary = f"Keras 3.2 to 3.9 do not reduce gradients or losses over replicas rightly: install {wanted}."
+    return Remedy(summary=summary, action=Action.REINSTALL, commands=commands), restore(target, packages, "keras")
+
+
+def _is_right(version: str) -> bool:
+    try:
+        return Version(version) >= _KERAS_RIGHT_SINCE
+    except InvalidVersion:
+        return True
+
+
+def some(names: tuple[str, ...]) -> str:
+    """The first three names and how many more."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004 - as said
+
+
+def show(losses: tuple[float | None, ...]) -> str:
+    """Losses of the epochs in a row."""
+    return ", ".join("not finite" if loss is None else f"{loss:.4g}" for loss in losses)

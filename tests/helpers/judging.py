@@ -16,10 +16,12 @@ TODAY = date(2026, 11, 20)
 
 def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[FactGroup], FactGroup | Unavailable]:
     """Groups by type; of two groups of one type the later counts. A lone ``SmokeRun`` becomes its scenario's run."""
-    table: dict[type[FactGroup], FactGroup | Unavailable] = {type(group): group for group in facts}
-    run = table.pop(SmokeRun, None)
-    if isinstance(run, SmokeRun):
-        table[SmokeRuns] = SmokeRuns(runs={scenario or run.scenario: run})
+    table: dict[type[FactGroup], FactGroup | Unavailable] = {}
+    for group in facts:
+        if isinstance(group, SmokeRun):
+            table[SmokeRuns] = SmokeRuns(runs={scenario or group.scenario: group})
+        else:
+            table[type(group)] = group
     return table
 
 

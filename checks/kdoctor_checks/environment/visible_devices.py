@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, Host
+from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -19,8 +20,6 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
-from kdoctor_checks._gpus import answering
-from kdoctor_checks._visible import VARIABLE, Mask, read_mask
 
 _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
 
@@ -46,7 +45,7 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
     if gpus.state != "ready":
         yield Unjudged(subject=VARIABLE, reason=f"the driver does not list its GPUs: {gpus.error or gpus.state}")
         return
-    devices = answering(gpus)
+    devices = gpus.devices  # a lost one keeps its number; gpu.visible-to-driver tells it
     mask = read_mask(environment, devices)
     yield _judge_mask(mask, devices, assumptions.gpus or GpuAssumption())
     if mask.by_index and mask.visible and len(mask.visible) < len(devices):

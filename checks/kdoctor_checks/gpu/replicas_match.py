@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Gpus, PciDevices, SmokeCase, SmokeRun
+from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeCase, SmokeRun, Target
+from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import answering
-from kdoctor_checks._visible import VARIABLE, read_mask
+from kdoctor_checks._install import install, restore
 
 _LINK = "TensorFlow's GPUs"
 
@@ -20,7 +22,9 @@ _LINK = "TensorFlow's GPUs"
     requires=["versions.cuda-build", "gpu.visible-to-driver", "environment.visible-devices"],
     scenario="smoke.baseline",
 )
-def replicas_match(run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment) -> Iterator[Outcome]:
+def replicas_match(  # noqa: PLR0913, PLR0917 - each group is one link of the chain, or names the way back
+    run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment, packages: Packages, target: Target
+) -> Iterator[Outcome]:
     """Every GPU became a replica: on the PCI bus, in the driver, visible to CUDA, in TensorFlow, in the strategy.
 
     Why: where a link of that chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, with no
@@ -32,7 +36,7 @@ def replicas_match(run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Envi
         https://github.com/tensorflow/tensorflow/issues/62328
         https://github.com/tensorflow/tensorflow/issues/32489
     """
-    mask = read_mask(environment, answering(gpus))
+    mask = read_mask(environment, gpus.devices)
     if gpus.state != "ready" or mask.untold:
         yield Unjudged(subject=_LINK, reason=mask.untold or f"the driver does not answer: {gpus.error or gpus.state}")
         return
@@ -44,8 +48,13 @@ def replicas_match(run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Envi
     if run.gpus_seen is None:
         yield Unjudged(subject=_LINK, reason=run.failure or "TensorFlow's list of GPUs was not recorded")
     elif run.gpus_seen != visible:
-        yield _tensorflow_missed(
-            f"{chain}, {run.gpus_seen} in TensorFlow {run.tensorflow or ''}".rstrip(), visible, mask.value
+        masked = f" ({VARIABLE}={mask.value})" if mask.value is not None else ""
+        yield Finding(
+            subject=_LINK,
+            observed=f"{chain}, {run.gpus_seen} in TensorFlow: the chain breaks between CUDA and TensorFlow",
+            expected=f"{visible} GPUs in TensorFlow{masked}",
+            remedy=_find_library(run, packages, target),
+            rollback=restore(target, packages, "tensorflow"),
         )
         return
     else:
@@ -70,22 +79,19 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
             yield _strategy_missed(subject, f"{chain}; {observed}", visible, case)
 
 
-def _tensorflow_missed(observed: str, visible: int, mask: str | None) -> Finding:
-    return Finding(
-        subject=_LINK,
-        observed=f"{observed}: the chain breaks between CUDA and TensorFlow",
-        expected=f"{visible} GPUs in TensorFlow" + (f" ({VARIABLE}={mask})" if mask is not None else ""),
-        remedy=Remedy(
-            summary="Make TensorFlow say which library it cannot load; reinstall it with its CUDA libraries, and take "
-            "other CUDA installations off LD_LIBRARY_PATH. A GPU that it ignores for its core count needs "
-            "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
-            action=Action.REINSTALL,
-            commands=(
-                "TF_CPP_MAX_VLOG_LEVEL=1 python -c 'import tensorflow as tf; tf.config.list_physical_devices()'",
-                "python -m pip install 'tensorflow[and-cuda]'",
-            ),
+def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
+    version = run.tensorflow or packages.version("tensorflow")
+    wanted = f"tensorflow[and-cuda]=={version}" if version else "tensorflow[and-cuda]"
+    listing = "import tensorflow as tf; tf.config.list_physical_devices()"
+    return Remedy(
+        summary="Let TensorFlow say which library it cannot load; install the CUDA libraries of its version, and take "
+        "other CUDA installations off LD_LIBRARY_PATH. A GPU that it ignores for its core count needs "
+        "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
+        action=Action.REINSTALL,
+        commands=(
+            f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",
+            install(target, packages, wanted),
         ),
-        rollback=Rollback.nothing("looking changes nothing; before a reinstallation record it: python -m pip freeze"),
     )
 
 
@@ -97,9 +103,6 @@ def _strategy_missed(subject: str, observed: str, visible: int, case: SmokeCase)
         remedy=Remedy(
             summary="Let MirroredStrategy choose its devices, or name every GPU, before any other use of TensorFlow.",
             action=Action.CHANGE_CODE,
-            commands=(
-                "python -c 'import tensorflow as tf; print(tf.distribute.MirroredStrategy().extended.worker_devices)'",
-            ),
         ),
         rollback=Rollback.nothing("a change of the job's code is rolled back with its version control"),
     )

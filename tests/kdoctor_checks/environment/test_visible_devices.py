@@ -74,8 +74,10 @@ def test_fewer_visible_than_the_checklist_expects_fail() -> None:
     assert judged("0,1", count=2).status is Status.PASS
 
 
-def test_a_lost_gpu_is_not_numbered() -> None:
-    assert judged("0,1,2", gpus(3, gpu(0), lost_gpu(1), gpu(2))).status is Status.FAIL
+def test_a_lost_gpu_keeps_its_number() -> None:
+    found = gpus(3, gpu(0), lost_gpu(1), gpu(2))
+    assert judged("0,1,2", found).status is Status.PASS
+    assert judged("0,1,2,3", found).status is Status.FAIL
 
 
 def test_mig_instances_and_unread_uuids_are_unknown() -> None:

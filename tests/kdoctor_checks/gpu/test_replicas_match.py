@@ -2,7 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import environment, gpu, gpus, pci, smoke_case, smoke_run
+from helpers.facts import (
+    PYTHON,
+    environment,
+    gpu,
+    gpus,
+    h100_node,
+    packages,
+    pci,
+    smoke_case,
+    smoke_run,
+    target,
+)
 from helpers.judging import compute_check
 from kdoctor.facts import FactGroup, Gpus, SmokeRuns
 from kdoctor.model import Result, Status
@@ -10,7 +21,8 @@ from kdoctor_checks.gpu.replicas_match import replicas_match
 
 
 def judged(*facts: FactGroup) -> Result:
-    return compute_check(replicas_match, smoke_run(replicas=4), gpus(4), pci(4), environment(), *facts)
+    healthy = (smoke_run(replicas=4), gpus(4), pci(4), environment(), packages(), target())
+    return compute_check(replicas_match, *healthy, *facts)
 
 
 def test_every_gpu_became_a_replica() -> None:
@@ -27,7 +39,9 @@ def test_tensorflow_fell_back_to_the_cpu_without_an_error() -> None:
     result = judged(run)
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert "4 visible to CUDA, 0 in TensorFlow 2.21.0: the chain breaks between CUDA and TensorFlow" in finding.observed
+    assert "4 visible to CUDA, 0 in TensorFlow: the chain breaks between CUDA and TensorFlow" in finding.observed
+    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'"
+    assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 
 def test_tensorflow_ignored_a_gpu() -> None:
@@ -71,5 +85,5 @@ def test_what_was_not_recorded_is_unknown(facts: tuple[FactGroup, ...]) -> None:
 
 
 def test_a_training_that_was_not_run_is_unknown() -> None:
-    result = compute_check(replicas_match, gpus(4), pci(4), environment(), SmokeRuns())
+    result = compute_check(replicas_match, *h100_node(4), SmokeRuns())
     assert (result.status, result.reason) == (Status.UNKNOWN, "scenario smoke.baseline was not run")

@@ -143,7 +143,7 @@ def _refuse_twice(files: Sequence[OutputFile]) -> None:
 
 def _resolved(path: Path) -> Path:
     """The file that would be replaced: the end of a link, so that the link stays."""
-    return Path(os.path.realpath(path.expanduser()))
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 - it never raises
 
 
 def _is_special(target: Path) -> bool:

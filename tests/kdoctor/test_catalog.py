@@ -179,6 +179,7 @@ def test_a_plugin_is_added_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("json", "expected module:attribute"),
         ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
         ("json:nothing", "has no attribute 'nothing'"),
+        ("json:loads", "failed: TypeError"),
         ("json:encoder.ESCAPE", "is no Check, Probe or Scenario"),
     ],
 )
@@ -187,3 +188,15 @@ def test_a_wrong_plugin_option_is_told(plugin: str, message: str) -> None:
         load_catalog([plugin])
     assert f"--plugin {plugin}" in str(caught.value)
     assert message in str(caught.value)
+
+
+def test_a_checklist_that_two_packages_ship_is_told() -> None:
+    twice = [
+        Contribution(kind="checklists", origin=origin, value="kdoctor_checklists") for origin in ("one (a)", "two (b)")
+    ]
+    assert problems_of(*twice)[0] == "checklist cpu-smoke is brought twice: by one (a) and by two (b)"
+
+
+def test_what_is_no_package_is_told() -> None:
+    (problem,) = problems_of(Contribution(kind="checklists", origin="here", value=3))
+    assert problem.startswith("here is no package with checklists: ")

@@ -149,3 +149,8 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
 def test_halves_of_surrogate_pairs_do_not_lose_the_report(tmp_path: Path) -> None:
     write_atomically(tmp_path / "x", "a\udcffb")
     assert (tmp_path / "x").read_bytes() == b"a\\udcffb"
+
+
+def test_the_home_of_nobody_is_a_folder_that_does_not_exist() -> None:
+    with pytest.raises(OutputError, match="does not exist"):
+        check_writable(Path("~no-such-user-here/x.json"))

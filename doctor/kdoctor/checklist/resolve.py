@@ -226,8 +226,12 @@ class _Names:
 def _misfit(parameter: Parameter, value: Any) -> str | None:
     """Why a value does not fit a parameter, or None. JSON's strict rules are YAML's: a list fits a tuple."""
     try:
-        TypeAdapter(parameter.annotation).validate_json(json.dumps(value, default=str), strict=True)
-    except ValidationError as error:
+        # Nothing compares with NaN, so a limit of NaN would pass everything.
+        text = json.dumps(value, default=str, allow_nan=False)
+        TypeAdapter(parameter.annotation).validate_json(text, strict=True)
+    except ValueError as error:
+        if not isinstance(error, ValidationError):
+            return "it must be finite"
         first = error.errors(include_url=False)[0]
         return f"{first['msg'][0].lower()}{first['msg'][1:]}"
     return None

@@ -17,6 +17,8 @@ Path = tuple[str | int, ...]
 _DEEPEST = 12
 _LARGEST_BYTES = 512 * 1024
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
+_ODD_NUMBER = re.compile(r"[-+]?(?:[\d_]+:|0[0-7_]+$)")
+"""Numbers to the base of 60 or 8, which YAML 1.1 has and nobody means: ``1:30`` is 90, ``010`` is 8."""
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
 
 
@@ -162,6 +164,9 @@ def _scalar(node: yaml.Node, path: Path, source: Source) -> Any:
     except (ValueError, OverflowError) as error:
         source.problems.append(source.problem(path, f"{node.value!r} cannot be read: {error}"))
         return None
+    if isinstance(value, int | float) and _ODD_NUMBER.match(node.value):
+        message = f"YAML reads {node.value} as the number {value}: write the number plainly, or the text in quotes"
+        source.problems.append(source.problem(path, message))
     if not isinstance(value, str):
         source.texts[path] = str(node.value)
     return value

@@ -123,6 +123,18 @@ def test_a_quoted_date_and_a_byte_order_mark_are_read(tmp_path: Path, catalog: C
             HEAD + "checks: [{id: host.memory, parameters: {level: afar}}]",
             "5:48: parameter 'level' of host.memory does not take \"afar\": input should be 'near' or 'far'",
         ),
+        (
+            HEAD + "checks: [{id: host.memory, parameters: {least_gib: .nan}}]",
+            "5:52: parameter 'least_gib' of host.memory does not take NaN: it must be finite",
+        ),
+        (
+            HEAD + "checks: [{id: host.memory, parameters: {least_gib: 1:30}}]",
+            "5:52: YAML reads 1:30 as the number 90: write the number plainly, or the text in quotes",
+        ),
+        (
+            HEAD.replace("version: 3", "version: 010") + CHECKS,
+            "3:10: YAML reads 010 as the number 8: write the number plainly, or the text in quotes",
+        ),
         (HEAD + CHECKS + "owner: me", "7:1: the key 'owner' stands here twice (first in line 4): keep one"),
         (HEAD + CHECKS + "  - id: host.memory", "7:9: host.memory is listed twice (first in line 6): keep one"),
         (HEAD, "1:1: 'checks' is missing"),
@@ -385,6 +397,11 @@ def test_an_unreadable_file(tmp_path: Path, catalog: Catalog) -> None:
     path.chmod(0)
     with pytest.raises(ChecklistError, match="cannot be read: Permission denied"):
         load_checklist(str(path), catalog)
+
+
+def test_a_name_that_no_file_can_have(catalog: Catalog) -> None:
+    with pytest.raises(ChecklistError, match="no checklist of that name is shipped"):
+        load_checklist("x" * 5000, catalog)
 
 
 def test_a_path_with_a_null_byte(catalog: Catalog) -> None:

@@ -42,7 +42,9 @@ def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
 
 def test_records_and_chatter_are_told_apart() -> None:
     seen: list[object] = []
-    end = run("print('noise'); print('more\\x1e{\"a\": 1}'); print('\\x1e[2]'); print('rest', end='')", on_record=seen.append)
+    end = run(
+        "print('noise'); print('more\\x1e{\"a\": 1}'); print('\\x1e[2]'); print('rest', end='')", on_record=seen.append
+    )
     assert end.ok
     assert end.records == ({"a": 1}, [2])
     assert seen == [{"a": 1}, [2]]
@@ -56,7 +58,9 @@ def test_rubbish_is_chatter(rubbish: str) -> None:
 
 
 def test_a_flood_of_noise_keeps_its_end_and_the_records() -> None:
-    end = run("import sys; sys.stdout.write('x' * 50_000_000 + '\\n'); print('\\x1e1'); sys.stderr.write('e' * 300000 + 'last')")
+    end = run(
+        "import sys; sys.stdout.write('x' * 50_000_000 + '\\n'); print('\\x1e1'); sys.stderr.write('e' * 300000 + 'last')"
+    )
     assert end.records == (1,)
     assert len(end.chatter) <= 64 * 1024
     assert end.stderr.endswith("elast")

@@ -3,21 +3,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from helpers.machine import context
-
 from kdoctor.collect.environment import allowed, collect
 from kdoctor.facts import Environment
 
 
 def test_only_the_allow_list_is_read() -> None:
-    environ = {"CUDA_VISIBLE_DEVICES": "0,1", "HOME": "/home/x", "AWS_SECRET_ACCESS_KEY": "x", "XLA_FLAGS": "", "SHELL": "sh"}
+    environ = {
+        "CUDA_VISIBLE_DEVICES": "0,1",
+        "HOME": "/home/x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "XLA_FLAGS": "",
+        "SHELL": "sh",
+    }
     assert allowed(environ) == {"CUDA_VISIBLE_DEVICES": "0,1", "XLA_FLAGS": ""}
 
 
 def test_every_family_of_the_issue_is_read() -> None:
-    names = (
-        "CUDA_DEVICE_ORDER NVIDIA_VISIBLE_DEVICES NCCL_DEBUG TF_CONFIG TF_USE_LEGACY_KERAS XLA_FLAGS KERAS_BACKEND "
-        "LD_LIBRARY_PATH PYTHONPATH OMP_NUM_THREADS SLURM_JOB_ID"
-    ).split()
+    names = ["CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NCCL_DEBUG", "TF_CONFIG", "TF_USE_LEGACY_KERAS", "XLA_FLAGS", "KERAS_BACKEND", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "SLURM_JOB_ID"]
     assert set(allowed(dict.fromkeys(names, "1"))) == set(names)
 
 

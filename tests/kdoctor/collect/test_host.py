@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers.machine import context, write
 
+from helpers.machine import context, write
 from kdoctor.collect.host import collect, container
 from kdoctor.facts import Host
 

@@ -4,13 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.machine import context, write
 
+from helpers.machine import context, write
 from kdoctor.collect.kernel import collect, parse_version
 from kdoctor.facts import KernelDriver, Unavailable
 
-PROPRIETARY = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\nGCC version:  12\n"
-OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05  Release Build  (builder@host)  Tue Sep 23\n"
+PROPRIETARY = (
+    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\nGCC version:  12\n"
+)
+OPEN = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05  Release Build  (builder@host)  Tue Sep 23\n"
+)
 
 
 def read(root: Path) -> KernelDriver:

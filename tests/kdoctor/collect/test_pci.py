@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from helpers.machine import add_pci_device, context
-
 from kdoctor.collect.pci import PROBE, collect
 from kdoctor.facts import PciDevice, PciDevices, Unavailable
 

@@ -1,0 +1,89 @@
+"""What holds for every program that runs in the examined interpreter."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kdoctor.collect.program import program_argv, target_folder
+
+SOURCES = sorted(target_folder().rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_the_syntax_is_old_enough(path: Path) -> None:
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def start(code: str, *, stdin: int | None = None) -> subprocess.CompletedProcess[str]:
+    bootstrap = f"import sys; sys.path.insert(0, {str(target_folder().parent)!r})\n"
+    return subprocess.run(
+        [sys.executable, "-c", bootstrap + code], capture_output=True, check=False, text=True, timeout=60, stdin=stdin
+    )
+
+
+def test_the_channel_keeps_its_records_apart_from_what_is_printed() -> None:
+    answer = start(
+        "import os\nprint('before')\nfrom kdoctor_target.channel import Channel\nchannel = Channel()\n"
+        "print('python', flush=True)\nos.system('echo shell')\nchannel.send({'a': 'ä\\n'})"
+    )
+    assert answer.stdout == 'before\n\x1e{"a": "ä\\n"}\n'
+    assert answer.stderr == "python\nshell\n"
+
+
+def test_the_channel_replaces_what_is_no_text() -> None:
+    answer = start("from kdoctor_target.channel import Channel\nChannel().send(['a\\udcff'])")
+    assert json.loads(answer.stdout[1:]) == ["a?"]
+
+
+def test_the_channel_refuses_what_json_does_not_know() -> None:
+    answer = start("from kdoctor_target.channel import Channel\nChannel().send([float('nan')])")
+    assert answer.returncode == 1
+    assert "ValueError" in answer.stderr
+    assert answer.stdout == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="holds Python's lock in a C call by ctypes")
+def test_the_watchdog_ends_a_program_that_hangs_in_c() -> None:
+    started = time.monotonic()
+    # PyDLL keeps Python's lock during the call, so no Python code can run, as in a hung driver.
+    answer = start(
+        "import ctypes, kdoctor_target.watchdog as w\nw.MARGIN_S = 0.2\nw.arm(0.3)\nctypes.PyDLL(None).sleep(50)"
+    )
+    assert answer.returncode == 1
+    assert "Timeout" in answer.stderr
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_program_outlives_a_killed_kdoctor_only_until_its_watchdog(tmp_path: Path) -> None:
+    hang = "import time, kdoctor_target.watchdog as w; w.MARGIN_S = 0.5; w.arm(1.0); time.sleep(60)"
+    code = (
+        "import os, sys, threading\nfrom kdoctor.collect.child import Children\n"
+        f"argv = [sys.executable, '-c', 'import os; print(\"\\\\x1e\", os.getpid(), flush=True); ' + {hang!r}]\n"
+        "Children().run(argv, env=os.environ, deadline_s=50, on_record=lambda pid: print(pid, flush=True))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as doctor:
+        assert doctor.stdout
+        child = int(doctor.stdout.readline())
+        doctor.kill()
+    end = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_program_runs_without_kdoctors_neighbours_and_without_the_working_folder(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('the working folder is on the path')")
+    settings = {"deadline_s": 20, "executable": "x", "chosen_by": "--python"}
+    argv = program_argv(sys.executable, "environment", settings)
+    answer = subprocess.run(argv, capture_output=True, check=True, text=True, cwd=tmp_path, timeout=60)
+    groups = [json.loads(line[1:])["group"] for line in answer.stdout.split("\n") if line]
+    assert groups == ["target", "packages", "tensorflow", "keras"]

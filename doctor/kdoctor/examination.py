@@ -112,7 +112,8 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
         why = gpus.unavailable if isinstance(gpus, Unavailable) else "the driver was not asked"
         return Unavailable(unavailable=f"it is not known how many GPUs to train on: {why}")
     if not gpus.devices:
-        return Unavailable(unavailable=f"there is no GPU to train on: {gpus.error or 'the driver lists none'}")
+        why = "the driver lists none" if gpus.state == "ready" else f"NVML: {gpus.state}"
+        return Unavailable(unavailable=f"there is no GPU to train on ({why})")
     environment = facts.get(Environment)
     if not isinstance(environment, Environment):
         return len(gpus.devices)

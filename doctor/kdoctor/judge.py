@@ -153,9 +153,7 @@ def _evaluate(base: Result, entry: PlannedCheck, arguments: Mapping[str, object]
 
 
 def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> Result:
-    findings = tuple(
-        _apply_waivers(base.id, outcome, rules) for outcome in outcomes if isinstance(outcome, Finding)
-    )
+    findings = tuple(_apply_waivers(base.id, outcome, rules) for outcome in outcomes if isinstance(outcome, Finding))
     unjudged = tuple(outcome for outcome in outcomes if isinstance(outcome, Unjudged))
     result = replace(
         base,
@@ -180,9 +178,7 @@ def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> R
 
 def _apply_waivers(check_id: str, finding: Finding, rules: Rules) -> JudgedFinding:
     matching = [
-        waiver
-        for waiver in rules.waivers
-        if waiver.check == check_id and fnmatchcase(finding.subject, waiver.subject)
+        waiver for waiver in rules.waivers if waiver.check == check_id and fnmatchcase(finding.subject, waiver.subject)
     ]
     if not matching:
         return JudgedFinding(finding=finding)
@@ -197,9 +193,7 @@ def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:
     return replace(result, accepted=accepted)
 
 
-def conclude(
-    results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, interrupted: bool = False
-) -> Verdict:
+def conclude(results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, interrupted: bool = False) -> Verdict:
     """The verdict and the exit code. This is the only place that computes them.
 
     Args:

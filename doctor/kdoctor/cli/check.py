@@ -25,7 +25,7 @@ from kdoctor.model import Severity
 _FORMATS = "terminal|json|junit|markdown"
 
 
-def check(  # noqa: PLR0913 - one parameter an option
+def check(
     *,
     checklist: ChecklistOption = DEFAULT_CHECKLIST,
     python: PythonOption = None,

@@ -24,7 +24,7 @@ def load(checklist: str, plugins: list[str] | None) -> tuple[Catalog, Checklist]
     return catalog, load_checklist(checklist, catalog)
 
 
-def examine(  # noqa: PLR0913 - what the options say
+def examine(
     catalog: Catalog,
     checklist: Checklist,
     planned: Sequence[PlannedCheck],

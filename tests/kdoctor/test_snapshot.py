@@ -133,7 +133,8 @@ def test_what_is_no_snapshot() -> None:
 def test_a_newer_schema_is_refused() -> None:
     message = refusal(document(schema="kdoctor/snapshot/v2"))
     assert message == (
-        "written by a newer kdoctor (schema kdoctor/snapshot/v2, this one reads kdoctor/snapshot/v1): upgrade keras-doctor"
+        "written by a newer kdoctor (schema kdoctor/snapshot/v2, this one reads kdoctor/snapshot/v1): "
+        "upgrade keras-doctor"
     )
 
 
@@ -189,7 +190,7 @@ def test_files(tmp_path: Path) -> None:
     assert load(file, GROUPS).facts == machine()
     with pytest.raises(SnapshotError, match=": a folder, not a snapshot"):
         load(tmp_path, GROUPS)
-    with pytest.raises(SnapshotError, match="nothing.json: No such file"):
+    with pytest.raises(SnapshotError, match=r"nothing\.json: No such file"):
         load(tmp_path / "nothing.json", GROUPS)
     file.write_text("{")
     with pytest.raises(SnapshotError, match=r"machine.json: not JSON"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 # Loads the package from its folder without putting that folder's neighbours (kdoctor's own
@@ -37,11 +36,14 @@ importlib.import_module(module).main(json.loads(settings))
 
 
 def target_folder() -> Path:
-    """The folder of the programs that run in the target interpreter."""
-    spec = find_spec("kdoctor_target")
-    if spec is None or not spec.submodule_search_locations:
+    """The folder of the programs that run in the target interpreter: beside kdoctor's own.
+
+    It is not looked up by name, for a folder of that name may stand earlier on the path.
+    """
+    folder = Path(__file__).resolve().parents[2] / "kdoctor_target"
+    if not (folder / "__init__.py").is_file():
         raise FileNotFoundError("kdoctor's own programs (kdoctor_target) are missing: reinstall keras-doctor")
-    return Path(spec.submodule_search_locations[0])
+    return folder
 
 
 def program_argv(python: str, program: str, settings: Mapping[str, object]) -> list[str]:

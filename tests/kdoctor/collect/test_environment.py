@@ -19,7 +19,19 @@ def test_only_the_allow_list_is_read() -> None:
 
 
 def test_every_family_of_the_issue_is_read() -> None:
-    names = ["CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NCCL_DEBUG", "TF_CONFIG", "TF_USE_LEGACY_KERAS", "XLA_FLAGS", "KERAS_BACKEND", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "SLURM_JOB_ID"]
+    names = [
+        "CUDA_DEVICE_ORDER",
+        "NVIDIA_VISIBLE_DEVICES",
+        "NCCL_DEBUG",
+        "TF_CONFIG",
+        "TF_USE_LEGACY_KERAS",
+        "XLA_FLAGS",
+        "KERAS_BACKEND",
+        "LD_LIBRARY_PATH",
+        "PYTHONPATH",
+        "OMP_NUM_THREADS",
+        "SLURM_JOB_ID",
+    ]
     assert set(allowed(dict.fromkeys(names, "1"))) == set(names)
 
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="environments are lai
 G = TypeVar("G", bound=FactGroup)
 BUILD_INFO = """\
 import collections
-build_info = collections.OrderedDict([('cuda_compute_capabilities', ['sm_80', 'compute_90']), ('cuda_version', '12.5.1'),
-    ('cudnn_version', '9'), ('is_cuda_build', True)])
+build_info = collections.OrderedDict([('cuda_compute_capabilities', ['sm_80', 'compute_90']),
+    ('cuda_version', '12.5.1'), ('cudnn_version', '9'), ('is_cuda_build', True)])
 raise SystemExit("this file is read, not run")
 """
 HEADER = """\
@@ -233,7 +233,12 @@ def test_the_distribution_beside_the_package_counts(job: Job, tmp_path: Path) ->
     ],
 )
 def test_which_keras(  # noqa: PLR0917 - one table
-    job: Job, tensorflow: str, environ: dict[str, str], package: str, version: str, legacy: bool
+    job: Job,
+    tensorflow: str,
+    environ: dict[str, str],
+    package: str,
+    version: str,
+    legacy: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     job.tensorflow(tensorflow)
     job.install("keras", "3.15.1")
@@ -293,7 +298,8 @@ def test_an_environment_that_hangs_in_one_group_keeps_the_earlier_ones(
 
 
 def test_one_groups_error_spares_the_others(job: Job) -> None:
-    finder = "import sys\nclass F:\n  def find_spec(self, name, *_):\n    if name == 'tensorflow': raise OSError('stale handle')\n"
+    finder = "import sys\nclass F:\n  def find_spec(self, name, *_):\n"
+    finder += "    if name == 'tensorflow': raise OSError('stale handle')\n"
     (job.site / "sitecustomize.py").write_text(f"{finder}sys.meta_path.insert(0, F())")
     collected = job.collect()
     assert collected[TensorFlowBuild] == Unavailable(

@@ -13,6 +13,7 @@ STARTERS = {
     "Popen", "fork", "forkpty", "popen", "posix_spawn", "posix_spawnp", "spawnl", "spawnv", "spawnve", "system",
     "create_subprocess_exec", "create_subprocess_shell",
 }  # fmt: skip
+OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
 
 
@@ -22,9 +23,8 @@ def starts(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in MODULES)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in MODULES:
             yield node.module or ""
-        elif isinstance(node, ast.Attribute) and node.attr in STARTERS and isinstance(node.value, ast.Name):
-            if node.value.id in ("os", "subprocess", "asyncio"):
-                yield f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Attribute) and node.attr in STARTERS and ast.unparse(node.value) in OWNERS:
+            yield ast.unparse(node)
 
 
 def test_nothing_else_starts_a_process() -> None:

@@ -115,7 +115,7 @@ def test_what_is_no_python(tmp_path: Path, text: str) -> None:
 
 def test_no_python_shows_its_last_words(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "echo 'shim: python is not installed' >&2; exit 127")
-    with pytest.raises(TargetError, match="status 127 .shim: python is not installed"):
+    with pytest.raises(TargetError, match=r"status 127 .shim: python is not installed"):
         choose_target(str(python), {})
 
 

@@ -58,10 +58,8 @@ def test_rubbish_is_chatter(rubbish: str) -> None:
 
 
 def test_a_flood_of_noise_keeps_its_end_and_the_records() -> None:
-    end = run(
     noise = "import sys; sys.stdout.write('x' * 50_000_000 + '\\n'); print('\\x1e1')"
     end = run(noise + "; sys.stderr.write('e' * 300000 + 'last')")
-    )
     assert end.records == (1,)
     assert len(end.chatter) <= 64 * 1024
     assert end.stderr.endswith("elast")

@@ -121,12 +121,20 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
     head, *pieces = _SECTION.split(text)
     sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
     title = head.strip()
-    why, remedy = (" ".join(sections.get(name, "").split()) for name in ("Why", "Remedy"))
+    why, remedy = (_prose(sections.get(name, "")) for name in ("Why", "Remedy"))
     source = sections.get("Source") or sections.get("Sources") or ""
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
-    if not title or "\n" in title or not why or not sources:
-        raise CheckDefinitionError(f"{check_id}: the docstring needs a one-line title, a 'Why:' and a 'Source:'")
+    if not title or "\n" in title or not (why and remedy and sources):
+        raise CheckDefinitionError(
+            f"{check_id}: the docstring needs a one-line title, a 'Why:', a 'Remedy:' and a 'Source:'"
+        )
     return title, why, remedy, sources
+
+
+def _prose(section: str) -> str:
+    """A section's text in one paragraph, without the marks of docstrings."""
+    text = " ".join(section.replace("``", "").split())
+    return text[:1].upper() + text[1:]
 
 
 def _parse_signature(

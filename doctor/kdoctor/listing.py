@@ -57,8 +57,8 @@ def explain(catalog: Catalog, name: str) -> str:
 
 
 def _entry(name: str, word: str, title: str) -> list[str]:
-    head = f"{_INDENT}{name:<32} {word:<12} "
-    return textwrap.wrap(title, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    wrapped = textwrap.wrap(title, _WIDTH, initial_indent=_INDENT * 3, subsequent_indent=_INDENT * 3)
+    return [f"{_INDENT}{name} ({word})", *wrapped]
 
 
 def _explain_check(check: Check) -> str:

@@ -27,6 +27,7 @@ def host_check(check_id: str = "host.memory", **options: Any) -> Check:
         """The host is there.
 
         Why: nothing runs without it.
+        Remedy: mend it.
         Source: this test.
         """
         yield Evidence(subject="host", observed=f"{host.os} {least_gib} {names} {level}")
@@ -41,6 +42,7 @@ def gpu_check(check_id: str = "gpu.free", **options: Any) -> Check:
         """The GPUs are there.
 
         Why: the job trains on them.
+        Remedy: mend it.
         Source: this test.
         """
         yield Evidence(subject="GPUs", observed=f"{gpus.count}, {assumptions.expects_gpus}")
@@ -55,6 +57,7 @@ def smoke_check(check_id: str = "smoke.baseline", scenario: str = "smoke.baselin
         """The training went well.
 
         Why: the job is a training.
+        Remedy: mend it.
         Source: this test.
         """
         yield Evidence(subject=run.scenario, observed="trained")

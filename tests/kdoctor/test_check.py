@@ -14,6 +14,7 @@ def sound(host: Host) -> Iterator[Outcome]:
 
     Why: an unsound host
     breaks the job.
+    Remedy: mend it.
     Source: https://example.org/soundness
     """
     yield from ()
@@ -31,7 +32,9 @@ def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
         """The host is sound.
 
         Why: an unsound host
-        breaks the job.
+        breaks the ``job``.
+        Remedy: mend
+        it.
         Sources:
             - https://example.org/one
             https://example.org/two
@@ -41,7 +44,8 @@ def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
     assert value.id == "host.sound"
     assert value.family == "host"
     assert value.title == "The host is sound."
-    assert value.why == "an unsound host breaks the job."
+    assert value.why == "An unsound host breaks the job."
+    assert value.remedy == "Mend it."
     assert value.sources == ("https://example.org/one", "https://example.org/two")
     assert value.severity is Severity.WARNING
     assert value.requires == ("driver.loaded",)
@@ -69,9 +73,10 @@ def test_an_id_is_family_and_slug(check_id: str) -> None:
         "A title alone.",
         "A title.\n\nWhy: because.",
         "A title.\n\nSource: https://example.org",
-        "A title\nof two lines.\n\nWhy: because.\nSource: https://example.org",
-        "Why: because.\nSource: https://example.org",
-        "A title.\n\nWhy:\nSource: https://example.org",
+        "A title\nof two lines.\n\nWhy: because.\nRemedy: mend it.\nSource: https://example.org",
+        "Why: because.\nRemedy: mend it.\nSource: https://example.org",
+        "A title.\n\nWhy:\nRemedy: mend it.\nSource: https://example.org",
+        "A title.\n\nWhy: because.\nSource: https://example.org",
     ],
 )
 def test_a_docstring_without_title_why_or_source_is_refused(docstring: str | None) -> None:

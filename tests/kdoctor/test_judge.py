@@ -52,6 +52,7 @@ def yielding(*outcomes: Outcome, check_id: str = "host.it", requires: Sequence[s
         """It is good.
 
         Why: it must be.
+        Remedy: mend it.
         Source: https://example.org
         """
         yield from outcomes
@@ -125,6 +126,7 @@ def test_a_check_that_copes_is_given_the_unavailable_group() -> None:
         """It is good.
 
         Why: it must be.
+        Remedy: mend it.
         Source: https://example.org
         """
         yield Evidence(subject="it", observed="told" if isinstance(host, Host) else host.unavailable)
@@ -139,6 +141,7 @@ def test_a_check_is_given_its_assumptions_and_its_parameters() -> None:
         """It is good.
 
         Why: it must be.
+        Remedy: mend it.
         Source: https://example.org
         """
         yield Evidence(subject="it", observed=f"{assumptions.python} {least}")
@@ -153,6 +156,7 @@ def test_a_check_that_crashes_is_unknown_and_keeps_what_it_had_found() -> None:
         """It is good.
 
         Why: it must be.
+        Remedy: mend it.
         Source: https://example.org
         """
         yield bad() if first else GOOD
@@ -170,6 +174,7 @@ def test_a_check_that_returns_no_outcomes_at_all_is_unknown() -> None:
         """It is good.
 
         Why: it must be.
+        Remedy: mend it.
         Source: https://example.org
         """
         return None  # type: ignore[return-value] # the defect under test
@@ -185,6 +190,7 @@ def trained(run: SmokeRun) -> Iterator[Outcome]:
     """It trains.
 
     Why: it must.
+    Remedy: mend it.
     Source: https://example.org
     """
     yield Evidence(subject=run.scenario, observed="trained")

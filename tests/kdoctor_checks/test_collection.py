@@ -24,6 +24,7 @@ def function(host: Host) -> Iterator[Outcome]:
     """It is good.
 
     Why: it must be.
+    Remedy: mend it.
     Source: https://example.org
     """
     yield from ()

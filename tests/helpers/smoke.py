@@ -1,0 +1,62 @@
+"""Scenarios of a few lines that need no TensorFlow, and the runs of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from kdoctor.collect.child import Children
+from kdoctor.collect.probe import Context
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.smoke.run import OnEvent, SmokeSession, SmokeSettings
+from kdoctor.smoke.scenario import Scenario
+
+
+def context(python: str = sys.executable, **environ: str) -> Context:
+    """What a run may use, with children of its own."""
+    return Context(python=python, chosen_by="own", environ={**os.environ, **environ}, children=Children())
+
+
+def scenario(folder: Path, *cases: str, deadline_s: float = 20.0, **bodies: str) -> Scenario:
+    """A scenario whose cases have these bodies (a dash in a case's name is an underscore here)."""
+    names = cases or tuple(name.replace("_", "-") for name in bodies)
+    functions = [
+        f"def {name}(case):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n" for name, body in bodies.items()
+    ]
+    table = ", ".join(f"{name.replace('_', '-')!r}: {name}" for name in bodies)
+    program = folder / "program.py"
+    program.write_text("\n".join([*functions, f"CASES = {{{table}}}\n"]), encoding="utf-8")
+    return Scenario(
+        id="smoke.fake",
+        version=1,
+        kind="baseline",
+        title="A fake",
+        expect="as its cases say",
+        program=program,
+        cases=names,
+        deadline_s=deadline_s,
+    )
+
+
+def session(
+    fake: Scenario, where: Context | None = None, on_event: OnEvent | None = None, **settings: Any
+) -> SmokeSession:
+    """A session of one scenario on the CPU that imports nothing before its cases."""
+    chosen = SmokeSettings(**{"devices_kind": "cpu", "replicas": 2, "preload": (), "parallel": 2, **settings})
+    return SmokeSession([fake], chosen, where or context(), on_event)
+
+
+def run(fake: Scenario, where: Context | None = None, **settings: Any) -> SmokeRun:
+    """The run of one scenario."""
+    result = session(fake, where, **settings).run().runs[fake.id]
+    assert isinstance(result, SmokeRun), result
+    return result
+
+
+def only_case(fake: Scenario, where: Context | None = None, **settings: Any) -> SmokeCase:
+    """The one case of a scenario's run."""
+    (case,) = run(fake, where, **settings).cases
+    return case

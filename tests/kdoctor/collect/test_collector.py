@@ -153,9 +153,3 @@ def test_kdoctor_itself_never_loads_what_the_job_loads() -> None:
     """
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert answer.stdout == "[]\n"
-
-
-def test_probes_do_without_pydantic() -> None:
-    code = "import sys, kdoctor.collect.builtin, kdoctor.collect.collector; print('pydantic' in sys.modules)"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert answer.stdout == "False\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,15 +22,12 @@ def build(kind: type[T], record: object) -> T:
         RecordError: a field is missing or of another type.
     """
     try:
-        value: T = _adapter(kind).validate_json(json.dumps(record), strict=True)
+        value: T = TypeAdapter(kind).validate_json(json.dumps(record), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        what = "missing" if first["type"] == "missing" else textwrap.shorten(repr(first["input"]), 80, placeholder="...")
+        what = (
+            "missing" if first["type"] == "missing" else textwrap.shorten(repr(first["input"]), 80, placeholder="...")
+        )
         raise RecordError(f"{kind.__name__}{place} is {what}") from error
     return value
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)

@@ -17,7 +17,7 @@ from kdoctor.smoke.scenario import Scenario
 
 def context(python: str = sys.executable, **environ: str) -> Context:
     """What a run may use, with children of its own."""
-    return Context(python=python, chosen_by="own", environ={**os.environ, **environ}, children=Children())
+    return Context(python=python, chosen_by="--python", environ={**os.environ, **environ}, children=Children())
 
 
 def scenario(folder: Path, *cases: str, deadline_s: float = 20.0, **bodies: str) -> Scenario:

@@ -166,16 +166,27 @@ def test_events_tell_what_happens_in_order(tmp_path: Path) -> None:
     ]
 
 
+# kdoctor is imported first: the folder tests/kdoctor must not hide it.
+_DOCTOR = """
+import sys, kdoctor.collect.child, kdoctor.smoke.run
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from helpers import smoke
+fake = smoke.scenario(Path(sys.argv[2]), hang=sys.argv[4], deadline_s=60.0)
+smoke.session(fake, isolation=sys.argv[3], on_event=lambda event: print(event.detail, flush=True)).run()
+"""
+
+
 def _sleepers(mark: str) -> list[psutil.Process]:
     """Processes that carry the mark in their environment."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    return [process for process in psutil.process_iter() if _carries(process, mark)]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def _wait_until_none(mark: str) -> list[psutil.Process]:
@@ -196,7 +207,12 @@ def test_an_interruption_keeps_what_is_known_and_leaves_no_process(tmp_path: Pat
 
     fake = smoke.scenario(tmp_path, quick="case.note(replicas=1)", slow="import time\ntime.sleep(60)")
     running = smoke.session(fake, where, watch, isolation=isolation, parallel=1)
-    threading.Thread(target=lambda: (waiting.wait(20), where.children.end_all()), daemon=True).start()
+
+    def interrupt() -> None:
+        waiting.wait(20)
+        where.children.end_all()
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(ChildrenEnded):
         running.run()
     known = running.known().runs[fake.id]
@@ -214,28 +230,15 @@ def test_a_scenario_without_a_result_is_unavailable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", ["import time\ntime.sleep(60)", "import ctypes\nctypes.PyDLL(None).sleep(60)"])
 @ISOLATIONS
 def test_cases_end_when_kdoctor_is_killed(tmp_path: Path, isolation: str, body: str) -> None:
-    fake = smoke.scenario(tmp_path, hang=body, deadline_s=60.0)
     doctor = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            # kdoctor first: the folder tests/kdoctor must not hide it.
-            "import sys, kdoctor.collect.child, kdoctor.smoke.run; sys.path.insert(0, sys.argv[1])\n"
-            "from pathlib import Path\nfrom helpers import smoke\n"
-            "fake = smoke.scenario(Path(sys.argv[2]), hang=sys.argv[4], deadline_s=60.0)\n"
-            "smoke.session(fake, isolation=sys.argv[3], on_event=lambda e: print(e.detail, flush=True)).run()",
-            str(Path(__file__).parents[2]),
-            str(tmp_path),
-            isolation,
-            body,
-        ],
+        [sys.executable, "-c", _DOCTOR, str(Path(__file__).parents[2]), str(tmp_path), isolation, body],
         env={**os.environ, "KDOCTOR_TEST_MARK": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
     )
     assert doctor.stdout is not None
     while "import" not in doctor.stdout.readline().split():
-        assert doctor.poll() is None, fake
+        assert doctor.poll() is None
     doctor.send_signal(signal.SIGKILL)
     doctor.wait()
     doctor.stdout.close()

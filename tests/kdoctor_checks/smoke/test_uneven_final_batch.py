@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import smoke_case, smoke_run
+from helpers.judging import compute_check
+from kdoctor.facts import SmokeRun, Weights
+from kdoctor.model import Result, Status
+from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
+
+NAN = Weights(variables=6, mirrored=6, nonfinite=("normalise/gamma",), replicas_agree=True)
+
+
+def _run(fed: dict[str, Any] | None = None, guarded: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
+    fed_case = smoke_case("fed-tail", replicas, **{"final_batch": 3, "weight_deviation": 0.046, **(fed or {})})
+    guarded_case = smoke_case("guarded", replicas, **(guarded or {}))
+    return smoke_run("smoke.uneven-final-batch", replicas, fed_case, guarded_case)
+
+
+def _only_observed(result: Result) -> tuple[str, str]:
+    assert result.status is Status.FAIL, result
+    (judged,) = result.findings
+    return judged.finding.subject, judged.finding.observed
+
+
+def test_passes_and_keeps_the_fed_tails_deviation_as_evidence() -> None:
+    result = compute_check(uneven_final_batch, _run())
+    assert result.status is Status.PASS
+    assert "final batch of 3 over 2 replicas: finite" in result.evidence[0].observed
+    assert "weights within 0.046 of one device" in result.evidence[0].observed
+
+
+@pytest.mark.parametrize("name", ["fed", "guarded"])
+def test_fails_on_weights_that_are_not_finite(name: str) -> None:
+    nan = {"weights": NAN, "weight_deviation": None}
+    run = _run(fed=nan) if name == "fed" else _run(guarded=nan)
+    subject, observed = _only_observed(compute_check(uneven_final_batch, run))
+    assert subject == {"fed": "case fed-tail", "guarded": "case guarded"}[name]
+    assert "NaN or infinity in normalise/gamma" in observed
+
+
+def test_fails_on_a_loss_that_is_not_finite() -> None:
+    _, observed = _only_observed(compute_check(uneven_final_batch, _run(fed={"losses": (1.0, None)})))
+    assert observed == "final batch of 3 over 2 replicas: losses 1, not finite"
+
+
+def test_fails_if_the_guarded_form_is_not_one_device() -> None:
+    subject, observed = _only_observed(compute_check(uneven_final_batch, _run(guarded={"weight_deviation": 0.01})))
+    assert subject == "case guarded"
+    assert "weights differ by up to 0.01" in observed
+
+
+def test_fails_on_a_case_that_raised() -> None:
+    fed = {"outcome": "raised", "error_type": "InvalidArgumentError", "error_message": "AddN", "phase": "train"}
+    assert _only_observed(compute_check(uneven_final_batch, _run(fed=fed))) == (
+        "case fed-tail",
+        "InvalidArgumentError in phase train: AddN",
+    )
+
+
+def test_is_unknown_without_a_case_or_its_evidence() -> None:
+    assert compute_check(uneven_final_batch, _run(guarded={"weight_deviation": None})).status is Status.UNKNOWN
+    assert compute_check(uneven_final_batch, _run(fed={"weights": None})).status is Status.UNKNOWN
+    lone = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 2), failure="the child died")
+    result = compute_check(uneven_final_batch, lone)
+    assert (result.status, result.reason) == (Status.UNKNOWN, "case guarded: the child died")
+
+
+def test_says_nothing_of_one_replica() -> None:
+    assert compute_check(uneven_final_batch, _run(replicas=1)).status is Status.SKIP
+
+
+def test_is_unknown_if_fewer_replicas_were_made() -> None:
+    run = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1), smoke_case("guarded", 1))
+    result = compute_check(uneven_final_batch, run)
+    assert result.status is Status.UNKNOWN
+    assert "TensorFlow made 1 of 2 replicas" in (result.reason or "")

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from kdoctor import __version__
+from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Unavailable
 from kdoctor.redaction import Redaction
 
@@ -26,7 +27,7 @@ Groups = Mapping[str, type[FactGroup]]
 """A group's key in a snapshot to its type."""
 
 
-class SnapshotError(Exception):
+class SnapshotError(UsageError):
     """A snapshot cannot be read. The message is for the user."""
 
 

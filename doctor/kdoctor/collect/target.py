@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.collect.child import Children, ChildrenEnded
+from kdoctor.errors import UsageError
 from kdoctor.facts import Choice
 
 MINIMUM_VERSION = (3, 9)
@@ -24,7 +25,7 @@ _IN_ENVIRONMENT = ("bin/python", "bin/python3", "Scripts/python.exe", "python.ex
 _HOW_TO_CHOOSE = "name an interpreter with --python, for example --python /path/to/venv/bin/python"
 
 
-class TargetError(Exception):
+class TargetError(UsageError):
     """The interpreter to examine cannot be used. The message is for the user."""
 
 

@@ -12,7 +12,8 @@ from kdoctor_checks._install import install, restore
 
 TOLERANCE = 1e-4
 """Largest deviation of a weight that counts as equal. Measured: 0 to 2e-7 where Keras is right (the rounding of
-float32 in another order of summation), 0.03 and more where it sums gradients or does not reduce them (see docs/smoke.md)."""
+float32 in another order of summation), 0.03 and more where it sums gradients or does not reduce them. See
+docs/smoke.md."""
 
 MEASURE_ONLY = Rollback.nothing("the training changed nothing on this machine")
 

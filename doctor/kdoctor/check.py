@@ -66,7 +66,7 @@ class Check:
         return self.id.partition(".")[0]
 
 
-def check(
+def check(  # noqa: PLR0913 - what an author says about a check
     id: str,  # noqa: A002 - the field's word, and always passed by position
     *,
     severity: Severity,

@@ -38,6 +38,7 @@ class Examination:
         self._note = note
         self._sessions: list[SmokeSession] = []
         self._missing: dict[str, Unavailable] = {}
+        self._cut_short: str | None = None
         self.interrupted = False
         """Whether the user ended it early."""
 
@@ -47,6 +48,9 @@ class Examination:
         runs: dict[str, SmokeRun | Unavailable] = dict(self._missing)
         for session in self._sessions:
             runs.update(session.known().runs)
+        if self._cut_short:
+            late = Unavailable(unavailable=self._cut_short)
+            runs = {name: late if isinstance(run, Unavailable) else run for name, run in runs.items()}
         return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs)}
 
     def run(self, trainings: Sequence[Training]) -> None:
@@ -66,10 +70,10 @@ class Examination:
             self._train(trainings)
         except KeyboardInterrupt:
             self.interrupted = True
+            self._cut_short = "the run was interrupted before it had a result"
             self._context.children.end_all()
         except ChildrenEnded:
-            late = Unavailable(unavailable=f"the whole run's {self._deadline_s:g} s were over (--timeout)")
-            self._missing = dict.fromkeys(self._missing, late)
+            self._cut_short = f"the {self._deadline_s:g} s for the whole run were over (--timeout)"
         finally:
             alarm.cancel()
 

@@ -1,0 +1,193 @@
+"""``kdoctor check`` in environments that are sick, and in the hands of people who are in a hurry."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from helpers.command import KDOCTOR, environ, kdoctor, make_target
+
+SEGFAULT = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+
+
+def report_of(*arguments: str | Path, **changes: str) -> dict[str, Any]:
+    """The JSON report, with the exit code that went with it checked."""
+    done = kdoctor("check", *arguments, "--format", "json", **changes)
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == report["exit_code"], done.stderr
+    return report
+
+
+def result_of(report: dict[str, Any], check_id: str) -> dict[str, Any]:
+    return next(result for result in report["results"] if result["id"] == check_id)
+
+
+def test_without_tensorflow_the_check_fails_and_nothing_is_trained(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "empty")
+    report = report_of("--checklist", "cpu-smoke", "--python", target)
+    assert report["verdict"] == "fail"
+    assert result_of(report, "versions.tensorflow-installed")["status"] == "fail"
+    baseline = result_of(report, "smoke.baseline")
+    assert baseline["status"] == "skip"
+    assert baseline["reason"] == "needs versions.tensorflow-installed, which failed"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("raise ImportError('libcudart.so.12: cannot open shared object file')", "libcudart.so.12"),
+        (SEGFAULT, "SIGSEGV"),
+        ("import os; os._exit(7)", "status 7"),
+        ("x = 1", "AttributeError"),
+    ],
+    ids=["raises", "segfaults", "exits", "is an empty shell"],
+)
+def test_a_tensorflow_that_does_not_import_fails_with_its_own_words(tmp_path: Path, source: str, words: str) -> None:
+    target = make_target(tmp_path / "sick", tensorflow=f"print('noise on stdout')\n{source}\n")
+    report = report_of("--checklist", "cpu-smoke", "--python", target)
+    baseline = result_of(report, "smoke.baseline")
+    assert baseline["status"] == "fail"
+    assert words in json.dumps(baseline["findings"])
+
+
+def test_no_driver_fails_the_default_checklist_and_never_becomes_a_training_on_the_cpu(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow="")
+    report = report_of("--python", target)
+    assert report["checklist"]["name"] == "multi-gpu-keras"
+    assert report["verdict"] == "fail"
+    assert report["exit_code"] == 1
+    assert result_of(report, "driver.loaded")["status"] == "fail"
+    assert result_of(report, "smoke.baseline")["status"] == "unknown"
+
+
+def test_what_was_not_selected_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow="")
+    report = report_of("-c", "cpu-smoke", "--python", target, "--select", "versions.python-supported")
+    assert report["verdict"] == "pass"
+    assert result_of(report, "versions.keras-compatible")["reason"] == (
+        "not selected (--select versions.python-supported)"
+    )
+
+
+def test_leaving_the_trainings_out_is_a_skip_and_no_pass(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow="")
+    report = report_of("-c", "cpu-smoke", "--python", target, "--no-smoke")
+    assert result_of(report, "smoke.baseline")["reason"] == "trainings were left out (--no-smoke)"
+    assert result_of(report, "smoke.baseline")["status"] == "skip"
+
+
+def test_a_recorded_snapshot_gives_the_verdicts_of_the_live_run(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow=SEGFAULT)
+    record = tmp_path / "record.json"
+    live = report_of("-c", "cpu-smoke", "--python", target, "--save-snapshot", record)
+    again = report_of("-c", "cpu-smoke", "--snapshot", record)
+    assert live["verdict"] == "fail"
+    verdicts = [
+        [(result["id"], result["status"], len(result["findings"])) for result in report["results"]]
+        for report in (live, again)
+    ]
+    assert verdicts[0] == verdicts[1]
+
+
+def test_reports_go_to_files_and_stdout_carries_one(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow="")
+    files = [tmp_path / "report.xml", tmp_path / "report.md"]
+    done = kdoctor(
+        "check", "-c", "cpu-smoke", "--no-smoke", "--python", target,
+        "-o", f"junit={files[0]}", "-o", f"markdown={files[1]}", "-f", "json",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["schema"] == "kdoctor/report/v1"
+    assert files[0].read_text().startswith("<?xml")
+    assert files[1].read_text().startswith("#")
+    assert not done.stderr
+
+
+def test_the_report_is_plain_and_80_columns_wide_where_there_is_no_terminal(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "e")
+    done = kdoctor("check", "-c", "cpu-smoke", "--no-smoke", "--python", target)
+    assert "\x1b" not in done.stdout
+    prose = [line for line in done.stdout.splitlines() if "/" not in line and not line.startswith(("PASS", "FAIL"))]
+    assert max(map(len, prose)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--python", "/nowhere/python"], "no such file"),
+        (["--python", "/bin/sh"], "is no Python interpreter"),
+        (["--snapshot", "/nowhere.json"], "/nowhere.json"),
+        (["--checklist", "cpu-smok"], "did you mean 'cpu-smoke'"),
+        (["--checklist", "/"], "directory"),
+        (["--output", "json=/nowhere/report.json"], "does not exist"),
+        (["--output", "jsn=report.json"], "did you mean 'json'"),
+        (["--save-snapshot", "/nowhere/facts.json"], "does not exist"),
+        (["--format", "yaml"], "is no format"),
+        (["--select", "gpu.fre"], "did you mean 'gpu.free'"),
+        (["--skip", "*"], "nothing is left to check"),
+        (["--plugin", "no.such.module:checks"], "cannot be imported"),
+        (["--fail-on", "fatal"], "'fatal' is not one of"),
+        (["--replicas", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_wrong_usage_is_told_in_words_with_exit_code_2(arguments: list[str], words: str) -> None:
+    done = kdoctor("check", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_a_defect_of_kdoctor_is_told_in_one_line_with_exit_code_4(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import kdoctor.catalog\ndef broken(*_):\n    raise RuntimeError('a defect')\nkdoctor.catalog.load_catalog = broken\n"
+    )
+    done = kdoctor("list", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 4
+    assert "RuntimeError: a defect" in done.stderr
+    assert "KDOCTOR_DEBUG=1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_the_children_and_prints_what_is_known(tmp_path: Path, number: signal.Signals) -> None:
+    started = tmp_path / "started"
+    source = f"import pathlib, time; pathlib.Path({str(started)!r}).touch(); time.sleep(60)"
+    target = make_target(tmp_path / "slow", tensorflow=source)
+    command = [*KDOCTOR, "check", "-c", "cpu-smoke", "--python", str(target), "-f", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ()) as process:
+        _wait_for(started)
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=20)
+    report = json.loads(stdout)
+    assert process.returncode == report["exit_code"] == 130
+    assert report["interrupted"] is True
+    assert result_of(report, "versions.tensorflow-installed")["status"] == "pass"
+    assert result_of(report, "smoke.baseline")["status"] == "unknown"
+    assert "Traceback" not in stderr
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+
+
+def test_the_whole_run_has_a_deadline(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "slow", tensorflow="import time; time.sleep(60)")
+    report = report_of("-c", "cpu-smoke", "--python", target, "--timeout", "3")
+    baseline = result_of(report, "smoke.baseline")
+    assert baseline["status"] == "unknown"
+    assert "3 s" in baseline["reason"]
+    assert report["duration_s"] < 20
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)

@@ -160,6 +160,9 @@ def _assemble(contributions: Iterable[Contribution], problems: list[str]) -> Cat
     probes = _collect(loaded, "probes", Probe, lambda probe: probe.name, problems)
     scenarios = _collect(loaded, "scenarios", Scenario, lambda scenario: scenario.id, problems)
     checklists = _collect_checklists(loaded, problems)
+    if problems:
+        # What is missing because of these would be told as so many mistakes of others.
+        raise CatalogError(problems)
     fact_groups = _fact_groups(probes.values(), problems)
     problems += _problems_of_checks(checks, scenarios, fact_groups)
     problems += _problems_of_scenarios(checks, scenarios)

@@ -1,0 +1,107 @@
+"""Every command of the README works, and what the README says of files is so."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from helpers.command import environ
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+]
+
+# What CI's own script runs, and what needs the package index: these have tests of their own below.
+BY_CI = {"make smoke-test", "make test"}
+INSTALLS = {"pipx install keras-doctor", "uv tool install keras-doctor"}
+
+# On a machine without a GPU the default checklist must fail: that is the point of it.
+NEEDS_GPUS = {
+    "kdoctor check && python train.py",
+    "kdoctor check --no-smoke",
+    "kdoctor check --checklist my-node.yaml",
+    "kdoctor check --python /path/to/venv",
+    "kdoctor check --snapshot node7.json",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands are run, one after another, as a reader would."""
+    return tmp_path_factory.mktemp("readme")
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["/bin/sh", "-c", command.replace("/path/to/venv", shlex.quote(sys.prefix))],
+        check=False, capture_output=True, text=True, cwd=folder, env=environ(PATH=path), timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.tensorflow
+def test_every_command_of_the_readme_works(folder: Path) -> None:
+    for command in COMMANDS:
+        if command in BY_CI | INSTALLS:
+            continue
+        done = run(command, folder)
+        assert "Traceback" not in done.stderr, command
+        assert done.returncode == (1 if command in NEEDS_GPUS and not _has_gpus() else 0), (command, done.stdout)
+    assert json.loads((folder / "node7.json").read_text())["schema"] == "kdoctor/snapshot/v1"
+
+
+def test_ci_runs_the_two_commands() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert {line for line in script.splitlines() if line.startswith("make ")} == BY_CI
+    assert set(COMMANDS) >= BY_CI | INSTALLS | NEEDS_GPUS
+
+
+def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None:
+    """As pipx does it: a wheel of this checkout in an environment of its own."""
+    builder = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    wheels = tmp_path / "wheels"
+    subprocess.run(
+        [*builder, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", wheels, _copy(tmp_path)],
+        check=True,
+    )
+    venv.create(tmp_path / "apart", with_pip=False, symlinks=True)
+    python = tmp_path / "apart" / "bin" / "python"
+    subprocess.run(
+        [*builder, "--python", python, "install", "--quiet", "--no-deps", "--no-index", *wheels.glob("*.whl")], check=True
+    )
+    # Its dependencies are this environment's; the package itself must come from the wheel.
+    site = next((tmp_path / "apart").glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    done = subprocess.run(
+        [tmp_path / "apart" / "bin" / "kdoctor", "check", "-c", "cpu-smoke", "--no-smoke", "-f", "json", "--python", sys.prefix],
+        check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert report["target"].startswith(str(Path(sys.prefix) / "bin"))
+    assert "chosen by: --python" in report["target"]
+
+
+def _copy(folder: Path) -> Path:
+    """The sources without build products, so that building leaves nothing in the checkout."""
+    source = folder / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists"):
+        subprocess.run(["/bin/cp", "-r", ROOT / name, source / name], check=True)
+    for built in source.glob("*/*.egg-info"):
+        subprocess.run(["/bin/rm", "-r", built], check=True)
+    return source
+
+
+def _has_gpus() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()

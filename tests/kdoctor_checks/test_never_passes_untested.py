@@ -28,6 +28,20 @@ WORDING_ONLY = {("driver.loaded", PciDevices), ("driver.loaded", Host)}
 NO_GPU_READ = {"host.shared-memory", "versions.cuda-build"}
 """Checks that matter to GPU jobs only, but read no GPU: a machine without one can pass them."""
 
+UNREAD = """
+    architecture minor_number pcie_generation_gpu_max pcie_replay_counter bar1_total_bytes compute_mode
+    persistence_mode mig_mode mig_mode_pending ecc_mode ecc_mode_pending ecc_corrected_volatile
+    ecc_uncorrected_volatile ecc_corrected_aggregate ecc_uncorrected_aggregate sram_threshold_exceeded
+    retired_pages_single_bit retired_pages_double_bit retired_pages_pending remapped_rows_correctable
+    remapped_rows_uncorrectable remapped_rows_pending remapped_rows_failure recovery_action temperature_c
+    temperature_slowdown_c temperature_shutdown_c temperature_margin_c temperature_slowdown_margin_c
+    temperature_shutdown_margin_c fan_speed_percent power_draw_w enforced_power_limit_w default_power_limit_w
+    clock_sm_mhz clock_sm_max_mhz clock_memory_mhz clock_memory_max_mhz clock_event_reasons
+    utilization_gpu_percent utilization_memory_percent nvlinks fabric_state fabric_status virtualization_mode
+    addressing_mode cpu_affinity numa_affinity gpu_numa_id
+""".split()
+"""Fields of a GPU that no check reads (yet): a check that reads one moves it to ``READ_BY``."""
+
 READ_BY: dict[str, set[str]] = {
     "index": set(),
     "name": {"gpu.model-expected", "gpu.same-model"},
@@ -43,6 +57,7 @@ READ_BY: dict[str, set[str]] = {
     "pcie_width_max": {"topology.pcie-width"},
     "performance_state": set(),  # read only of a narrow link
     "errors": set(),
+    **{name: set[str]() for name in UNREAD},
 }
 """Each field of a GPU to the checks whose pass on a healthy machine rests on it."""
 

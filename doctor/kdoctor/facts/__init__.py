@@ -2,11 +2,22 @@
 
 from kdoctor.facts.base import FactGroup, Unavailable
 from kdoctor.facts.environment import Environment
-from kdoctor.facts.gpus import Gpu, GpuPair, GpuProcess, Gpus, NvmlState, TopologyLevel
-from kdoctor.facts.host import Host, ResourceLimit
-from kdoctor.facts.kernel import DeviceNode, KernelDriver
+from kdoctor.facts.gpus import (
+    FabricState,
+    Gpu,
+    GpuPair,
+    GpuProcess,
+    Gpus,
+    NvLink,
+    NvmlState,
+    P2pStatus,
+    RecoveryAction,
+    TopologyLevel,
+)
+from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
+from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.packages import Package, Packages, canonical_name
-from kdoctor.facts.pci import PciDevice, PciDevices
+from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
 from kdoctor.facts.smoke import CaseOutcome, SmokeCase, SmokeRun, SmokeRuns, Weights
 from kdoctor.facts.target import Choice, EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
@@ -15,8 +26,10 @@ __all__ = [
     "CaseOutcome",
     "Choice",
     "DeviceNode",
+    "Disk",
     "Environment",
     "EnvironmentKind",
+    "FabricState",
     "FactGroup",
     "Gpu",
     "GpuPair",
@@ -24,12 +37,22 @@ __all__ = [
     "Gpus",
     "Host",
     "KerasChoice",
+    "Kernel",
     "KernelDriver",
+    "KernelLog",
+    "KernelLogEvent",
+    "KernelLogKind",
+    "NumaNode",
+    "NvLink",
     "NvmlState",
+    "P2pStatus",
     "Package",
     "Packages",
+    "PciBridge",
     "PciDevice",
     "PciDevices",
+    "PciFunction",
+    "RecoveryAction",
     "ResourceLimit",
     "SmokeCase",
     "SmokeRun",
@@ -40,4 +63,5 @@ __all__ = [
     "Unavailable",
     "Weights",
     "canonical_name",
+    "link_generation",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 
@@ -16,6 +16,27 @@ class ResourceLimit:
     """``memlock``, ``nofile``, ..."""
     soft: int | None
     hard: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumaNode:
+    """One NUMA node. A node without processors is memory alone: POWER9 and Grace show GPUs' memory so."""
+
+    index: int
+    cpus: tuple[int, ...]
+    memory_total_bytes: int | None = None
+    socket: int | None = None
+    """Physical package of its processors (``physical_package_id``); None without processors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """The file system of a folder that a job writes to."""
+
+    folder: Literal["working folder", "temporary folder"]
+    total_bytes: int
+    free_bytes: int
+    """What this user may still write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +66,21 @@ class Host(FactGroup):
     container: str | None = None
     """``docker``, ``podman``, ``kubernetes``, ...; ``none`` on a bare host; None where it cannot be told."""
     limits: tuple[ResourceLimit, ...] = ()
+    cpu_limit: float | None = None
+    """Processors' worth of time that the control groups allow this process; ``cpus`` where they set no limit, None
+    where that could not be read."""
+    memory_nodes: tuple[int, ...] | None = None
+    """NUMA nodes that this process may take memory from (``Mems_allowed_list``)."""
+    numa_nodes: tuple[NumaNode, ...] | None = None
+    """In order of index."""
+    swap_total_bytes: int | None = None
+    swap_used_bytes: int | None = None
+    cpu_governors: tuple[str, ...] | None = None
+    """Frequency governors of this process' processors, each once, in order of name; empty where the kernel does not
+    scale frequencies (as in virtual machines)."""
+    transparent_hugepages: Literal["always", "madvise", "never"] | None = None
+    disks: tuple[Disk, ...] = ()
+
+    def limit(self, name: str) -> ResourceLimit | None:
+        """The limit of that name (``memlock``), or None."""
+        return next((limit for limit in self.limits if limit.name == name), None)

@@ -1,4 +1,4 @@
-"""The NVIDIA kernel module and its device nodes."""
+"""The NVIDIA kernel module and its device nodes, the kernel's own settings, and what its log says of GPUs."""
 
 from __future__ import annotations
 
@@ -35,3 +35,83 @@ class KernelDriver(FactGroup):
     """Which of NVIDIA's two kernel modules it is."""
     nodes: tuple[DeviceNode, ...] = ()
     """/dev/nvidia*, in order of path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel(FactGroup):
+    """Settings of the kernel, and programs beside the driver, that decide whether GPUs work together."""
+
+    group: ClassVar[str] = "kernel"
+
+    modules: tuple[str, ...] | None = None
+    """Loaded modules that matter to GPUs, of ``nvidia*`` and ``nouveau``, in order of name."""
+    secure_boot: bool | None = None
+    """Whether the firmware enforces signatures (EFI variable ``SecureBoot``)."""
+    lockdown: Literal["none", "integrity", "confidentiality"] | None = None
+    """The kernel's lockdown, which refuses unsigned modules."""
+    iommu_parameters: tuple[str, ...] | None = None
+    """Parameters of the kernel's command line about the IOMMU and ACS: ``intel_iommu=on``, ``iommu=pt``,
+    ``pcie_acs_override=...``; in their order."""
+    iommu_groups: int | None = None
+    """Number of IOMMU groups; 0 where no IOMMU is in use."""
+    daemons: tuple[str, ...] | None = None
+    """NVIDIA's daemons that run here (``nv-fabricmanager``, ``nvidia-persistenced``, ``nvidia-imex``,
+    ``nvidia-cuda-mps-control``); in a container the host's are not seen."""
+
+    @property
+    def nouveau_loaded(self) -> bool | None:
+        """Whether the free driver, which bars NVIDIA's, is loaded; None where the modules could not be listed."""
+        return None if self.modules is None else "nouveau" in self.modules
+
+
+KernelLogKind = Literal[
+    "xid",
+    "sxid",
+    "fallen-off-the-bus",
+    "iommu-fault",
+    "init-failed",
+    "gsp-failed",
+    "hmm-failed",
+    "version-mismatch",
+    "module-rejected",
+    "pcie-error",
+]
+"""What a line tells: an Xid of a GPU; an SXid of an NVSwitch; a GPU that no longer answers on PCIe; a transfer that
+the IOMMU blocked; a GPU that could not be initialised (``RmInitAdapter``); its firmware processor failed; memory could
+not be shared (``request_free_mem_region``); user space and kernel module differ; the module was refused (signature,
+Secure Boot); an error of PCIe's own reporting (AER)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelLogEvent:
+    """One line of the kernel's log that tells of a GPU, or of what it needs."""
+
+    kind: KernelLogKind
+    text: str
+    """The line without its time stamp and priority."""
+    bus_id: str | None = None
+    """The device that it names, as ``0000:3b:00.0``; None where it names none."""
+    code: int | None = None
+    """Number of an Xid or SXid."""
+    recovery: str | None = None
+    """For Xid 154: the action that the driver asks for, in its words."""
+    boot_s: float | None = None
+    """Seconds since boot, where the line says so."""
+    time: str | None = None
+    """Date and time, as the log writes them, where it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelLog(FactGroup):
+    """What the kernel's log says of GPUs. Often it may not be read: then the group is unavailable."""
+
+    group: ClassVar[str] = "kernel_log"
+
+    source: str
+    """Where it was read: ``/dev/kmsg``, or the file's name."""
+    lines: int
+    """Number of lines that were read."""
+    complete: bool | None = None
+    """Whether it reaches back to the boot; None where that cannot be told."""
+    events: tuple[KernelLogEvent, ...] = ()
+    """In the log's order."""

@@ -1,40 +1,125 @@
-"""NVIDIA's PCI devices, as the kernel lists them."""
+"""NVIDIA's PCI devices and the way from each to its root port, as the kernel lists them.
+
+Sources: https://docs.kernel.org/PCI/sysfs-pci.html, https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci,
+PCI Express Base Specification for the Access Control Services (extended capability 0x000D).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+
+ACS_SOURCE_VALIDATION = 0x01
+ACS_REQUEST_REDIRECT = 0x04
+ACS_COMPLETION_REDIRECT = 0x08
+ACS_UPSTREAM_FORWARDING = 0x10
+"""Bits of the ACS control register; the last three send peer traffic up to the root."""
+
+_REDIRECTS = ACS_REQUEST_REDIRECT | ACS_COMPLETION_REDIRECT | ACS_UPSTREAM_FORWARDING
+
+IommuType = Literal["identity", "DMA", "DMA-FQ", "unmanaged", "blocked"]
+"""How a device's addresses are translated: one to one; translated (strictly, or with a flush queue); by user space;
+not at all, because all access is blocked."""
+
+_GENERATIONS = {
+    "2.5": 1,
+    "5.0": 2,
+    "5": 2,
+    "8.0": 3,
+    "8": 3,
+    "16.0": 4,
+    "16": 4,
+    "32.0": 5,
+    "32": 5,
+    "64.0": 6,
+    "64": 6,
+}
+
+
+def link_generation(speed: str | None) -> int | None:
+    """The PCIe generation of a link speed in sysfs' words (``16.0 GT/s PCIe`` is 4); None for any other text."""
+    return _GENERATIONS.get(speed.split()[0].removesuffix("GT/s")) if speed and speed.split() else None
+
 
 DISPLAY_CLASSES = ("0300", "0302")
 """PCI classes of GPUs: VGA controller and 3D controller. NVSwitch is 0680, audio 0403."""
 
+NVSWITCH_CLASS = "0680"
+
 
 @dataclass(frozen=True, kw_only=True)
-class PciDevice:
-    """One PCI function of vendor 10de."""
+class PciFunction:
+    """What is read of every PCI function."""
 
     bus_id: str
     """``domain:bus:device.function`` in lower case, as in sysfs."""
     device_id: str | None
     """Four hexadecimal digits."""
-    device_class: str | None
-    """Class and subclass, four hexadecimal digits."""
-    driver: str | None
-    """The kernel driver bound to it; None where none is bound."""
     link_speed: str | None = None
     """Current speed, in sysfs' words: ``16.0 GT/s PCIe``."""
     link_speed_max: str | None = None
     link_width: int | None = None
     link_width_max: int | None = None
+    acs_control: int | None = None
+    """The ACS control register (see ``ACS_...``); 0 where the function has no such capability; None where its
+    configuration space could not be read that far (only root may)."""
+    aer_correctable: int | None = None
+    """PCIe errors that were corrected, since boot (``aer_dev_correctable``)."""
+    aer_nonfatal: int | None = None
+    aer_fatal: int | None = None
+
+    @property
+    def acs_redirects(self) -> bool | None:
+        """Whether ACS sends peer traffic that passes here up to the root; None where it could not be read."""
+        return None if self.acs_control is None else bool(self.acs_control & _REDIRECTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PciBridge(PciFunction):
+    """A root port, or a port of a switch, on the way to a device."""
+
+    vendor_id: str | None = None
+    """Four hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PciDevice(PciFunction):
+    """One PCI function of vendor 10de."""
+
+    device_class: str | None
+    """Class and subclass, four hexadecimal digits."""
+    driver: str | None
+    """The kernel driver bound to it; None where none is bound."""
     numa_node: int | None = None
     """NUMA node; None where the platform does not say (sysfs: -1)."""
+    subsystem: str | None = None
+    """Vendor and device of the board: ``10de:16c1``."""
+    local_cpus: tuple[int, ...] | None = None
+    """Logical processors near it."""
+    iommu_group: int | None = None
+    """None where it is in none (no IOMMU) or sysfs does not say; see ``Kernel.iommu_groups`` for which."""
+    iommu_type: IommuType | None = None
+    """The translation of its group."""
+    path: tuple[PciBridge, ...] | None = None
+    """The bridges that lead to it, the root port first; empty for a device of the root complex itself (as virtual
+    machines show GPUs), None where sysfs does not say."""
 
     @property
     def is_gpu(self) -> bool:
         """Whether its class is that of a GPU."""
         return self.device_class in DISPLAY_CLASSES
+
+    @property
+    def is_nvswitch(self) -> bool:
+        """Whether its class is that of an NVSwitch."""
+        return self.device_class == NVSWITCH_CLASS
+
+    @property
+    def subject(self) -> str:
+        """The device's name in reports."""
+        return f"PCI {self.bus_id}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +135,12 @@ class PciDevices(FactGroup):
     def gpus(self) -> tuple[PciDevice, ...]:
         """Those that are GPUs."""
         return tuple(device for device in self.devices if device.is_gpu)
+
+    @property
+    def switches(self) -> tuple[PciDevice, ...]:
+        """Those that are NVSwitches."""
+        return tuple(device for device in self.devices if device.is_nvswitch)
+
+    def find(self, bus_id: str | None) -> PciDevice | None:
+        """The function at that address (sysfs form), or None."""
+        return next((device for device in self.devices if device.bus_id == bus_id), None)

@@ -71,13 +71,24 @@ def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None
     builder = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     wheels = tmp_path / "wheels"
     subprocess.run(
-        [*builder, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", wheels, _copy(tmp_path)],
+        [
+            *builder,
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "-w",
+            wheels,
+            _copy(tmp_path),
+        ],
         check=True,
     )
     venv.create(tmp_path / "apart", with_pip=False, symlinks=True)
     python = tmp_path / "apart" / "bin" / "python"
     subprocess.run(
-        [*builder, "--python", python, "install", "--quiet", "--no-deps", "--no-index", *wheels.glob("*.whl")], check=True
+        [*builder, "--python", python, "install", "--quiet", "--no-deps", "--no-index", *wheels.glob("*.whl")],
+        check=True,
     )
     # Its dependencies are this environment's; the package itself must come from the wheel.
     site = next((tmp_path / "apart").glob("lib/python*/site-packages"))

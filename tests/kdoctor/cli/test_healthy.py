@@ -1,0 +1,78 @@
+"""The whole line on this environment's real TensorFlow: read, train, judge, report, record, judge again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from helpers.command import kdoctor
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("healthy")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    record = folder / "facts.json"
+    return kdoctor("check", "--checklist", "cpu-smoke", "--format", "json", "--save-snapshot", record)
+
+
+@pytest.fixture(scope="module")
+def record(run: subprocess.CompletedProcess[str], folder: Path) -> Path:
+    return folder / "facts.json"
+
+
+@pytest.fixture(scope="module")
+def report(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(run.stdout)
+    return document
+
+
+def statuses(report: dict[str, Any]) -> dict[str, str]:
+    return {result["id"]: result["status"] for result in report["results"]}
+
+
+def test_a_healthy_machine_without_a_gpu_passes(run: subprocess.CompletedProcess[str], report: dict[str, Any]) -> None:
+    assert run.returncode == report["exit_code"] == 0
+    assert report["verdict"] == "pass"
+    errors = [result for result in report["results"] if result["severity"] == "error"]
+    assert {result["status"] for result in errors} == {"pass", "skip"}
+
+
+def test_the_report_is_what_its_schema_says(report: dict[str, Any]) -> None:
+    schema = json.loads(kdoctor("schema", "report").stdout)
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(report)
+
+
+def test_the_three_scenarios_were_measured(report: dict[str, Any]) -> None:
+    """The outcomes that are measured in docs/smoke.md for the Keras of this environment."""
+    found = statuses(report)
+    assert found["smoke.baseline"] == "pass"
+    assert found["smoke.uneven-final-batch"] == "pass"
+    assert found["smoke.model-outside-scope"] == "pass"
+    assert found["smoke.starved-replica"] == "fail"  # Keras 3: NaN weights without an error
+
+
+def test_the_snapshot_is_what_its_schema_says_and_gives_the_same_verdicts(report: dict[str, Any], record: Path) -> None:
+    schema = json.loads(kdoctor("schema", "snapshot").stdout)
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(json.loads(record.read_text()))
+    again = kdoctor("check", "--checklist", "cpu-smoke", "--snapshot", record, "--format", "json")
+    assert again.returncode == 0
+    judged = json.loads(again.stdout)
+    assert statuses(judged) == statuses(report)
+    assert judged["counts"] == report["counts"]
+
+
+def test_a_snapshot_holds_no_trace_of_the_user(record: Path) -> None:
+    assert str(Path.home()) + "/" not in record.read_text()

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kdoctor.checklist.problems import Problem
-from kdoctor.checklist.yaml_source import Path, Source
+from kdoctor.yamldoc import Path, Source
 from kdoctor.errors import did_you_mean
 from kdoctor.model import Severity
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from kdoctor.catalog import Catalog
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, resolve
-from kdoctor.checklist.yaml_source import YamlSourceError, read_yaml
+from kdoctor.yamldoc import YamlSourceError, read_yaml
 from kdoctor.errors import did_you_mean
 
 

@@ -15,7 +15,7 @@ from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.document import Document, read_document
 from kdoctor.checklist.problems import Problem
-from kdoctor.checklist.yaml_source import Path, Source
+from kdoctor.yamldoc import Path, Source
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.judge import Rules

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from kdoctor.checklist.problems import Problem
+from kdoctor.yamldoc.problems import Problem
 
 Path = tuple[str | int, ...]
 """Keys and indices from the document's top to a value."""
@@ -23,7 +23,7 @@ _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "boo
 
 
 class YamlSourceError(Exception):
-    """The text is no YAML that a checklist may be."""
+    """The text is no YAML that a document of ours may be."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -41,6 +41,8 @@ class Source:
     """The same of the key that a value stands under."""
     texts: dict[Path, str] = field(default_factory=dict)
     """A value as it was written, for those that YAML read as something else than text."""
+    noun: str = "checklist"
+    """What the document is, in messages."""
     problems: list[Problem] = field(default_factory=list)
     """Duplicate keys and the like, which leave the rest readable."""
 
@@ -54,16 +56,20 @@ class Source:
         return Problem(line=1, column=1, message=message)
 
 
-def read_yaml(content: bytes) -> Source:
+def read_yaml(content: bytes, noun: str = "checklist") -> Source:
     """Read one document.
+
+    Args:
+        content: the file's bytes.
+        noun: what the document is, in messages.
 
     Raises:
         YamlSourceError: it is not UTF-8, not YAML, not one document, too large or too deep, or uses aliases.
     """
-    text = _decode(content)
+    text = _decode(content, noun)
     _refuse_conflicts(text)
     try:
-        _refuse_tricks(text)
+        _refuse_tricks(text, noun)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         raise _from_yaml_error(error) from error
@@ -72,14 +78,14 @@ def read_yaml(content: bytes) -> Source:
         raise YamlSourceError(f"a control character ({_code(error.character)}) stands in the text", line, 1) from error
     if node is None:
         raise YamlSourceError("the file is empty", 1, 1)
-    source = Source()
+    source = Source(noun=noun)
     source.data = _convert(node, (), source)
     return source
 
 
-def _decode(content: bytes) -> str:
+def _decode(content: bytes, noun: str) -> str:
     if len(content) > _LARGEST_BYTES:
-        raise YamlSourceError(f"the file is too large to be a checklist (over {_LARGEST_BYTES // 1024} KiB)")
+        raise YamlSourceError(f"the file is too large to be a {noun} (over {_LARGEST_BYTES // 1024} KiB)")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -96,24 +102,24 @@ def _refuse_conflicts(text: str) -> None:
         raise YamlSourceError(f"an unresolved merge conflict ({found[1]}): resolve it first", line, 1)
 
 
-def _refuse_tricks(text: str) -> None:
-    """Refuse, before anything is built, what a checklist never needs: aliases, depth, several documents."""
+def _refuse_tricks(text: str, noun: str) -> None:
+    """Refuse, before anything is built, what such a document never needs: aliases, depth, several documents."""
     depth = documents = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         mark = event.start_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         if isinstance(event, yaml.AliasEvent):
-            raise YamlSourceError(f"the alias *{event.anchor}: write the value out, a checklist has none", line, column)
+            raise YamlSourceError(f"the alias *{event.anchor}: write the value out, a {noun} has none", line, column)
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise YamlSourceError("a second document ('---'): one file holds one checklist", line, column)
+                raise YamlSourceError(f"a second document ('---'): one file holds one {noun}", line, column)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise YamlSourceError(f"nested more than {_DEEPEST} deep: this is no checklist", line, column)
+            raise YamlSourceError(f"nested more than {_DEEPEST} deep: this is no {noun}", line, column)
 
 
 def _from_yaml_error(error: yaml.MarkedYAMLError) -> YamlSourceError:
@@ -157,7 +163,7 @@ def _pairs(node: yaml.MappingNode, path: Path, source: Source) -> Iterator[tuple
 
 def _scalar(node: yaml.Node, path: Path, source: Source) -> Any:
     if node.tag not in _SCALARS:
-        source.problems.append(source.problem(path, f"the tag {node.tag!r} is not allowed in a checklist"))
+        source.problems.append(source.problem(path, f"the tag {node.tag!r} is not allowed in a {source.noun}"))
         return None
     try:
         value = yaml.constructor.SafeConstructor().construct_object(node)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command import environ
+from helpers.command import environ, make_target
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,14 +93,14 @@ def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None
     # Its dependencies are this environment's; the package itself must come from the wheel.
     site = next((tmp_path / "apart").glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
-    done = subprocess.run(
-        [tmp_path / "apart" / "bin" / "kdoctor", "check", "-c", "cpu-smoke", "--no-smoke", "-f", "json", "--python", sys.prefix],
-        check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path,
-    )  # fmt: skip
+    job = make_target(tmp_path / "job", tensorflow="")
+    command = [tmp_path / "apart" / "bin" / "kdoctor", "check", "--no-smoke", "-f", "json", "--python", job]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     report = json.loads(done.stdout)
-    assert done.returncode == 0, done.stderr
-    assert report["target"].startswith(str(Path(sys.prefix) / "bin"))
+    assert report["target"].startswith(str(job / "bin" / "python"))
     assert "chosen by: --python" in report["target"]
+    found = {result["id"]: result["status"] for result in report["results"]}
+    assert found["versions.tensorflow-installed"] == "pass"
 
 
 def _copy(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from kdoctor_target.watchdog import arm
 Record = Dict[str, Any]
 T = TypeVar("T")
 
-_TENSORFLOW_DISTRIBUTIONS = (
+TENSORFLOW_DISTRIBUTIONS = (
     "tensorflow",
     "tensorflow-cpu",
     "tf-nightly",
@@ -204,7 +204,7 @@ def read_tensorflow(installed: List[Record]) -> Record:
 
 def _tensorflow_distribution(installed: List[Record], folder: str) -> Record:
     """The distribution that lies beside the package; else the first of a known name."""
-    known = [package for name in _TENSORFLOW_DISTRIBUTIONS for package in installed if package["name"] == name]
+    known = [package for name in TENSORFLOW_DISTRIBUTIONS for package in installed if package["name"] == name]
     beside = os.path.realpath(Path(folder).parent)
     near = [package for package in known if package["location"] and os.path.realpath(package["location"]) == beside]
     return (near or known or [{}])[0]
@@ -245,6 +245,11 @@ def _read_build_info(path: Path) -> Tuple[Record, Optional[str]]:
     except Exception as error:
         return {}, "{}: {}".format(path.name, error)
     return {}, "{}: it does not say what the build is".format(path.name)
+
+
+def read_cuda_config(folder: str) -> Record:
+    """The definitions of ``cuda_config.h`` in TensorFlow's folder; an empty dictionary where there is no such file."""
+    return _read_header(Path(folder, _HEADER))
 
 
 def _read_header(path: Path) -> Record:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kdoctor.collect import environment, host, interpreter, kernel, nvml, pci
+from kdoctor.collect import environment, host, interpreter, kernel, libraries, nvml, pci
 from kdoctor.collect.probe import Probe
 
 PROBES: tuple[Probe, ...] = (
     interpreter.PROBE,
+    libraries.PROBE,
     nvml.PROBE,
     kernel.PROBE,
     pci.PROBE,

@@ -16,6 +16,7 @@ from kdoctor.facts.gpus import (
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
+from kdoctor.facts.libraries import Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
 from kdoctor.facts.smoke import CaseOutcome, SmokeCase, SmokeRun, SmokeRuns, Weights
@@ -42,6 +43,9 @@ __all__ = [
     "KernelLog",
     "KernelLogEvent",
     "KernelLogKind",
+    "Libraries",
+    "Library",
+    "LibraryCopy",
     "NumaNode",
     "NvLink",
     "NvmlState",
@@ -54,6 +58,8 @@ __all__ = [
     "PciFunction",
     "RecoveryAction",
     "ResourceLimit",
+    "SearchPlace",
+    "SkippedFile",
     "SmokeCase",
     "SmokeRun",
     "SmokeRuns",
@@ -62,6 +68,7 @@ __all__ = [
     "TopologyLevel",
     "Unavailable",
     "Weights",
+    "XlaFile",
     "canonical_name",
     "link_generation",
 ]

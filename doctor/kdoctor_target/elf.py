@@ -1,0 +1,222 @@
+"""Reads what the dynamic loader reads of a shared library: for which machine it is, its name, its search path.
+
+Sources: the ELF specification (System V gABI, chapters 4 and 5); ``open_verify`` in glibc's elf/dl-load.c for what
+makes the loader go on to the next place, and what makes it give up.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from typing import BinaryIO, Dict, List, NamedTuple, Optional, Tuple
+
+MACHINES = {
+    3: "32-bit x86",
+    20: "32-bit PowerPC",
+    21: "PowerPC",
+    40: "32-bit ARM",
+    62: "x86-64",
+    183: "aarch64",
+    243: "RISC-V",
+}
+"""Names of ``e_machine``, for messages."""
+
+_LARGEST = 1 << 20
+"""Bytes that are read of a table or a text at most; real ones are far smaller."""
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
+_DT_FLAGS_1, _DF_1_NODEFLIB = 0x6FFFFFFB, 0x800
+_ET_EXEC, _ET_DYN = 2, 3
+
+
+class ElfError(Exception):
+    """The loader would take this file and fail. The message says why."""
+
+
+class OtherMachineError(Exception):
+    """The file is for another machine: the loader goes on to the next place. The message says for which."""
+
+
+class Header(NamedTuple):
+    """What the first bytes of an ELF file say."""
+
+    bits: int
+    """32 or 64."""
+    machine: int
+    """``e_machine``."""
+    kind: int
+    """``e_type``."""
+    program_headers: Tuple[int, int, int]
+    """Where the program headers are: offset, bytes of one, how many."""
+
+
+class Library(NamedTuple):
+    """What the loader needs to know of a shared library."""
+
+    soname: Optional[str]
+    needed: Tuple[str, ...]
+    rpath: Optional[str]
+    """``DT_RPATH``; the loader ignores it where there is a ``DT_RUNPATH``."""
+    runpath: Optional[str]
+    no_default_folders: bool
+    """Whether it forbids the cache's and the default folders (``DF_1_NODEFLIB``)."""
+
+
+def read_header(file: BinaryIO) -> Header:
+    """The header.
+
+    Raises:
+        ElfError: it is no ELF file of this byte order, or it is cut off.
+        OSError: it cannot be read.
+    """
+    head = file.read(64)
+    if head and not b"\x7fELF".startswith(head[:4]):
+        raise ElfError("it is no shared library (invalid ELF header)")
+    if len(head) < 52:  # noqa: PLR2004 - the size of a 32-bit header
+        raise ElfError("it is cut off: {} bytes".format(len(head)))
+    bits = {1: 32, 2: 64}.get(head[4])
+    order = {1: "little", 2: "big"}.get(head[5])
+    if bits is None or order is None:
+        raise ElfError("it is damaged (invalid ELF header)")
+    if order != sys.byteorder:
+        raise ElfError("its byte order is not this machine's")
+    if bits == 64 and len(head) < 64:  # noqa: PLR2004 - the size of a 64-bit header
+        raise ElfError("it is cut off: {} bytes".format(len(head)))
+    kind, machine = struct.unpack_from("=HH", head, 16)
+    if bits == 64:  # noqa: PLR2004 - one of two
+        (offset,) = struct.unpack_from("=Q", head, 32)
+        size, count = struct.unpack_from("=HH", head, 54)
+    else:
+        (offset,) = struct.unpack_from("=I", head, 28)
+        size, count = struct.unpack_from("=HH", head, 42)
+    return Header(bits, machine, kind, (offset, size, count))
+
+
+def own_header() -> Header:
+    """The header of the interpreter that runs this: what the loader demands of every library.
+
+    Raises:
+        ElfError: this interpreter is no ELF file.
+        OSError: it cannot be read.
+    """
+    path = "/proc/self/exe" if os.path.exists("/proc/self/exe") else sys.executable
+    with open(path, "rb") as file:
+        return read_header(file)
+
+
+def verify(path: str, own: Header) -> None:
+    """Return if the loader takes this file and can map it.
+
+    Raises:
+        OSError: it cannot be opened; the loader goes on to the next place.
+        OtherMachineError: it is for another machine; the loader goes on, too.
+        ElfError: it is unusable; the loader takes it all the same, and gives up.
+    """
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below
+    except IsADirectoryError as error:
+        raise ElfError("it is a folder") from error
+    with file:
+        try:
+            header = read_header(file)
+            if (header.bits, header.machine) != (own.bits, own.machine):
+                name = MACHINES.get(header.machine, "machine {}".format(header.machine))
+                raise OtherMachineError("it is for another machine ({})".format(name))
+            if header.kind not in (_ET_DYN, _ET_EXEC):
+                raise ElfError("it is no shared library (ELF type {})".format(header.kind))
+            _verify_whole(file, header)
+        except OSError as error:
+            raise ElfError("it cannot be read: {}".format(error.strerror or error)) from error
+
+
+def _verify_whole(file: BinaryIO, header: Header) -> None:
+    """The loader does not check that the file is whole: it maps what the headers promise, and dies of SIGBUS later."""
+    size = os.fstat(file.fileno()).st_size
+    promised = max((offset + length for _, offset, _, length in _segments(file, header)), default=0)
+    if size < promised:
+        raise ElfError("it is cut off: {} of {} bytes".format(size, promised))
+
+
+def read_library(path: str) -> Library:
+    """The dynamic section of a shared library, or of a program.
+
+    Raises:
+        ElfError: it is damaged, or linked statically.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        header = read_header(file)
+        segments = _segments(file, header)
+        dynamic = [segment for segment in segments if segment[0] == _PT_DYNAMIC]
+        if not dynamic:
+            raise ElfError("it has no dynamic section")
+        entries = _dynamic_entries(file, header, dynamic[0])
+        texts = _offset(segments, entries.get(_DT_STRTAB, [0])[0])
+
+        def text(tag: int) -> Optional[str]:
+            return _text(file, texts + entries[tag][0]) if tag in entries else None
+
+        return Library(
+            soname=text(_DT_SONAME),
+            needed=tuple(_text(file, texts + offset) for offset in entries.get(_DT_NEEDED, [])),
+            rpath=text(_DT_RPATH),
+            runpath=text(_DT_RUNPATH),
+            no_default_folders=bool(entries.get(_DT_FLAGS_1, [0])[0] & _DF_1_NODEFLIB),
+        )
+
+
+def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]:
+    """Type, offset in the file, address, and length in the file of each segment."""
+    offset, size, count = header.program_headers
+    layout = "=IIQQQQQQ" if header.bits == 64 else "=IIIIIIII"  # noqa: PLR2004 - one of two
+    if size != struct.calcsize(layout):
+        raise ElfError("it is damaged (program headers of {} bytes)".format(size))
+    file.seek(offset)
+    table = file.read(size * count)
+    if len(table) < size * count:
+        raise ElfError("it is cut off: its program headers are missing")
+    segments = []
+    for fields in struct.iter_unpack(layout, table):
+        if header.bits == 64:  # noqa: PLR2004 - one of two
+            kind, _, start, address, _, length = fields[:6]
+        else:
+            kind, start, address, _, length = fields[:5]
+        if kind in (_PT_LOAD, _PT_DYNAMIC):
+            segments.append((kind, start, address, length))
+    return segments
+
+
+def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, int, int]) -> Dict[int, List[int]]:
+    """The values of the dynamic section by their tags."""
+    file.seek(segment[1])
+    layout = "=QQ" if header.bits == 64 else "=II"  # noqa: PLR2004 - one of two
+    size = struct.calcsize(layout)
+    data = file.read(min(segment[3], _LARGEST))
+    entries = {}  # type: Dict[int, List[int]]
+    for tag, value in struct.iter_unpack(layout, data[: len(data) // size * size]):
+        if tag == 0:
+            break
+        entries.setdefault(tag, []).append(value)
+    return entries
+
+
+def _offset(segments: List[Tuple[int, int, int, int]], address: int) -> int:
+    """Where in the file that address is."""
+    for kind, start, first, length in segments:
+        if kind == _PT_LOAD and first <= address < first + length:
+            return address - first + start
+    raise ElfError("it is damaged (its names lie outside of it)")
+
+
+def _text(file: BinaryIO, offset: int) -> str:
+    """The text that starts there, up to its NUL."""
+    file.seek(offset)
+    data = b""
+    while b"\0" not in data and len(data) < _LARGEST:
+        chunk = file.read(4096)
+        if not chunk:
+            raise ElfError("it is cut off: a name is missing")
+        data += chunk
+    return os.fsdecode(data.partition(b"\0")[0])

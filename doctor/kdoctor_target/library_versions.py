@@ -1,0 +1,202 @@
+"""Loads CUDA libraries the way TensorFlow does and asks each for its version, in processes of their own.
+
+A library that crashes or hangs ends its process, not this one; the next process leaves it out. The calls used here
+need no GPU and no driver: none of them makes a CUDA context (``cublasGetVersion_v2`` would, so it is not among them).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import time
+import warnings
+from typing import Any, Callable, Dict, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
+
+Record = Dict[str, Any]
+
+STEP_S = 5.0
+"""Seconds that one library may take to load, or to answer."""
+
+
+class Call(NamedTuple):
+    """How a library is asked."""
+
+    function: str
+    form: str
+    """``pointer``: ``status f(int *)``; ``value``: ``size_t f(void)``; ``properties``: ``status f(0..2, int *)``."""
+    decode: Callable[[int], str]
+
+
+def decode_cuda(code: int) -> str:
+    """12090 is 12.9."""
+    return "{}.{}".format(code // 1000, code % 1000 // 10)
+
+
+def decode_cudnn(code: int) -> str:
+    """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 made room for more minors."""
+    major = 10000 if code >= 90000 else 1000  # noqa: PLR2004 - 9.0.0
+    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+
+
+def decode_nccl(code: int) -> str:
+    """2804 is 2.8.4, and 22707 is 2.27.7: NCCL made room for more minors in 2.9."""
+    major = 10000 if code >= 20000 else 1000  # noqa: PLR2004 - 2.9.0 is 20900
+    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+
+
+CALLS = {
+    "cudart": Call("cudaRuntimeGetVersion", "pointer", decode_cuda),
+    "cublas": Call("cublasGetProperty", "properties", str),
+    "cublasLt": Call("cublasLtGetProperty", "properties", str),
+    "cufft": Call("cufftGetProperty", "properties", str),
+    "cusolver": Call("cusolverGetProperty", "properties", str),
+    "cusparse": Call("cusparseGetProperty", "properties", str),
+    "cudnn": Call("cudnnGetVersion", "value", decode_cudnn),
+    "nccl": Call("ncclGetVersion", "pointer", decode_nccl),
+    "cupti": Call("cuptiGetVersion", "pointer", str),
+}
+"""By the library's name. Of a library whose encoding changed over time, the three properties are read instead."""
+
+_BUILT_WITH = Call("cudnnGetCudartVersion", "value", decode_cuda)
+
+
+def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict[str, Record]:
+    """By each library's name: ``version``, ``version_code``, ``built_with``, ``load_error`` or ``version_error``.
+
+    Args:
+        libraries: name and path of each, in the order in which TensorFlow opens them: one may need another.
+        budget_s: seconds for all of them.
+    """
+    end_at = time.monotonic() + budget_s
+    results = {}  # type: Dict[str, Record]
+    dead = set()  # type: Set[str]
+    while any(name not in results for name, _ in libraries):
+        if time.monotonic() >= end_at:
+            why = "there was no time left to ask for it"
+            results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
+            break
+        culprit, step, how = _run_child(libraries, results, dead, end_at)
+        if culprit is None:
+            why = "the process that loads it {}".format(how or "ended early")
+            results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
+            break
+        if step == "load":
+            dead.add(culprit)
+            results.setdefault(culprit, {"load_error": "the process {} while it was loaded".format(how)})
+        else:
+            results[culprit] = {"version_error": "the process {} in its version call".format(how)}
+    return results
+
+
+def _run_child(
+    libraries: Sequence[Tuple[str, str]], results: Dict[str, Record], dead: Set[str], end_at: float
+) -> Tuple[Optional[str], str, str]:
+    """Fill in what one process finds out; on its untimely end: in which library, in which step, and how it ended."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # The watchdog is a thread of C that holds no lock, so forking beside it is safe.
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _be_child(writing, libraries, set(results), dead)
+    os.close(writing)
+    culprit, step, in_time = _listen(reading, results, end_at)
+    os.close(reading)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not in_time:
+        return culprit, step, "did not come back"
+    if os.WIFSIGNALED(status):
+        return culprit, step, "died of {}".format(signal.Signals(os.WTERMSIG(status)).name)
+    return culprit, step, "exited with status {}".format(os.WEXITSTATUS(status))
+
+
+def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Optional[str], str, bool]:
+    """Keep what the child says. Its last step (none if it finished), and whether it ended before its time was up."""
+    culprit = None  # type: Optional[str]
+    step = ""
+    rest = b""
+    while True:
+        patience = min(STEP_S, end_at - time.monotonic())
+        if patience <= 0 or not select.select([reading], [], [], patience)[0]:
+            return culprit, step, False
+        chunk = os.read(reading, 65536)
+        if not chunk:
+            return culprit, step, True
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            record = json.loads(line.decode("utf-8"))
+            name = record.pop("name")
+            if "step" in record:
+                culprit, step = name, record["step"]
+            else:
+                culprit, step = None, ""
+                results.setdefault(name, record)
+
+
+def _be_child(writing: int, libraries: Sequence[Tuple[str, str]], known: Set[str], dead: Set[str]) -> NoReturn:
+    """Load them all, ask those that are not known yet, say so, and end."""
+    code = 1
+    try:
+        signal.alarm(60)  # nobody is left to end this process if kdoctor was killed
+        for name, path in libraries:
+            if name not in dead:
+                _say(writing, {"name": name, "step": "load"})
+                _say(writing, _load_and_ask(writing, name, path, ask=name not in known))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _load_and_ask(writing: int, name: str, path: str, *, ask: bool) -> Record:
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)  # TensorFlow's own mode
+    except OSError as error:
+        return {"name": name, "load_error": str(error)}
+    if not ask or name not in CALLS:
+        return {"name": name}
+    _say(writing, {"name": name, "step": "ask"})
+    record = {"name": name}  # type: Record
+    try:
+        record["version"], record["version_code"] = ask_version(library, CALLS[name])
+        if name == "cudnn":
+            record["built_with"] = ask_version(library, _BUILT_WITH)[0]
+    except (AttributeError, ValueError) as error:
+        record["version_error"] = str(error)
+    return record
+
+
+def _say(writing: int, record: Record) -> None:
+    os.write(writing, json.dumps(record).encode("utf-8") + b"\n")
+
+
+def ask_version(library: ctypes.CDLL, call: Call) -> Tuple[str, Optional[int]]:
+    """The version as people write it, and as the library gave it.
+
+    Raises:
+        AttributeError: the library has no such function.
+        ValueError: the call failed.
+    """
+    function = getattr(library, call.function)
+    if call.form == "value":
+        function.restype = ctypes.c_size_t
+        code = int(function())
+        return call.decode(code), code
+    if call.form == "properties":
+        return ".".join(str(_ask_number(function, call, index)) for index in range(3)), None
+    code = _ask_number(function, call)
+    return call.decode(code), code
+
+
+def _ask_number(function: Callable[..., int], call: Call, *first: int) -> int:
+    number = ctypes.c_int(-1)
+    arguments: Tuple[Any, ...] = (*first, ctypes.byref(number))
+    status = function(*arguments)
+    if status != 0 or number.value < 0:
+        raise ValueError("{} failed with status {}".format(call.function, status))
+    return number.value

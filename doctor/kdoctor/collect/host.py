@@ -6,17 +6,29 @@ import os
 import platform
 import re
 import shlex
+import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
-from kdoctor.collect.files import read_quietly
+from kdoctor.collect.files import chosen_word, parse_list, parse_mask, read_int, read_list, read_quietly
 from kdoctor.collect.probe import Collected, Context, Probe
-from kdoctor.facts import Host, ResourceLimit
+from kdoctor.facts import Disk, Host, NumaNode, ResourceLimit
 
 _LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
 """Limits (``RLIMIT_...`` in lower case) that training jobs run into."""
+
+_HUGEPAGES = "sys/kernel/mm/transparent_hugepage/enabled"
+_PAGES: dict[str | None, Literal["always", "madvise", "never"]] = {
+    "always": "always",
+    "madvise": "madvise",
+    "never": "never",
+}
+_DISK_WAIT_S = 2.0
+"""How long the file systems may take: one on a network that is gone never answers, and must not take the rest along."""
 
 # Words in a control group's path, and the container engine that puts them there.
 _CGROUP_MARKS = (
@@ -31,7 +43,11 @@ _CGROUP_MARKS = (
 
 def collect(context: Context) -> Collected:
     """What can be read; a field that this system does not have is None."""
-    total, available = _memory(context.root)
+    root = context.root
+    total, available = _memory(root)
+    affinity = _affinity(root)
+    cpus = _cpus(root)
+    swap_total, swap_used = _swap(root)
     shm_total, shm_free = _shared_memory(context.root)
     return {
         Host: Host(
@@ -40,14 +56,22 @@ def collect(context: Context) -> Collected:
             kernel=platform.release() or None,
             machine=platform.machine() or None,
             libc=_libc(context.root),
-            cpus=os.cpu_count(),
-            cpu_affinity=_affinity(),
+            cpus=cpus,
+            cpu_affinity=affinity,
             memory_total_bytes=total,
             memory_available_bytes=available,
             shm_total_bytes=shm_total,
             shm_free_bytes=shm_free,
             container=container(context.root, context.environ),
             limits=_limits(),
+            cpu_limit=_cpu_limit(root, cpus),
+            memory_nodes=parse_list(_status(root).get("Mems_allowed_list", "-")),
+            numa_nodes=_numa_nodes(root),
+            swap_total_bytes=swap_total,
+            swap_used_bytes=swap_used,
+            cpu_governors=_governors(root, affinity),
+            transparent_hugepages=_PAGES.get(chosen_word(read_quietly(root / _HUGEPAGES))),
+            disks=_disks(context.environ),
         )
     }
 
@@ -79,19 +103,141 @@ def _libc(root: Path) -> str | None:
     return "musl" if any((root / "lib").glob("ld-musl-*")) else None
 
 
-def _affinity() -> tuple[int, ...] | None:
+def _cpus(root: Path) -> int | None:
+    """Logical processors that are switched on."""
+    online = read_list(root / "sys/devices/system/cpu/online")
+    return len(online) if online else os.cpu_count()
+
+
+def _affinity(root: Path) -> tuple[int, ...] | None:
+    """Processors that this process may run on; below another root, what that root's /proc/self says."""
+    if root != Path("/"):
+        listed = parse_list(_status(root).get("Cpus_allowed_list", "-"))
+        if listed:
+            return listed
     if not hasattr(os, "sched_getaffinity"):
         return None
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
+def _status(root: Path) -> dict[str, str]:
+    """The fields of /proc/self/status."""
+    lines = (read_quietly(root / "proc/self/status") or "").splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _meminfo(path: Path) -> dict[str, int]:
+    """Bytes by name, of /proc/meminfo or a NUMA node's (whose lines begin with ``Node 0``)."""
+    found = re.findall(r"^(?:Node \d+ )?(\w+):\s+(\d+) kB$", read_quietly(path) or "", re.MULTILINE)
+    return {name: int(number) * 1024 for name, number in found}
+
+
 def _memory(root: Path) -> tuple[int, int]:
     """Total and available bytes: the machine's, or less where a control group allows less."""
-    machine = psutil.virtual_memory()
+    told = _meminfo(root / "proc/meminfo")
+    if "MemTotal" in told and "MemAvailable" in told:
+        total, available = told["MemTotal"], told["MemAvailable"]
+    else:
+        machine = psutil.virtual_memory()
+        total, available = machine.total, machine.available
     limit, used = _cgroup_memory(root)
-    if limit is None or limit >= machine.total:
-        return machine.total, machine.available
-    return limit, min(machine.available, max(0, limit - (used or 0)))
+    if limit is None or limit >= total:
+        return total, available
+    return limit, min(available, max(0, limit - (used or 0)))
+
+
+def _swap(root: Path) -> tuple[int | None, int | None]:
+    """Total and used bytes of swap space."""
+    told = _meminfo(root / "proc/meminfo")
+    if "SwapTotal" not in told or "SwapFree" not in told:
+        return None, None
+    return told["SwapTotal"], told["SwapTotal"] - told["SwapFree"]
+
+
+def _cpu_limit(root: Path, cpus: int | None) -> float | None:
+    """Processors' worth of time that the control groups of this process allow; all where they set no limit."""
+    groups = read_quietly(root / "proc/self/cgroup")
+    if groups is None or not (root / "sys/fs/cgroup").is_dir() or cpus is None:
+        return None
+    limits = [float(cpus)]
+    for line in groups.splitlines():
+        _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", "", "/")
+        if not controllers or "cpu" in controllers.split(","):
+            folder = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
+            limits += _quotas(folder, Path(path.strip("/")))
+    return min(limits)
+
+
+def _quotas(folder: Path, group: Path) -> list[float]:
+    """The limits of a group and of all above it. In a container its path may be the host's, and lead nowhere."""
+    found: list[float] = []
+    for place in (group, *group.parents):
+        text = read_quietly(folder / place / "cpu.max")
+        if text is None:
+            quota, period = (
+                read_int(folder / place / "cpu.cfs_quota_us"),
+                read_int(folder / place / "cpu.cfs_period_us"),
+            )
+            text = f"{quota} {period}"
+        match = re.fullmatch(r"(\d+) ([1-9]\d*)", text)
+        if match:
+            found.append(int(match[1]) / int(match[2]))
+    return found
+
+
+def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
+    """The NUMA nodes; None where the kernel does not list them."""
+    folders = {}
+    for path in (root / "sys/devices/system/node").glob("node*"):
+        number = path.name.removeprefix("node")
+        if number.isdigit():
+            folders[int(number)] = path
+    return tuple(_numa_node(root, index, folders[index]) for index in sorted(folders)) or None
+
+
+def _numa_node(root: Path, index: int, folder: Path) -> NumaNode:
+    cpus = read_list(folder / "cpulist")
+    if cpus is None:
+        cpus = parse_mask(read_quietly(folder / "cpumap") or "") or ()
+    socket = read_int(root / f"sys/devices/system/cpu/cpu{cpus[0]}/topology/physical_package_id") if cpus else None
+    return NumaNode(
+        index=index,
+        cpus=cpus,
+        memory_total_bytes=_meminfo(folder / "meminfo").get("MemTotal"),
+        socket=socket if socket is not None and socket >= 0 else None,
+    )
+
+
+def _governors(root: Path, affinity: tuple[int, ...] | None) -> tuple[str, ...] | None:
+    """The governors of these processors; none where the kernel does not scale their frequency."""
+    folder = root / "sys/devices/system/cpu"
+    if affinity is None or not folder.is_dir():
+        return None
+    found = (read_quietly(folder / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in affinity)
+    return tuple(sorted({governor for governor in found if governor}))
+
+
+def _disks(environ: Mapping[str, str]) -> tuple[Disk, ...]:
+    """The file systems of the working and the temporary folder, but of none that does not answer."""
+    found: dict[str, Disk] = {}
+    thread = threading.Thread(target=_read_disks, args=(environ, found), daemon=True)
+    thread.start()
+    thread.join(timeout=_DISK_WAIT_S)
+    return tuple(found.values())
+
+
+def _read_disks(environ: Mapping[str, str], found: dict[str, Disk]) -> None:
+    temporary = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), tempfile.gettempdir())
+    places: tuple[tuple[Literal["working folder", "temporary folder"], str], ...] = (
+        ("working folder", "."),
+        ("temporary folder", temporary),
+    )
+    for folder, path in places:
+        try:
+            usage = psutil.disk_usage(path)
+        except OSError:
+            continue
+        found[folder] = Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
 
 
 def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:

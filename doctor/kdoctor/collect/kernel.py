@@ -1,4 +1,4 @@
-"""Reads the NVIDIA kernel module from /proc and /sys, and its device nodes from /dev."""
+"""Reads the NVIDIA kernel module, its device nodes, and the kernel's settings that GPUs depend on."""
 
 from __future__ import annotations
 
@@ -8,24 +8,97 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from kdoctor.collect.files import read_text, reason
+from kdoctor.collect.files import chosen_word, read_quietly, read_text, reason
 from kdoctor.collect.probe import Collected, Context, Probe
-from kdoctor.facts import DeviceNode, KernelDriver, Unavailable
+from kdoctor.facts import DeviceNode, Kernel, KernelDriver, Unavailable
 
 # "NVIDIA UNIX x86_64 Kernel Module  580.173.02  ..." and
 # "NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build ..."
 _VERSION = re.compile(r"NVRM version:.*?(?P<open>\bOpen )?Kernel Module(?: for \S+)?\s+(?P<version>\d+(?:\.\d+)+)")
 
+_SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+"""The EFI variable: four bytes of attributes, then 1 where signatures are enforced (UEFI specification, 3.3)."""
+
+_IOMMU_NAMES = ("iommu", "intel_iommu", "amd_iommu", "pcie_acs_override", "pci")
+_DAEMONS = (
+    ("nv-fabricmanage", "nv-fabricmanager"),
+    ("nvidia-persiste", "nvidia-persistenced"),
+    ("nvidia-imex", "nvidia-imex"),
+    ("nvidia-cuda-mps", "nvidia-cuda-mps-control"),
+)
+"""Names as /proc/<pid>/comm cuts them (15 characters), and in full."""
+_LOCKDOWNS: dict[str | None, Literal["none", "integrity", "confidentiality"]] = {
+    "none": "none",
+    "integrity": "integrity",
+    "confidentiality": "confidentiality",
+}
+
 
 def collect(context: Context) -> Collected:
-    """Whether the module is loaded, which one, and who may use its device nodes."""
+    """Whether the module is loaded, which one, who may use its device nodes, and how the kernel is set up."""
     if not (context.root / "proc").is_dir() and not (context.root / "sys/module").is_dir():
-        why = "this system has no /proc and no /sys/module"
-        return {KernelDriver: Unavailable(unavailable=why)}
+        missing = Unavailable(unavailable="this system has no /proc and no /sys/module")
+        return {KernelDriver: missing, Kernel: missing}
     try:
-        return {KernelDriver: _read(context.root)}
+        driver: KernelDriver | Unavailable = _read(context.root)
     except OSError as error:
-        return {KernelDriver: Unavailable(unavailable=f"the NVIDIA kernel module cannot be read: {reason(error)}")}
+        driver = Unavailable(unavailable=f"the NVIDIA kernel module cannot be read: {reason(error)}")
+    return {KernelDriver: driver, Kernel: _read_kernel(context.root)}
+
+
+def _read_kernel(root: Path) -> Kernel:
+    command_line = read_quietly(root / "proc/cmdline")
+    return Kernel(
+        modules=_modules(root),
+        secure_boot=_secure_boot(root),
+        lockdown=_LOCKDOWNS.get(chosen_word(read_quietly(root / "sys/kernel/security/lockdown"))),
+        iommu_parameters=None if command_line is None else tuple(filter(_is_about_iommu, command_line.split())),
+        iommu_groups=_count(root / "sys/kernel/iommu_groups") if (root / "sys/kernel").is_dir() else None,
+        daemons=_daemons(root),
+    )
+
+
+def _modules(root: Path) -> tuple[str, ...] | None:
+    text = read_quietly(root / "proc/modules")
+    if text is None:
+        return None
+    names = (line.split(maxsplit=1)[0] for line in text.splitlines() if line.strip())
+    return tuple(sorted(name for name in names if name.startswith("nvidia") or name == "nouveau"))
+
+
+def _secure_boot(root: Path) -> bool | None:
+    """Whether Secure Boot is on; a machine that was not started by EFI has none. Containers hide /sys/firmware."""
+    try:
+        return (root / _SECURE_BOOT).read_bytes()[4:5] == b"\x01"
+    except FileNotFoundError:
+        return False if _count(root / "sys/firmware") and not (root / "sys/firmware/efi").exists() else None
+    except OSError:
+        return None
+
+
+def _is_about_iommu(parameter: str) -> bool:
+    name = parameter.partition("=")[0]
+    return name in _IOMMU_NAMES or name.startswith(("iommu.", "arm-smmu"))
+
+
+def _count(folder: Path) -> int:
+    """Entries of a folder; 0 where there is none."""
+    try:
+        return sum(1 for _ in folder.iterdir())
+    except OSError:
+        return 0
+
+
+def _daemons(root: Path) -> tuple[str, ...] | None:
+    """NVIDIA's daemons among the processes that this one can see."""
+    try:
+        folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return None
+    names = {read_quietly(folder / "comm") for folder in folders}
+    if not names - {None}:
+        return None
+    return tuple(full for short, full in _DAEMONS if any(name and name.startswith(short) for name in names))
 
 
 def _read(root: Path) -> KernelDriver:
@@ -74,4 +147,4 @@ def _read_node(path: Path) -> DeviceNode | None:
     )
 
 
-PROBE = Probe(name="kernel driver", provides=(KernelDriver,), collect=collect, deadline_s=10)
+PROBE = Probe(name="kernel driver", provides=(KernelDriver, Kernel), collect=collect, deadline_s=10)

@@ -39,6 +39,8 @@ class Examination:
         self._sessions: list[SmokeSession] = []
         self._missing: dict[str, Unavailable] = {}
         self._cut_short: str | None = None
+        self._alarm = threading.Timer(deadline_s, context.children.end_all)
+        self._alarm.daemon = True
         self.interrupted = False
         """Whether the user ended it early."""
 
@@ -53,20 +55,22 @@ class Examination:
             runs = {name: late if isinstance(run, Unavailable) else run for name, run in runs.items()}
         return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs)}
 
+    def start(self) -> None:
+        """Set every probe to work, and let the time for the whole run begin."""
+        self._alarm.start()
+        self._collection.start(self._context)
+
     def run(self, trainings: Sequence[Training]) -> None:
-        """Collect every group of facts, then train.
+        """Wait for the probes that :meth:`start` set to work, then train.
 
         The trainings come second, so that the memory that they take is not mistaken for somebody else's.
         Ctrl-C ends every child and sets :attr:`interrupted`. When the deadline for the whole passes, every
         child is ended too, and what was not known by then is unavailable.
         """
         self._missing = {item.scenario.id: Unavailable(unavailable="the run ended before it") for item in trainings}
-        alarm = threading.Timer(self._deadline_s, self._context.children.end_all)
-        alarm.daemon = True
-        alarm.start()
         try:
             self._note("reading the machine and the environment")
-            self._collection.run(self._context)
+            self._collection.wait()
             self._train(trainings)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -75,7 +79,7 @@ class Examination:
         except ChildrenEnded:
             self._cut_short = f"the {self._deadline_s:g} s for the whole run were over (--timeout)"
         finally:
-            alarm.cancel()
+            self._alarm.cancel()
 
     def _train(self, trainings: Sequence[Training]) -> None:
         groups: dict[SmokeSettings, list[Scenario]] = {}

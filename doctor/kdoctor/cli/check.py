@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import examine, load, recorded, save
+from kdoctor.cli.examine import Wanted, examination, recorded, save, trainings
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -68,11 +69,9 @@ def check(
     matters could not be judged; 4 kdoctor itself failed; 130 interrupted.
     """
     import datetime as dt
-    import os
     import time
 
-    from kdoctor.assessment import RunNote, assess
-    from kdoctor.checklist import plan
+    from kdoctor.catalog import load_catalog
     from kdoctor.output import check_writable, parse_outputs, write_atomically
     from kdoctor.report import FORMATS, canvas_for, render
 
@@ -80,19 +79,32 @@ def check(
     outputs = parse_outputs(output or (), FORMATS, stdout=format)
     if save_snapshot:
         check_writable(save_snapshot)
-    catalog, chosen = load(checklist, plugin)
-    planned = plan(chosen, catalog, select=select or (), skip=skip or (), smoke=not no_smoke)
-    rules = chosen.rules(today=started_at.date(), fail_on=fail_on, allow_unknown=allow_unknown)
+    catalog = load_catalog(plugin or ())
+    wanted = Wanted(checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke)
     if snapshot:
+        chosen, planned = wanted.plan(catalog)
         facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
     else:
-        examination, target = examine(catalog, chosen, planned, python, replicas, timeout)
-        facts, interrupted = examination.facts, examination.interrupted
+        with examination(catalog, python, timeout) as (examined, target):
+            chosen, planned = wanted.plan(catalog)
+            _load_the_rest()
+            examined.run(trainings(chosen, planned, replicas))
+        facts, interrupted = examined.facts, examined.interrupted
     if save_snapshot:
         save(save_snapshot, facts)
+
+    from kdoctor.assessment import RunNote, assess
+
+    rules = chosen.rules(today=started_at.date(), fail_on=fail_on, allow_unknown=allow_unknown)
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
     report = assess(facts, chosen, planned, rules, note)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
     raise typer.Exit(report.verdict.exit_code)
+
+
+def _load_the_rest() -> None:
+    """Import what judges and prints, while the probes' children are at work on the other cores."""
+    import kdoctor.assessment
+    import kdoctor.report.terminal  # noqa: F401

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import load
 from kdoctor.cli.options import DEFAULT_CHECKLIST, PluginOption
 from kdoctor.cli.streams import complain, show
 
@@ -24,9 +23,11 @@ def print_(
     plugin: PluginOption = None,
 ) -> None:
     """Print a checklist as it is written, if it is valid: the start of your own."""
-    from kdoctor.checklist import read_text
+    from kdoctor.catalog import load_catalog
+    from kdoctor.checklist import load_checklist, read_text
 
-    catalog, _ = load(checklist, plugin)
+    catalog = load_catalog(plugin or ())
+    load_checklist(checklist, catalog)
     show(read_text(checklist, catalog))
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,36 +15,37 @@ from kdoctor.cli.streams import complain, show
 if TYPE_CHECKING:
     from kdoctor.catalog import Catalog
     from kdoctor.checklist import Checklist
-    from kdoctor.examination import Examination
+    from kdoctor.examination import Examination, Training
     from kdoctor.judge import FactTable, PlannedCheck
 
 
-def load(checklist: str, plugins: list[str] | None) -> tuple[Catalog, Checklist]:
-    """The catalog, and the checklist of that name or path."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import load_checklist
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the options ask for."""
 
-    catalog = load_catalog(plugins or ())
-    return catalog, load_checklist(checklist, catalog)
+    checklist: str
+    select: Sequence[str] = ()
+    skip: Sequence[str] = ()
+    smoke: bool = True
+
+    def plan(self, catalog: Catalog) -> tuple[Checklist, tuple[PlannedCheck, ...]]:
+        """The checklist, and its checks as this run wants them."""
+        from kdoctor.checklist import load_checklist, plan
+
+        chosen = load_checklist(self.checklist, catalog)
+        return chosen, plan(chosen, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
 
 
-def examine(
-    catalog: Catalog,
-    checklist: Checklist,
-    planned: Sequence[PlannedCheck],
-    python: str | None,
-    replicas: int | None,
-    timeout: float,
-) -> tuple[Examination, str]:
-    """Examine this machine; and the target in words, for when its facts cannot be had."""
-    import os
-    import signal
+@contextmanager
+def examination(catalog: Catalog, python: str | None, timeout: float) -> Iterator[tuple[Examination, str]]:
+    """An examination of this machine whose probes are already at work, while the caller reads the checklist.
 
-    from kdoctor.checklist import scenarios_to_run
+    With it, the target in words, for when its facts cannot be had. Leaving the context ends every child.
+    """
     from kdoctor.collect.child import Children
     from kdoctor.collect.probe import Context
     from kdoctor.collect.target import choose_target
-    from kdoctor.examination import Examination, Training
+    from kdoctor.examination import Examination
     from kdoctor.progress import progress
 
     # A batch system ends a job by SIGTERM: then, too, the children must end and what is known be printed.
@@ -48,17 +53,24 @@ def examine(
     children = Children()
     target = choose_target(python, os.environ, children)
     context = Context(python=target.python, chosen_by=target.chosen_by, environ=dict(os.environ), children=children)
-    trainings = [
-        Training(
-            scenario=entry.scenario,
-            replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
-        )
+    with progress() as shown:
+        begun = Examination(catalog.probes, context, deadline_s=timeout, note=shown.note)
+        try:
+            begun.start()
+            yield begun, f"{target.python} (chosen by: {target.chosen_by})"
+        finally:
+            children.end_all()
+
+
+def trainings(checklist: Checklist, planned: Sequence[PlannedCheck], replicas: int | None) -> list[Training]:
+    """The trainings that the plan waits for; ``replicas`` puts all of them on logical CPU devices."""
+    from kdoctor.checklist import scenarios_to_run
+    from kdoctor.examination import Training
+
+    return [
+        Training(scenario=entry.scenario, replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas))
         for entry in scenarios_to_run(checklist, planned)
     ]
-    with progress() as shown:
-        examination = Examination(catalog.probes, context, deadline_s=timeout, note=shown.note)
-        examination.run(trainings)
-    return examination, f"{target.python} (chosen by: {target.chosen_by})"
 
 
 def recorded(path: Path, catalog: Catalog) -> FactTable:

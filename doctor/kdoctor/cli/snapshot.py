@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import examine, load, save
+from kdoctor.cli.examine import Wanted, examination, save, trainings
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -36,15 +36,16 @@ def snapshot(
 
     User names, home folders and secrets are left out. Judge it anywhere with kdoctor check --snapshot.
     """
-    from kdoctor.checklist import plan
+    from kdoctor.catalog import load_catalog
     from kdoctor.judge import EXIT_INTERRUPTED
     from kdoctor.output import check_writable
 
     if output:
         check_writable(output)
-    catalog, chosen = load(checklist, plugin)
-    planned = plan(chosen, catalog, smoke=not no_smoke)
-    examination, _ = examine(catalog, chosen, planned, python, replicas, timeout)
-    save(output, examination.facts)
-    if examination.interrupted:
+    catalog = load_catalog(plugin or ())
+    with examination(catalog, python, timeout) as (examined, _):
+        chosen, planned = Wanted(checklist=checklist, smoke=not no_smoke).plan(catalog)
+        examined.run(trainings(chosen, planned, replicas))
+    save(output, examined.facts)
+    if examined.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -39,16 +39,22 @@ class Collection:
         return facts
 
     def run(self, context: Context, on_done: OnDone | None = None) -> None:
-        """Run every probe at once; return when each has ended or is past its deadline. To be called once.
+        """Run every probe at once; return when each has ended or is past its deadline. To be called once."""
+        self.start(context)
+        self.wait(on_done)
 
-        Each runs in a thread of its own, which does not keep kdoctor from ending. ``on_done`` is called in the
-        caller's thread. The call may be interrupted (``KeyboardInterrupt``); what is known by then stands in
-        :attr:`facts`.
-        """
+    def start(self, context: Context) -> None:
+        """Start every probe in a thread of its own, which does not keep kdoctor from ending. To be called once."""
         for name, probe in self._probes.items():
             self._deadlines[name] = time.monotonic() + probe.deadline_s
             thread = threading.Thread(target=self._run, args=(probe, context), name=f"probe {name}", daemon=True)
             thread.start()
+
+    def wait(self, on_done: OnDone | None = None) -> None:
+        """Return when every probe has ended or is past its deadline. ``on_done`` is called in the caller's thread.
+
+        The call may be interrupted (``KeyboardInterrupt``); what is known by then stands in :attr:`facts`.
+        """
         while self._deadlines:
             remaining = min(self._deadlines.values()) - time.monotonic()
             try:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kdoctor.check import Check
+from kdoctor.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.model import (
     Assumptions,
@@ -29,8 +30,6 @@ from kdoctor.model import (
 
 FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 """Each group of facts by its type. A type that is absent was never collected."""
-
-EXIT_PASS, EXIT_FAIL, EXIT_USAGE, EXIT_UNKNOWN, EXIT_INTERNAL, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +183,20 @@ def _apply_waivers(check_id: str, finding: Finding, rules: Rules) -> JudgedFindi
         return JudgedFinding(finding=finding)
     latest = max(matching, key=lambda waiver: waiver.expires)
     return JudgedFinding(finding=finding, waiver=latest, expired=latest.expires < rules.today)
+
+
+def unused_waivers(results: Iterable[Result], waivers: Iterable[Waiver]) -> tuple[Waiver, ...]:
+    """The waivers that match nothing any more: their check was evaluated, and found nothing that they cover."""
+    by_id = {result.id: result for result in results}
+    unused = []
+    for waiver in waivers:
+        result = by_id.get(waiver.check)
+        evaluated = result is not None and (result.findings or result.evidence)
+        if not result or not evaluated or result.unjudged:
+            continue
+        if not any(fnmatchcase(item.finding.subject, waiver.subject) for item in result.findings):
+            unused.append(waiver)
+    return tuple(unused)
 
 
 def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:

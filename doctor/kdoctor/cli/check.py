@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,7 +21,6 @@ from kdoctor.cli.options import (
     TimeoutOption,
 )
 from kdoctor.cli.streams import show
-from kdoctor.model import Severity
 
 _FORMATS = "terminal|json|junit|markdown"
 
@@ -40,7 +39,9 @@ def check(
     ] = None,
     no_smoke: NoSmokeOption = False,
     replicas: ReplicasOption = None,
-    fail_on: Annotated[Severity, typer.Option(help="The least severity that fails the run.")] = Severity.ERROR,
+    fail_on: Annotated[
+        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
+    ] = "error",
     allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")] = False,
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
@@ -94,8 +95,9 @@ def check(
         save(save_snapshot, facts)
 
     from kdoctor.assessment import RunNote, assess
+    from kdoctor.model import Severity
 
-    rules = chosen.rules(today=started_at.date(), fail_on=fail_on, allow_unknown=allow_unknown)
+    rules = chosen.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
     report = assess(facts, chosen, planned, rules, note)
     for item in outputs.files:

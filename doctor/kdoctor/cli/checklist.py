@@ -40,7 +40,7 @@ def validate(
     """Say every mistake in checklists with its line and column; nothing is run. Exit code 2 if there is one."""
     from kdoctor.catalog import load_catalog
     from kdoctor.checklist import ChecklistError, load_checklist
-    from kdoctor.judge import EXIT_USAGE
+    from kdoctor.exit_codes import EXIT_USAGE
 
     catalog = load_catalog(plugin or ())
     broken = False

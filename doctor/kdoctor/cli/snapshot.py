@@ -37,7 +37,7 @@ def snapshot(
     User names, home folders and secrets are left out. Judge it anywhere with kdoctor check --snapshot.
     """
     from kdoctor.catalog import load_catalog
-    from kdoctor.judge import EXIT_INTERRUPTED
+    from kdoctor.exit_codes import EXIT_INTERRUPTED
     from kdoctor.output import check_writable
 
     if output:

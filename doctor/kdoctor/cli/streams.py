@@ -14,7 +14,7 @@ def errors_in_words() -> Iterator[None]:
     """No traceback for what a person can mend; a short one-line report for what is kdoctor's own fault."""
     import os
 
-    from kdoctor.judge import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE
+    from kdoctor.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE
 
     try:
         yield

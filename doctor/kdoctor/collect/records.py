@@ -6,8 +6,6 @@ import json
 import textwrap
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 T = TypeVar("T")
 
 
@@ -21,6 +19,9 @@ def build(kind: type[T], record: object) -> T:
     Raises:
         RecordError: a field is missing or of another type.
     """
+    # Here, so that the probes are at work before pydantic is imported: that takes as long as starting one.
+    from pydantic import TypeAdapter, ValidationError
+
     try:
         value: T = TypeAdapter(kind).validate_json(json.dumps(record), strict=True)
     except ValidationError as error:

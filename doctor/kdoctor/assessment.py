@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kdoctor.checklist import Checklist, decisions, scenarios_to_run
 from kdoctor.facts import Target
-from kdoctor.judge import FactTable, PlannedCheck, Rules, conclude, judge
+from kdoctor.judge import FactTable, PlannedCheck, Rules, conclude, judge, unused_waivers
 from kdoctor.model import Report
 
 
@@ -35,6 +35,7 @@ def assess(
         results=results,
         decisions=decisions(results, checklist),
         scenarios=tuple(entry.note for entry in scenarios_to_run(checklist, planned)),
+        unused_waivers=unused_waivers(results, rules.waivers),
         duration_s=note.duration_s,
         started_at=note.started_at.isoformat(timespec="seconds"),
         interrupted=note.interrupted,

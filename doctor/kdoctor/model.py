@@ -262,6 +262,44 @@ class ChecklistName:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DecidedStep:
+    """One step of what was decided."""
+
+    summary: str
+    """One sentence."""
+    commands: tuple[str, ...] = ()
+    """Shell commands that can be pasted, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftChange:
+    """One recorded fact that is otherwise now."""
+
+    fact: str
+    """``packages.keras``, ``driver.version``, ..."""
+    old: str | None
+    """As recorded; None where it was not there."""
+    new: str | None
+    """As it stands; None where it is not there."""
+    explains: tuple[str, ...] = ()
+    """Failed checks that it plausibly explains, the likeliest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """What changed since the last green run was recorded."""
+
+    lock: str
+    """The file of the record."""
+    recorded: str
+    """When, as the lock says."""
+    changes: tuple[DriftChange, ...] = ()
+    """Those that explain a failure first, the likeliest at the top."""
+    unread: tuple[str, ...] = ()
+    """Sections of the lock that could not be compared, each with its reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Decision:
     """What the checklist's rollback section says about this run's failures."""
 
@@ -270,6 +308,12 @@ class Decision:
     """The failed checks that it concerns."""
     decides: str | None = None
     """Who decides."""
+    within: str | None = None
+    """By when, in words."""
+    criteria: tuple[str, ...] = ()
+    """The criterion that each of the checks met, in their order."""
+    steps: tuple[DecidedStep, ...] = ()
+    """What to do, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +338,10 @@ class Report:
     """In the checklist's order."""
     decisions: tuple[Decision, ...] = ()
     scenarios: tuple[ScenarioNote, ...] = ()
+    unused_waivers: tuple[Waiver, ...] = ()
+    """Waivers of checks that were evaluated which match no finding any more."""
+    drift: Drift | None = None
+    """What changed since the recorded run; None where there is no record."""
     duration_s: float = 0.0
     started_at: str = ""
     """UTC, ISO 8601."""

@@ -12,7 +12,7 @@ from helpers.facts import gpus, host, smoke_run
 from helpers.judging import TODAY, compute_check
 from kdoctor.check import Check, check
 from kdoctor.facts import FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.judge import PlannedCheck, Rules, conclude, judge
+from kdoctor.judge import PlannedCheck, Rules, conclude, judge, unused_waivers
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -235,6 +235,29 @@ def test_a_check_is_given_the_run_of_its_scenario() -> None:
 def test_a_waiver_covers_its_check_and_subjects_through_its_last_day(waivers: list[Waiver], status: Status) -> None:
     rules = Rules(today=TODAY, waivers=tuple(waivers))
     assert run(yielding(bad("GPU 0 (0000:10:00.0)")), rules=rules)["host.it"].status is status
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "subject", "is_unused"),
+    [
+        ((GOOD,), "*", True),
+        ((bad("GPU 1"),), "GPU 1", False),
+        ((bad("GPU 1"),), "GPU 2", True),
+        ((bad("GPU 1"), GOOD), "GPU 2", True),
+        ((BLIND,), "*", False),
+        ((GOOD, BLIND), "*", False),
+        ((NOTHING_HERE,), "*", False),
+        ((), "*", False),
+    ],
+)
+def test_a_waiver_is_unused_where_its_check_was_judged_whole_and_it_covers_nothing(
+    outcomes: tuple[Outcome, ...],
+    subject: str,
+    is_unused: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    results = run(yielding(*outcomes), rules=Rules(today=TODAY)).values()
+    old = waiver(subject, expires=TODAY - timedelta(days=1))
+    assert unused_waivers(results, [old]) == ((old,) if is_unused else ())
 
 
 def test_a_waiver_for_one_subject_leaves_the_others_failing() -> None:

@@ -2,24 +2,31 @@
 
 from kdoctor.checklist.decisions import decisions
 from kdoctor.checklist.document import SCHEMA, json_schema
-from kdoctor.checklist.load import load_checklist, read_text
+from kdoctor.checklist.layers import KINDS, Override
+from kdoctor.checklist.load import is_path, load_checklist, read_text
 from kdoctor.checklist.planning import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
+from kdoctor.checklist.text import plain_text, resolved_text
 
 __all__ = [
+    "KINDS",
     "SCHEMA",
     "Checklist",
     "ChecklistEntry",
     "ChecklistError",
+    "Override",
     "Problem",
     "RollbackPolicy",
     "ScenarioEntry",
     "SelectionError",
     "decisions",
+    "is_path",
     "json_schema",
     "load_checklist",
+    "plain_text",
     "plan",
     "read_text",
+    "resolved_text",
     "scenarios_to_run",
 ]

@@ -16,26 +16,50 @@ COURSES: tuple[Course, ...] = ("roll back at once", "fix forward", "investigate"
 def decisions(results: Iterable[Result], checklist: Checklist) -> tuple[Decision, ...]:
     """One decision for each course of action that the failed checks call for, the gravest first.
 
-    A check that both lists match is rolled back at once; one that neither matches is to be investigated.
+    Of several patterns that mean a check the most exact counts: its id before a glob, a glob before its family, that
+    before its severity; of equally exact ones the gravest course. What none means is to be investigated.
     A checklist without a rollback section has decided nothing.
     """
     policy = checklist.rollback
     if policy is None:
         return ()
-    by_course: dict[Course, list[str]] = {course: [] for course in COURSES}
+    by_course: dict[Course, list[tuple[str, str]]] = {course: [] for course in COURSES}
     for result in results:
         if result.status is Status.FAIL:
-            by_course[_course(result, policy)].append(result.id)
+            course, criterion = _course(result, policy)
+            by_course[course].append((result.id, criterion))
     return tuple(
-        Decision(action=course, checks=tuple(ids), decides=policy.decides) for course, ids in by_course.items() if ids
+        Decision(
+            action=course,
+            checks=tuple(check for check, _ in found),
+            decides=policy.decides,
+            within=policy.within,
+            criteria=tuple(criterion for _, criterion in found),
+        )
+        for course, found in by_course.items()
+        if found
     )
 
 
-def _course(result: Result, policy: RollbackPolicy) -> Course:
-    if _any(result, policy.at_once):
-        return "roll back at once"
-    return "fix forward" if _any(result, policy.fix_forward) else "investigate"
+def _course(result: Result, policy: RollbackPolicy) -> tuple[Course, str]:
+    """What to do about a failure, and the criterion that says so."""
+    lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
+    best: tuple[Course, str] = ("investigate", "no criterion names it")
+    exactness = 0
+    for course, (name, patterns) in zip(COURSES, lists, strict=True):
+        for pattern in patterns:
+            exact = _exactness(result, pattern)
+            if exact > exactness:
+                best, exactness = (course, f"{name}: {pattern}"), exact
+    return best
 
 
-def _any(result: Result, patterns: Iterable[str]) -> bool:
-    return any(pattern == result.family or fnmatchcase(result.id, pattern) for pattern in patterns)
+def _exactness(result: Result, pattern: str) -> int:
+    """How exactly a pattern means that check; 0 if it does not."""
+    if pattern == result.id:
+        return 4
+    if fnmatchcase(result.id, pattern):
+        return 3
+    if pattern == result.family:
+        return 2
+    return 1 if pattern == f"severity:{result.severity.value}" else 0

@@ -20,9 +20,9 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kdoctor.checklist.problems import Problem
-from kdoctor.yamldoc import Path, Source
 from kdoctor.errors import did_you_mean
 from kdoctor.model import Severity
+from kdoctor.yamldoc import Path, Source
 
 SCHEMA = "kdoctor/checklist/v1"
 """The only version that this kdoctor knows."""
@@ -150,23 +150,39 @@ class WaiverPart(_Part):
 
 
 class RollbackPart(_Part):
-    """What is decided in advance about failures. Patterns are ids, families or globs of the list's checks."""
+    """What is decided in advance about failures.
+
+    Patterns are ids, families or globs of the list's checks, or ``severity:error``, ``severity:warning`` and
+    ``severity:info``.
+    """
 
     decides: Annotated[Words, Field(description="Who decides.")]
-    at_once: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
-    fix_forward: Annotated[tuple[Pattern, ...], Field(strict=False)] = ()
+    within: Annotated[Words, Field(description="By when it is decided: '30 minutes', 'the next morning'.")] | None = (
+        None
+    )
+    at_once: Annotated[tuple[Pattern, ...], Field(strict=False, description="Failures to roll back at once.")] = ()
+    fix_forward: Annotated[tuple[Pattern, ...], Field(strict=False, description="Failures to mend in place.")] = ()
+    investigate: Annotated[tuple[Pattern, ...], Field(strict=False, description="Failures to look into first.")] = ()
 
 
 class Document(_Part):
     """A checklist, as it is written."""
 
     schema_: Annotated[Literal["kdoctor/checklist/v1"], Field(alias="schema")]
+    extends: Annotated[Words, Field(description="A shipped checklist's name, or a path from this file.")] | None = None
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
     version: Annotated[int, Field(ge=1)]
     owner: Words
     assumptions: AssumptionsPart = AssumptionsPart()
     checks: Annotated[list[CheckPart], Field(min_length=1)]
     scenarios: Annotated[list[ScenarioPart], BeforeValidator(_none_is_empty)] = []
+    without: Annotated[
+        dict[str, Words],
+        Field(
+            description="What this list does without, and why: a kind of scenario (baseline, edge-case, failure-path), "
+            "or the id of an inherited check or scenario."
+        ),
+    ] = {}
     waivers: Annotated[list[WaiverPart], BeforeValidator(_none_is_empty)] = []
     rollback: RollbackPart | None = None
 
@@ -185,12 +201,22 @@ _PARTS: Mapping[tuple[str, ...], type[_Part]] = {
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the document, for editors and for ``kdoctor schema checklist``."""
     schema = Document.model_json_schema(by_alias=True)
+    # A checklist that extends another says only what it says otherwise.
+    inherited = [key for key in schema["required"] if key not in ("schema", "name", "version")]
+    entry = schema["$defs"]["ScenarioPart"]
+    schema["required"] = ["schema", "name", "version"]
+    schema["if"] = {"not": {"required": ["extends"]}}
+    schema["then"] = {
+        "required": inherited,
+        "properties": {"scenarios": {"items": {"required": entry.pop("required")}}},
+    }
+    entry["required"] = ["id"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": SCHEMA}
 
 
 def read_document(source: Source) -> tuple[Document | None, list[Problem]]:
     """The document, or every problem of its form."""
-    refused = _refuse_other_schema(source)
+    refused = refuse_other_schema(source)
     if refused:
         return None, [refused]
     try:
@@ -199,7 +225,8 @@ def read_document(source: Source) -> tuple[Document | None, list[Problem]]:
         return None, list(_in_words(error.errors(include_url=False), source))
 
 
-def _refuse_other_schema(source: Source) -> Problem | None:
+def refuse_other_schema(source: Source) -> Problem | None:
+    """The problem of a document that is no checklist, or one that this kdoctor does not know."""
     if not isinstance(source.data, dict):
         message = f"a checklist is a mapping that starts with 'schema: {SCHEMA}', not {_kind(source.data)}"
         return source.problem((), message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -14,13 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.document import Document, read_document
+from kdoctor.checklist.layers import KINDS, Override
 from kdoctor.checklist.problems import Problem
-from kdoctor.yamldoc import Path, Source
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.judge import Rules
 from kdoctor.model import Assumptions, ChecklistName, GpuAssumption, ScenarioNote, Severity, Waiver
 from kdoctor.smoke.scenario import Scenario
+from kdoctor.yamldoc import Path, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +56,14 @@ class RollbackPolicy:
     """What was decided in advance about failures."""
 
     decides: str
+    within: str | None = None
+    """By when, in words."""
     at_once: tuple[str, ...] = ()
     """Patterns of the checks whose failure means: roll back at once."""
     fix_forward: tuple[str, ...] = ()
     """Patterns of the checks whose failure means: mend it here."""
+    investigate: tuple[str, ...] = ()
+    """Patterns of the checks whose failure means: look into it first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +81,12 @@ class Checklist:
     scenarios: tuple[ScenarioEntry, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     rollback: RollbackPolicy | None = None
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Kind of scenario, or id of what was inherited and left out, to the reason."""
+    extends: tuple[str, ...] = ()
+    """The checklists below it, the nearest first."""
+    overrides: tuple[Override, ...] = ()
+    """What it says otherwise than those."""
 
     @property
     def title(self) -> ChecklistName:
@@ -93,24 +104,42 @@ class Checklist:
         )
 
 
+SEVERITY_PATTERNS = tuple(f"severity:{severity.value}" for severity in Severity)
+"""Patterns of a rollback section that mean every check of that severity."""
+
+
 def matches(check: Check, pattern: str) -> bool:
     """Whether a pattern (an id, a family, or a glob over ids) means that check."""
     return pattern == check.family or fnmatchcase(check.id, pattern)
 
 
-def resolve(source: Source, catalog: Catalog, origin: str) -> tuple[Checklist | None, list[Problem]]:
-    """The checklist, or every problem of its form and of what it names."""
+def resolve(
+    source: Source, catalog: Catalog, origin: str, *, extends: tuple[str, ...] = (), overrides: Sequence[Override] = ()
+) -> tuple[Checklist | None, list[Problem]]:
+    """The checklist, or every problem of its form and of what it names.
+
+    Args:
+        source: the document, put together if it extends another.
+        catalog: what it may name.
+        origin: the file, or ``shipped``.
+        extends: the checklists that it was put together of.
+        overrides: what it replaced in them.
+    """
     document, problems = read_document(source)
-    told = {(problem.line, problem.column) for problem in source.problems}
-    problems = [*source.problems, *(problem for problem in problems if (problem.line, problem.column) not in told)]
+    told = {_place(problem) for problem in source.problems}
+    problems = [*source.problems, *(problem for problem in problems if _place(problem) not in told)]
     if isinstance(source.data, dict) and "schema" in source.data:
         problems += _Names(source, catalog).problems()
     if document is not None and not problems:
-        checklist = _make(document, catalog, origin)
-        problems += _unjudged(checklist, source, catalog)
+        checklist = replace(_make(document, catalog, origin), extends=extends, overrides=tuple(overrides))
+        problems += [*_kinds(checklist, source, catalog), *_unjudged(checklist, source, catalog)]
         if not problems:
             return checklist, []
     return None, problems
+
+
+def _place(problem: Problem) -> tuple[str, int | None, int | None]:
+    return problem.source, problem.line, problem.column
 
 
 class _Names:
@@ -123,7 +152,14 @@ class _Names:
 
     def problems(self) -> list[Problem]:
         """Every name that does not exist, or stands where it must not."""
-        return [*self._checks(), *self._scenarios(), *self._waivers(), *self._rollback(), *self._assumptions()]
+        return [
+            *self._checks(),
+            *self._scenarios(),
+            *self._without(),
+            *self._waivers(),
+            *self._rollback(),
+            *self._assumptions(),
+        ]
 
     def _entries(self, section: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         """The mappings of a list that have, where they have one, an id that is text."""
@@ -183,6 +219,23 @@ class _Names:
                 message = f"{scenario.id} is of kind {scenario.kind!r}, not {entry['kind']!r}"
                 yield self._source.problem((*path, "kind"), message)
 
+    def _without(self) -> Iterator[Problem]:
+        """Names of kinds; what is inherited and left out was looked up where the two were put together."""
+        stated = self._source.data.get("without")
+        named = {*self._catalog.checks, *self._catalog.scenarios}
+        for key in stated if isinstance(stated, dict) else ():
+            if key in named and not self._is_extended:
+                message = f"{key} is not inherited: without 'extends', leave it out of the list"
+                yield self._source.problem(("without", key), message, at_key=True)
+            elif key not in named and key not in KINDS:
+                meant = did_you_mean(key, [*KINDS, *named]) or f"; kinds are {', '.join(KINDS)}"
+                message = f"{key!r} is neither a kind of scenario nor a check{meant}"
+                yield self._source.problem(("without", key), message, at_key=True)
+
+    @property
+    def _is_extended(self) -> bool:
+        return bool(self._source.files)
+
     def _waivers(self) -> Iterator[Problem]:
         selected = {check.id for check in self._catalog.closure(self._listed)}
         for path, entry in self._entries("waivers"):
@@ -198,11 +251,14 @@ class _Names:
     def _rollback(self) -> Iterator[Problem]:
         section = self._source.data.get("rollback")
         selected = self._catalog.closure(self._listed)
-        for key in ("at_once", "fix_forward"):
+        for key in ("at_once", "fix_forward", "investigate"):
             patterns = section.get(key) if isinstance(section, dict) else None
             for index, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
-                if isinstance(pattern, str) and pattern and not any(matches(check, pattern) for check in selected):
+                if not isinstance(pattern, str) or not pattern or pattern in SEVERITY_PATTERNS:
+                    continue
+                if not any(matches(check, pattern) for check in selected):
                     known = [*(check.id for check in selected), *(check.family for check in selected)]
+                    known += SEVERITY_PATTERNS
                     message = f"{pattern!r} matches no check of this checklist{did_you_mean(pattern, known)}"
                     yield self._source.problem(("rollback", key, index), message)
 
@@ -262,6 +318,7 @@ def _make(document: Document, catalog: Catalog, origin: str) -> Checklist:
         ),
         waivers=tuple(Waiver(**part.model_dump()) for part in document.waivers),
         rollback=RollbackPolicy(**rollback.model_dump()) if rollback else None,
+        without=dict(document.without),
     )
 
 
@@ -288,6 +345,20 @@ def _make_entries(document: Document, catalog: Catalog) -> Iterator[ChecklistEnt
 
 def _fitted(parameter: Parameter, value: Any) -> Any:
     return TypeAdapter(parameter.annotation).validate_json(json.dumps(value, default=str), strict=True)
+
+
+def _kinds(checklist: Checklist, source: Source, catalog: Catalog) -> Iterator[Problem]:
+    """A list shows the healthy case, an edge and a failure; or it says why not."""
+    listed = {entry.scenario.kind for entry in checklist.scenarios}
+    for kind in KINDS:
+        if kind in checklist.without and kind in listed:
+            message = f"a scenario of kind {kind!r} is listed, so the reason to do without one is out of date"
+            yield source.problem(("without", kind), message, at_key=True)
+        elif kind not in checklist.without and kind not in listed:
+            known = [scenario.id for scenario in catalog.scenarios.values() if scenario.kind == kind]
+            add = f"add {' or '.join(known)} to 'scenarios', or " if known else ""
+            message = f"no scenario of kind {kind!r}: {add}say why not, 'without: {{{kind}: \"the reason\"}}'"
+            yield source.problem(("scenarios",), message, at_key=True)
 
 
 def _unjudged(checklist: Checklist, source: Source, catalog: Catalog) -> Iterator[Problem]:

@@ -21,6 +21,8 @@ class Problem:
     """Counted from 1."""
     message: str
     """What is wrong, in one sentence, with the word that was probably meant."""
+    source: str = ""
+    """The file, where it is not the one that was asked for."""
 
 
 class DocumentError(UsageError):
@@ -40,6 +42,7 @@ class DocumentError(UsageError):
 
 
 def _line(source: str, problem: Problem) -> str:
+    source = problem.source or source
     place = source if problem.line is None else f"{source}:{problem.line}:{problem.column}"
     message = problem.message
     return f"{place}: {message if len(message) <= _LONGEST else message[: _LONGEST - 3] + '...'}"

@@ -43,8 +43,16 @@ class Source:
     """A value as it was written, for those that YAML read as something else than text."""
     noun: str = "checklist"
     """What the document is, in messages."""
+    name: str = ""
+    """The file, where messages must name it: a document that is put together of several."""
+    files: dict[Path, str] = field(default_factory=dict)
+    """In a document that was put together of several: the file that a value stands in."""
     problems: list[Problem] = field(default_factory=list)
     """Duplicate keys and the like, which leave the rest readable."""
+
+    def file(self, path: Path) -> str:
+        """The file that a value stands in."""
+        return self.files.get(path, self.name)
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> Problem:
         """A problem at that path, or at the nearest place above it that is known."""
@@ -52,16 +60,17 @@ class Source:
             part = path[:length]
             place = (self.keys.get(part) if at_key else None) or self.values.get(part) or self.keys.get(part)
             if place:
-                return Problem(line=place[0], column=place[1], message=message)
-        return Problem(line=1, column=1, message=message)
+                return Problem(line=place[0], column=place[1], message=message, source=self.file(part))
+        return Problem(line=1, column=1, message=message, source=self.name)
 
 
-def read_yaml(content: bytes, noun: str = "checklist") -> Source:
+def read_yaml(content: bytes, noun: str = "checklist", name: str = "") -> Source:
     """Read one document.
 
     Args:
         content: the file's bytes.
         noun: what the document is, in messages.
+        name: its file, where several are put together and messages must name it.
 
     Raises:
         YamlSourceError: it is not UTF-8, not YAML, not one document, too large or too deep, or uses aliases.
@@ -78,7 +87,7 @@ def read_yaml(content: bytes, noun: str = "checklist") -> Source:
         raise YamlSourceError(f"a control character ({_code(error.character)}) stands in the text", line, 1) from error
     if node is None:
         raise YamlSourceError("the file is empty", 1, 1)
-    source = Source(noun=noun)
+    source = Source(noun=noun, name=name)
     source.data = _convert(node, (), source)
     return source
 
@@ -147,7 +156,8 @@ def _pairs(node: yaml.MappingNode, path: Path, source: Source) -> Iterator[tuple
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
             line, column = _place(key_node)
-            source.problems.append(Problem(line=line, column=column, message="a key must be plain text"))
+            message = "a key must be plain text"
+            source.problems.append(Problem(line=line, column=column, message=message, source=source.name))
             continue
         key = str(key_node.value)
         place = _place(key_node)
@@ -155,7 +165,7 @@ def _pairs(node: yaml.MappingNode, path: Path, source: Source) -> Iterator[tuple
         if here in source.keys:
             first = source.keys[here][0]
             message = f"the key {key!r} stands here twice (first in line {first}): keep one"
-            source.problems.append(Problem(line=place[0], column=place[1], message=message))
+            source.problems.append(Problem(line=place[0], column=place[1], message=message, source=source.name))
             continue
         source.keys[here] = place
         yield key, _convert(value_node, here, source)

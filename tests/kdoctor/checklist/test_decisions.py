@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from helpers.reports import failure, result
 from kdoctor.checklist import Checklist, RollbackPolicy, decisions
 from kdoctor.model import Assumptions, Decision, Result, Status
@@ -18,10 +20,33 @@ def test_failures_are_sorted_by_course_the_gravest_first() -> None:
     assert decided(
         failure("host.memory"), failure("gpu.same-model"), failure("gpu.free"), failure("versions.cuda-build")
     ) == (
-        Decision(action="roll back at once", checks=("gpu.free", "versions.cuda-build"), decides="ada"),
-        Decision(action="fix forward", checks=("gpu.same-model",), decides="ada"),
-        Decision(action="investigate", checks=("host.memory",), decides="ada"),
+        Decision(
+            action="roll back at once",
+            checks=("gpu.free", "versions.cuda-build"),
+            decides="ada",
+            criteria=("at_once: gpu.free", "at_once: versions.*"),
+        ),
+        Decision(action="fix forward", checks=("gpu.same-model",), decides="ada", criteria=("fix_forward: gpu",)),
+        Decision(action="investigate", checks=("host.memory",), decides="ada", criteria=("no criterion names it",)),
     )
+
+
+@pytest.mark.parametrize(
+    ("policy", "action", "criterion"),
+    [
+        ({"at_once": ("gpu",), "fix_forward": ("gpu.free",)}, "fix forward", "fix_forward: gpu.free"),
+        ({"at_once": ("gpu",), "fix_forward": ("gpu.*",)}, "fix forward", "fix_forward: gpu.*"),
+        ({"at_once": ("severity:error",), "investigate": ("gpu",)}, "investigate", "investigate: gpu"),
+        ({"at_once": ("severity:error",)}, "roll back at once", "at_once: severity:error"),
+        ({"at_once": ("severity:warning",)}, "investigate", "no criterion names it"),
+        ({"at_once": ("gpu.f*",), "fix_forward": ("gpu.*",)}, "roll back at once", "at_once: gpu.f*"),
+    ],
+)
+def test_the_most_exact_criterion_counts_and_of_equals_the_gravest(
+    policy: dict[str, tuple[str, ...]], action: str, criterion: str
+) -> None:
+    (decision,) = decided(failure("gpu.free"), policy=RollbackPolicy(decides="ada", within="an hour", **policy))
+    assert (decision.action, decision.criteria, decision.within) == (action, (criterion,), "an hour")
 
 
 def test_only_failures_are_decided() -> None:

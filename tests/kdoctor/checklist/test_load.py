@@ -18,6 +18,9 @@ from kdoctor.model import GpuAssumption, Severity, Waiver
 
 HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
 CHECKS = "checks:\n  - id: host.memory\n"
+REASON = "these tests are about something else"
+NO_SCENARIOS = f"\nwithout: {{baseline: {REASON}, edge-case: {REASON}, failure-path: {REASON}}}\n"
+ONLY_BASELINE = f"\nwithout: {{edge-case: {REASON}, failure-path: {REASON}}}\n"
 FULL = (
     HEAD
     + """\
@@ -32,6 +35,7 @@ checks:
   - id: smoke.baseline
 scenarios:
   - {id: smoke.baseline, kind: baseline, strategy: mirrored, replicas: gpus, expect: it trains}
+without: {edge-case: none was written yet, failure-path: none was written yet}
 waivers:
   - {check: host.memory, subject: "host*", reason: known, owner: ada, expires: 2030-12-31}
 rollback:
@@ -80,7 +84,7 @@ def test_a_checklist_is_read_whole(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_severity_is_the_checks_own_unless_it_is_set(tmp_path: Path, catalog: Catalog) -> None:
-    checklist = read(tmp_path, catalog, HEAD + "checks: [{id: host.shared-memory}]")
+    checklist = read(tmp_path, catalog, HEAD + "checks: [{id: host.shared-memory}]" + NO_SCENARIOS)
     assert checklist.entries[0].severity is Severity.WARNING
 
 
@@ -277,7 +281,7 @@ def test_the_text_names_the_file_and_fits_one_screen(tmp_path: Path, catalog: Ca
 
 
 def test_an_assumption_that_nothing_judges_is_told(tmp_path: Path, catalog: Catalog) -> None:
-    text = HEAD + CHECKS + "assumptions: {python: '>=3.10', gpus: {at_least: 2, model: H100}}"
+    text = HEAD + CHECKS + "assumptions: {python: '>=3.10', gpus: {at_least: 2, model: H100}}" + NO_SCENARIOS
     assert told(tmp_path, catalog, text) == [
         "7:15: no check of this list judges the assumption 'python': add versions.python-supported to 'checks'",
         "7:40: no check of this list judges the assumption 'gpus.count': add gpu.count-expected to 'checks'",
@@ -285,22 +289,63 @@ def test_an_assumption_that_nothing_judges_is_told(tmp_path: Path, catalog: Cata
     ]
 
 
+def test_a_list_without_one_of_the_three_kinds_says_why(tmp_path: Path, catalog: Catalog) -> None:
+    assert told(tmp_path, catalog, HEAD + CHECKS) == [
+        (
+            "1:1: no scenario of kind 'baseline': add smoke.baseline to 'scenarios', or say why not, "
+            "'without: {baseline: \"the reason\"}'"
+        ),
+        "1:1: no scenario of kind 'edge-case': say why not, 'without: {edge-case: \"the reason\"}'",
+        "1:1: no scenario of kind 'failure-path': say why not, 'without: {failure-path: \"the reason\"}'",
+    ]
+    assert read(tmp_path, catalog, HEAD + CHECKS + NO_SCENARIOS).without["baseline"] == REASON
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            FULL.replace("without: {", "without: {baseline: too slow, "),
+            "16:11: a scenario of kind 'baseline' is listed, so the reason to do without one is out of date",
+        ),
+        (
+            FULL.replace("without: {edge-case", "without: {edge-cases"),
+            "16:11: 'edge-cases' is neither a kind of scenario nor a check; did you mean 'edge-case'?",
+        ),
+        (
+            FULL.replace("without: {", "without: {gpu.free: busy, "),
+            "16:11: gpu.free is not inherited: without 'extends', leave it out of the list",
+        ),
+        (
+            FULL.replace("edge-case: none was written yet", "edge-case: ' '"),
+            "16:22: 'edge-case' is empty: say it in words",
+        ),
+        (
+            FULL.replace("fix_forward: [host]", "investigate: [severity:eror]"),
+            "22:17: 'severity:eror' matches no check of this checklist; did you mean 'severity:error'?",
+        ),
+    ],
+)
+def test_mistakes_in_without_and_in_criteria(tmp_path: Path, catalog: Catalog, text: str, expected: str) -> None:
+    assert told(tmp_path, catalog, text) == [expected]
+
+
 def test_a_scenario_that_nothing_judges_is_told(tmp_path: Path, catalog: Catalog) -> None:
-    text = HEAD + CHECKS + "scenarios: [{id: smoke.baseline, kind: baseline, replicas: 2, expect: x}]"
+    text = HEAD + CHECKS + "scenarios: [{id: smoke.baseline, kind: baseline, replicas: 2, expect: x}]" + ONLY_BASELINE
     assert told(tmp_path, catalog, text) == [
         "7:18: no check of this list judges scenario smoke.baseline: add smoke.baseline to 'checks'"
     ]
 
 
 def test_a_check_whose_scenario_is_not_listed_is_told(tmp_path: Path, catalog: Catalog) -> None:
-    assert told(tmp_path, catalog, HEAD + CHECKS + "  - id: smoke.baseline") == [
+    assert told(tmp_path, catalog, HEAD + CHECKS + "  - id: smoke.baseline" + NO_SCENARIOS) == [
         "7:9: smoke.baseline judges scenario smoke.baseline, which is not listed: add it to 'scenarios'"
     ]
 
 
 def test_a_prerequisites_scenario_counts_too(tmp_path: Path) -> None:
     catalog = small_catalog(host_check("host.after", requires=["smoke.baseline"]))
-    (problem,) = told(tmp_path, catalog, HEAD + "checks: [{id: host.after}]")
+    (problem,) = told(tmp_path, catalog, HEAD + "checks: [{id: host.after}]" + NO_SCENARIOS)
     assert problem.startswith("5:15: smoke.baseline judges scenario smoke.baseline, which is not listed")
 
 

@@ -1,0 +1,181 @@
+"""A checklist written out: as it holds after everything that it extends, and plainly, for comparing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kdoctor.checklist.document import SCHEMA
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
+from kdoctor.facts import canonical_name
+from kdoctor.model import Waiver
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./*-]*")
+_NOT_TEXT = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null", "nan", "inf"})
+
+
+def resolved_text(checklist: Checklist) -> str:
+    """The whole checklist as it holds, in its order, each thing that it says otherwise than below with a comment."""
+    return "".join(f"{line}\n" for line in _lines(checklist, comments=True))
+
+
+def plain_text(checklist: Checklist) -> str:
+    """The whole checklist sorted and without comments: two that mean the same are the same text."""
+    return "".join(f"{line}\n" for line in _lines(checklist, comments=False))
+
+
+def scalar(value: Any) -> str:
+    """A value in YAML, on one line: text in quotes wherever YAML might read it as something else."""
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
+            return value
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool | int | float) or value is None:
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{scalar(key)}: {scalar(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(scalar(entry) for entry in value) + "]"
+    return str(value)
+
+
+def _lines(checklist: Checklist, *, comments: bool) -> Iterator[str]:
+    if comments and checklist.extends:
+        yield f"# {checklist.name}, written out; it extends {', then '.join(checklist.extends)}."
+    yield f"schema: {SCHEMA}"
+    yield f"name: {checklist.name}"
+    yield f"version: {checklist.version}"
+    yield f"owner: {scalar(checklist.owner)}"
+    remarks = _Remarks(checklist) if comments else None
+    for section, lines in (
+        ("assumptions", _assumptions(checklist, remarks, in_order=comments)),
+        ("checks", _checks(checklist, remarks, in_order=comments)),
+        ("scenarios", _scenarios(checklist, remarks, in_order=comments)),
+        ("without", _pairs("without", checklist.without, remarks, in_order=comments)),
+        ("waivers", _waivers(checklist, remarks, in_order=comments)),
+        ("rollback", _rollback(checklist, remarks)),
+    ):
+        written = list(lines)
+        if written:
+            yield from ("", f"{section}:", *written)
+    if remarks:
+        yield from remarks.left_out()
+
+
+class _Remarks:
+    """What a checklist says otherwise than the one below, as comments behind the lines."""
+
+    def __init__(self, checklist: Checklist) -> None:
+        self._by_name = {item.what: item for item in checklist.overrides}
+
+    def on(self, *names: str) -> str:
+        """The comment on an entry: of itself, or of what stands in it."""
+        said = [
+            f"{name.removeprefix(names[0]).lstrip('.') or 'it'} was {item.old} in {item.inherited_from}"
+            for name, item in self._by_name.items()
+            if item.new != "nothing" and any(name == wanted or name.startswith(f"{wanted}.") for wanted in names)
+        ]
+        return f"  # {'; '.join(said)}" if said else ""
+
+    def left_out(self) -> Iterator[str]:
+        """What is inherited no longer."""
+        gone = [item for item in self._by_name.values() if item.new == "nothing"]
+        if gone:
+            yield from ("", "# Not inherited:")
+        for item in gone:
+            yield f"#   {item.what} ({item.old}) of {item.inherited_from}"
+
+
+def _remark(remarks: _Remarks | None, *names: str) -> str:
+    return remarks.on(*names) if remarks else ""
+
+
+def _pairs(
+    name: str, pairs: Mapping[str, str], remarks: _Remarks | None, *, in_order: bool, indent: str = "  "
+) -> Iterator[str]:
+    for key, value in pairs.items() if in_order else sorted(pairs.items()):
+        yield f"{indent}{scalar(key)}: {scalar(value)}{_remark(remarks, f'{name}.{key}')}"
+
+
+def _assumptions(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
+    stated = checklist.assumptions
+    if stated.python is not None:
+        yield f"  python: {scalar(stated.python)}{_remark(remarks, 'assumptions.python')}"
+    packages = stated.packages if in_order else {canonical_name(key): value for key, value in stated.packages.items()}
+    for name, pairs in (("packages", packages), ("environment", stated.environment)):
+        if pairs:
+            yield f"  {name}:"
+            yield from _pairs(f"assumptions.{name}", pairs, remarks, in_order=in_order, indent="    ")
+    gpus = stated.gpus
+    if gpus:
+        values = {"count": gpus.count, "at_least": gpus.at_least, "model": gpus.model}
+        yield f"  gpus: {scalar({key: value for key, value in values.items() if value is not None})}" + _remark(
+            remarks, "assumptions.gpus"
+        )
+
+
+def _checks(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
+    entries = checklist.entries if in_order else sorted(checklist.entries, key=lambda entry: entry.check.id)
+    for entry in entries:
+        yield f"  - {scalar(_check(entry))}{_remark(remarks, f'checks.{entry.check.id}')}"
+
+
+def _check(entry: ChecklistEntry) -> dict[str, Any]:
+    values: dict[str, Any] = {"id": entry.check.id, "severity": entry.severity.value}
+    if entry.accept_unknown:
+        values["accept_unknown"] = entry.accept_unknown
+    if entry.parameters:
+        values["parameters"] = dict(sorted(entry.parameters.items()))
+    return values
+
+
+def _scenarios(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
+    entries = checklist.scenarios if in_order else sorted(checklist.scenarios, key=_scenario_id)
+    for entry in entries:
+        values = {
+            "id": entry.scenario.id,
+            "kind": entry.scenario.kind,
+            "strategy": entry.strategy,
+            "replicas": entry.replicas,
+            "expect": entry.expect,
+        }
+        first, *others = values.items()
+        yield f"  - {first[0]}: {scalar(first[1])}{_remark(remarks, f'scenarios.{entry.scenario.id}')}"
+        yield from (f"    {name}: {scalar(value)}" for name, value in others)
+
+
+def _scenario_id(entry: ScenarioEntry) -> str:
+    return entry.scenario.id
+
+
+def _waivers(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
+    waivers = checklist.waivers if in_order else sorted(checklist.waivers, key=_waiver_key)
+    for waiver in waivers:
+        values = {
+            "check": waiver.check,
+            "subject": waiver.subject,
+            "reason": waiver.reason,
+            "owner": waiver.owner,
+            "expires": waiver.expires,
+        }
+        yield f"  - {scalar(values)}{_remark(remarks, f'waivers.{waiver.check}')}"
+
+
+def _waiver_key(waiver: Waiver) -> tuple[str, str, str]:
+    return waiver.check, waiver.subject, str(waiver.expires)
+
+
+def _rollback(checklist: Checklist, remarks: _Remarks | None) -> Iterator[str]:
+    policy = checklist.rollback
+    if policy is None:
+        return
+    yield f"  decides: {scalar(policy.decides)}{_remark(remarks, 'rollback.decides')}"
+    if policy.within:
+        yield f"  within: {scalar(policy.within)}{_remark(remarks, 'rollback.within')}"
+    lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
+    for name, patterns in lists:
+        if patterns:
+            shown = patterns if remarks else sorted(patterns)
+            yield f"  {name}: {scalar(shown)}{_remark(remarks, f'rollback.{name}')}"

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from helpers.catalogs import small_catalog
+from kdoctor.catalog import load_catalog
+from kdoctor.checklist import load_checklist, plain_text, resolved_text
+from kdoctor.checklist.text import scalar
+
+TEAM = """\
+schema: kdoctor/checklist/v1
+name: team
+version: 3
+owner: ml-platform
+assumptions:
+  gpus: {at_least: 2}
+checks:
+  - {id: gpu.count-expected, accept_unknown: a container hides them}
+  - id: host.memory
+    parameters: {least_gib: 2, names: [a, b]}
+  - id: gpu.free
+without: {baseline: slow, edge-case: slow, failure-path: slow}
+waivers:
+  - {check: host.memory, reason: "known: yes", owner: ada, expires: 2030-12-31}
+rollback: {decides: ada, at_once: [gpu, host]}
+"""
+OVER = """\
+schema: kdoctor/checklist/v1
+name: node
+version: 1
+extends: ./team.yaml
+assumptions: {gpus: {count: 8}}
+checks: [{id: host.memory, severity: info, parameters: {least_gib: 4}}]
+without: {gpu.free: shared}
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    (tmp_path / "team.yaml").write_text(TEAM)
+    (tmp_path / "node.yaml").write_text(OVER)
+    return tmp_path / "node.yaml"
+
+
+def test_the_resolved_text_says_what_was_overridden(node: Path) -> None:
+    team = node.parent / "team.yaml"
+    assert resolved_text(load_checklist(str(node), small_catalog())).splitlines() == [
+        f"# node, written out; it extends {team}.",
+        "schema: kdoctor/checklist/v1",
+        "name: node",
+        "version: 1",
+        "owner: ml-platform",
+        "",
+        "assumptions:",
+        "  gpus: {count: 8}",
+        "",
+        "checks:",
+        '  - {id: gpu.count-expected, severity: error, accept_unknown: "a container hides them"}',
+        (
+            "  - {id: host.memory, severity: info, parameters: {least_gib: 4.0, names: [a, b]}}"
+            f"  # parameters.least_gib was 2 in {team}"
+        ),
+        "",
+        "without:",
+        "  baseline: slow",
+        "  edge-case: slow",
+        "  failure-path: slow",
+        "  gpu.free: shared",
+        "",
+        "waivers:",
+        '  - {check: host.memory, subject: "*", reason: "known: yes", owner: ada, expires: 2030-12-31}',
+        "",
+        "rollback:",
+        "  decides: ada",
+        "  at_once: [gpu, host]",
+        "",
+        "# Not inherited:",
+        f"#   assumptions.gpus.at_least (2) of {team}",
+        f"#   checks.gpu.free (listed) of {team}",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(load_catalog().checklists))
+def test_both_texts_are_checklists_that_mean_the_same(name: str, tmp_path: Path) -> None:
+    catalog = load_catalog()
+    checklist = load_checklist(name, catalog)
+    for write in (resolved_text, plain_text):
+        path = tmp_path / f"{write.__name__}.yaml"
+        path.write_text(write(checklist))
+        again = load_checklist(str(path), catalog)
+        assert plain_text(again) == plain_text(checklist)
+        assert sorted(entry.check.id for entry in again.entries) == sorted(
+            entry.check.id for entry in checklist.entries
+        )
+
+
+def test_order_and_comments_do_not_show_in_the_plain_text(tmp_path: Path) -> None:
+    catalog = small_catalog()
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    one.write_text(TEAM)
+    head, _, tail = TEAM.partition("checks:\n")
+    checks, _, end = tail.partition("without:")
+    turned = "  - id: gpu.free  # a comment\n" + checks.replace("  - id: gpu.free\n", "")
+    two.write_text(f"# another\n{head}checks:\n{turned}without:{end}".replace("[gpu, host]", "[host, gpu]"))
+    assert one.read_text() != two.read_text()
+    texts = [plain_text(load_checklist(str(path), catalog)) for path in (one, two)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "yes",
+        "3.10",
+        "2030-01-01",
+        "1:30",
+        "",
+        " a",
+        "a: b",
+        "# a",
+        "é",
+        'a "b"',
+        "~",
+        "null",
+        "a",
+        "x/y",
+        "-",
+        "*a",
+        1,
+        1.5,
+        True,
+        None,
+        ["a", "no"],
+        {"a b": {"c": ["on"]}},
+    ],
+)
+def test_a_scalar_is_read_back_as_it_was(value: object) -> None:
+    assert yaml.safe_load(scalar(value)) == value

@@ -64,11 +64,11 @@ $(BIN)/python:
 
 $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing kdoctor with TensorFlow into $(VENV) (once) ..."
-	@$(PIP) install --quiet --constraint constraints.txt --upgrade pip setuptools
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[tensorflow]'
+	@$(PIP) install -qq --constraint constraints.txt --upgrade pip setuptools
+	@$(PIP) install -qq --constraint constraints.txt --editable '.[tensorflow]'
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP)
 	@echo "Installing what the tests need into $(VENV) (once) ..."
-	@$(PIP) install --quiet --constraint constraints.txt --group dev
+	@$(PIP) install -qq --constraint constraints.txt --group dev
 	@touch $@

@@ -7,6 +7,7 @@ need no GPU and no driver: none of them makes a CUDA context (``cublasGetVersion
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import json
 import os
 import select
@@ -144,6 +145,10 @@ def _be_child(writing: int, libraries: Sequence[Tuple[str, str]], known: Set[str
     code = 1
     try:
         signal.alarm(60)  # nobody is left to end this process if kdoctor was killed
+        faulthandler.disable()  # a crash here is an answer, not a mishap to describe
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # and leaves no core file behind
         for name, path in libraries:
             if name not in dead:
                 _say(writing, {"name": name, "step": "load"})

@@ -1,4 +1,4 @@
-"""Builders of the group ``libraries``: what a healthy ``tensorflow[and-cuda]`` would load on a machine with a driver."""
+"""Builders of the group ``libraries``: what a healthy ``tensorflow[and-cuda]`` would load where there is a driver."""
 
 from __future__ import annotations
 
@@ -61,7 +61,11 @@ def libraries(*changed: Library, **changes: Any) -> Libraries:
     given = {entry.name: entry for entry in changed}
     listed = tuple(given.get(name) or library(name) for name in ("cuda", *_WHEELS))
     components = dict.fromkeys(component for component, *_ in _WHEELS.values())
-    nvcc = {"package": "nvidia-cuda-nvcc-cu12", "package_version": "12.9.86", "found_by": "nvidia wheel"}
+    nvcc: dict[str, Any] = {
+        "package": "nvidia-cuda-nvcc-cu12",
+        "package_version": "12.9.86",
+        "found_by": "nvidia wheel",
+    }
     root = f"{SITE}/nvidia/cuda_nvcc"
     values: dict[str, Any] = {
         "cuda_build": True,

@@ -58,7 +58,7 @@ class Library:
     """``unusable``: the loader takes ``path`` and cannot load it, see ``load_error`` (it looks no further then).
     ``built-in``: linked into TensorFlow; what is installed under that name does not matter to it."""
     path: str | None = None
-    """The file that the loader takes, its own link not followed. For cupti also the plain ``libcupti.so``, of any CUDA."""
+    """The file that the loader takes, its own link not followed. For cupti it may be ``libcupti.so``, of any CUDA."""
     real_path: str | None = None
     """The same with all links followed."""
     found_by: FoundBy | None = None

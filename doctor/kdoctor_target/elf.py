@@ -173,7 +173,7 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
     layout = "=IIQQQQQQ" if header.bits == 64 else "=IIIIIIII"  # noqa: PLR2004 - one of two
     if size != struct.calcsize(layout):
         raise ElfError("it is damaged (program headers of {} bytes)".format(size))
-    file.seek(offset)
+    _seek(file, offset)
     table = file.read(size * count)
     if len(table) < size * count:
         raise ElfError("it is cut off: its program headers are missing")
@@ -190,7 +190,7 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
 
 def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, int, int]) -> Dict[int, List[int]]:
     """The values of the dynamic section by their tags."""
-    file.seek(segment[1])
+    _seek(file, segment[1])
     layout = "=QQ" if header.bits == 64 else "=II"  # noqa: PLR2004 - one of two
     size = struct.calcsize(layout)
     data = file.read(min(segment[3], _LARGEST))
@@ -210,9 +210,15 @@ def _offset(segments: List[Tuple[int, int, int, int]], address: int) -> int:
     raise ElfError("it is damaged (its names lie outside of it)")
 
 
+def _seek(file: BinaryIO, offset: int) -> None:
+    if offset >= 1 << 63:
+        raise ElfError("it is damaged (an offset of {} bytes)".format(offset))
+    file.seek(offset)
+
+
 def _text(file: BinaryIO, offset: int) -> str:
     """The text that starts there, up to its NUL."""
-    file.seek(offset)
+    _seek(file, offset)
     data = b""
     while b"\0" not in data and len(data) < _LARGEST:
         chunk = file.read(4096)

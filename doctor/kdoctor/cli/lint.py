@@ -1,0 +1,70 @@
+"""``kdoctor lint``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.streams import complain, show
+from kdoctor.model import Severity
+
+_FORMATS = "terminal|json|sarif|github"
+
+
+def lint(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH...", help="Scripts, notebooks, folders of them; - for stdin.", show_default=False),
+    ] = None,
+    *,
+    select: Annotated[list[str] | None, typer.Option(help="Only these rules (repeatable).", show_default=False)] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Not these rules (repeatable).", show_default=False)] = None,
+    fail_on: Annotated[Severity, typer.Option(help="The least severity that fails the run.")] = Severity.WARNING,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(
+            "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
+        ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Say what a rule is about, and how to write it right.", show_default=False),
+    ] = None,
+) -> None:
+    """Read training scripts without running them, and find the pitfalls of multi-replica Keras.
+
+    Exit codes: 0 clean; 1 a finding at or over --fail-on, or a file that cannot be read; 2 wrong usage.
+    """
+    import os
+
+    from kdoctor.errors import UsageError
+    from kdoctor.lint.engine import lint as look_at
+    from kdoctor.lint.report import FORMATS, render
+    from kdoctor.lint.report.words import explain as words_about
+    from kdoctor.lint.rules import chosen_rules, rule_named
+    from kdoctor.output import parse_outputs, write_atomically
+    from kdoctor.report.canvas import canvas_for
+
+    if explain is not None:
+        show(words_about(rule_named(explain)))
+        return
+    if not paths:
+        raise UsageError("name what to look at", hint="For example: kdoctor lint train.py notebooks/")
+    outputs = parse_outputs(output or (), FORMATS, stdout=format)
+    report = look_at(paths, chosen_rules(select or (), ignore or ()))
+    for item in outputs.files:
+        write_atomically(item.path, render(report, item.format))
+    if outputs.stdout != "terminal":
+        for note in report.notes:
+            complain(f"kdoctor: {note}")
+    show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
+    if report.fails(fail_on):
+        raise typer.Exit(1)

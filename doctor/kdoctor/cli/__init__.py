@@ -13,6 +13,7 @@ import kdoctor
 from kdoctor.cli import catalogue, checklist
 from kdoctor.cli.check import check
 from kdoctor.cli.lint import lint
+from kdoctor.cli.matrix import matrix
 from kdoctor.cli.schema import schema
 from kdoctor.cli.snapshot import snapshot
 from kdoctor.cli.streams import errors_in_words
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command(epilog="Example: kdoctor check --no-smoke && python train.py")(check)
 app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
 app.command(epilog="Example: kdoctor lint --format github train.py notebooks/")(lint)
+app.command(epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11')(matrix)
 app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
 app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
 app.add_typer(checklist.app, name="checklist")

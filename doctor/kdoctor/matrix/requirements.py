@@ -1,0 +1,115 @@
+"""What one TensorFlow release needs: driver, Python, GPUs, libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from kdoctor.errors import UsageError
+from kdoctor.matrix.compatibility import Machine, code_for, judge, may_meet
+from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
+
+
+_MINOR = 2
+"""Numbers in the name of a minor release, such as 2.19."""
+
+
+class UnknownReleaseError(UsageError):
+    """The matrix does not know this TensorFlow, so nothing is said about it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a release needs."""
+
+    release: Release
+    oldest_driver: str | None
+    """The oldest driver, for GPUs that it has machine code for; newer CUDA minors run on it, too."""
+    ptx_driver: str | None
+    """The oldest driver that surely compiles its PTX, for all newer GPUs."""
+    by_machine_code: tuple[GpuKind, ...]
+    """GPUs that it has machine code for."""
+    by_ptx: tuple[GpuKind, ...]
+    """GPUs that run it by PTX, unless ``excluded`` names them."""
+    excluded: tuple[GpuKind, ...]
+    """GPUs that its code would fit, but which it is known to fail on, or which only come with an Arm processor."""
+    sonames: dict[str, str]
+    """The libraries that it opens."""
+    known_bad: tuple[KnownBad, ...]
+    """What is known to go wrong with it, or with what it may be installed with."""
+    command: str
+    """The command that installs it for current GPUs."""
+
+
+def find_release(matrix: VersionMatrix, text: str) -> Release:
+    """The release that was asked for: ``2.19.1``, ``2.19`` (its newest patch release), ``nightly``.
+
+    Raises:
+        UnknownReleaseError: the matrix has none, or the text is no version.
+    """
+    wanted = text.strip().lower()
+    if wanted in ("nightly", "tf-nightly"):
+        found = [release for release in matrix.releases if release.prerelease]
+        if found:
+            return found[-1]
+    try:
+        version = Version(wanted)
+    except InvalidVersion:
+        raise UnknownReleaseError(f"{text!r} is no TensorFlow version", hint=_known(matrix)) from None
+    if len(version.release) == _MINOR and not version.is_prerelease:
+        fitting = [item for item in matrix.releases if not item.prerelease and item.key.release[:_MINOR] == version.release]
+    else:
+        fitting = [item for item in matrix.releases if item.key == version]
+    if fitting:
+        return fitting[-1]
+    raise UnknownReleaseError(
+        f"the matrix does not know TensorFlow {text}: nothing is said about it, for that would be a guess",
+        hint=_known(matrix) + " Newer rows can be added with --matrix FILE; kdoctor check reads an installed build itself.",
+    )
+
+
+def requirements(matrix: VersionMatrix, text: str) -> Needs:
+    """What the release needs that was asked for.
+
+    Raises:
+        UnknownReleaseError: the matrix does not know it.
+    """
+    release = find_release(matrix, text)
+    ptx = matrix.ptx_drivers(release.cuda)
+    runs = [(kind, code_for(release, kind.capability)) for kind in matrix.gpus]
+    excluded = [kind for kind, code in runs if code is not None and not _may_run(matrix, release, kind)]
+    return Needs(
+        release=release,
+        oldest_driver=matrix.oldest_driver(release.cuda),
+        ptx_driver=ptx[1] if ptx else None,
+        by_machine_code=tuple(kind for kind, code in runs if code == "machine code" and kind not in excluded),
+        by_ptx=tuple(kind for kind, code in runs if code == "PTX" and kind not in excluded),
+        excluded=tuple(excluded),
+        sonames=matrix.sonames(release),
+        known_bad=_concerning(matrix, release),
+        command=judge(matrix, release, Machine()).command,
+    )
+
+
+def _may_run(matrix: VersionMatrix, release: Release, kind: GpuKind) -> bool:
+    """Whether nothing about this kind of GPU is against it; what is against the release itself is told apart."""
+    gpu = NamedGpu(name=kind.architecture, capability=kind.capability, arm_only=not kind.models)
+    verdict = judge(matrix, release, Machine(gpus=(gpu,)))
+    alone = {row.id for row in matrix.known_bad if set(row.when) == {"tensorflow"}}
+    return all(reason.failure in alone for reason in verdict.against)
+
+
+def _concerning(matrix: VersionMatrix, release: Release) -> tuple[KnownBad, ...]:
+    """The known-bad combinations that this release may be in, on some GPU and with some of what it may resolve to."""
+    kinds = tuple(NamedGpu(name=kind.architecture, capability=kind.capability) for kind in matrix.gpus)
+    machine = Machine(gpus=kinds)
+    return tuple(row for row in matrix.known_bad if may_meet(row, release, machine, {}))
+
+
+def _known(matrix: VersionMatrix) -> str:
+    newest: dict[tuple[int, ...], str] = {}
+    for release in matrix.releases:
+        newest[release.key.release[:2]] = release.version
+    return f"It knows: {', '.join(newest.values())} and patch releases."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -53,10 +53,18 @@ class Machine:
         lines: dict[str, str | int] = {
             "system.driver_version": driver,
             "system.cuda_driver_version": cuda,
+            "system.nvml_version": f"{cuda // 1000}.{driver}",
+            "system.conf_compute": 0,
+            "system.conf_compute_multi_gpu": 0,
+            "system.conf_compute_ready": 1,
             "system.count": len(gpus),
+            "pair.*.p2p_read": 0,
+            "pair.*.p2p_write": 0,
+            "pair.*.p2p_nvlink": 0 if all("nvlinks" in facts for facts in gpus) else 5,
         }
         for index, facts in enumerate(gpus):
             own: Facts = {"bus_id": nvml_bus_id(index), "uuid": uuid(index)}
+            facts = facts | {"minor_number": index} if facts.get("minor_number") == 0 else facts  # noqa: PLW2901
             lines |= {f"gpu.{index}.{name}": value for name, value in (own | facts).items()}
         for first, second in itertools.combinations(range(len(gpus)), 2):
             lines[f"pair.{first}.{second}.level"] = level
@@ -75,6 +83,10 @@ class Machine:
         prefix = "" if gpu is None else f"gpu.{gpu}."
         return Machine(self._lines | {f"{prefix}call.{function}": order})
 
+    def slow(self, microseconds: int) -> Machine:
+        """The same with calls that each take that long."""
+        return Machine(self._lines | {"latency_us": microseconds})
+
     def write(self, path: Path) -> dict[str, str]:
         """Write the description; return the variable that names it."""
         path.write_text("".join(f"{key} {value}\n" for key, value in self._lines.items()), encoding="utf-8")
@@ -90,38 +102,171 @@ def uuid(index: int) -> str:
     return f"GPU-{index:08x}-0000-4000-8000-000000000000"
 
 
-def l4(**changes: str | int) -> Facts:
-    """An L4: Ada, PCIe only, 23034 MiB, generation 4 x16."""
-    facts: Facts = {
-        "name": "NVIDIA L4",
-        "compute_capability": "8.9",
-        "memory_total": 23034 * 1024**2,
+_IDLE: Facts = {
+    "minor_number": 0,
+    "performance_state": 0,
+    "pcie_width": 16,
+    "pcie_width_max": 16,
+    "pcie_replay_counter": 0,
+    "compute_mode": 0,
+    "persistence_mode": 1,
+    "temperature": 41,
+    "clock_event_reasons": "0x1",
+    "utilization_gpu": 0,
+    "utilization_memory": 0,
+    "virtualization_mode": 0,
+    "addressing_mode": 0,
+    "field.230": 0,
+}
+"""What idle, healthy GPUs of every kind have in common."""
+
+_ECC: Facts = {
+    "ecc_mode": 1,
+    "ecc_mode_pending": 1,
+    "ecc_corrected_volatile": 0,
+    "ecc_uncorrected_volatile": 0,
+    "ecc_corrected_aggregate": 0,
+    "ecc_uncorrected_aggregate": 0,
+}
+_ROWS: Facts = {
+    "sram_threshold_exceeded": 0,
+    "remapped_rows_correctable": 0,
+    "remapped_rows_uncorrectable": 0,
+    "remapped_rows_pending": 0,
+    "remapped_rows_failure": 0,
+}
+"""Ampere and later, with ECC memory."""
+_T_LIMIT: Facts = {"temperature_margin": 46, "field.193": -8, "field.194": -2}
+"""Thresholds of Ada and Hopper: offsets, as nvidia-smi shows them on an H100 with driver 590."""
+
+
+def _model(
+    name: str, *, capability: str, architecture: int, memory_mib: int, generation: int, watts: int, sm: int, memory: int
+) -> Facts:
+    """What distinguishes one model from another."""
+    return {
+        "name": name,
+        "compute_capability": capability,
+        "architecture": architecture,
+        "memory_total": memory_mib * 1024**2,
         "memory_used": 1024**2,
         "memory_reserved": 433 * 1024**2,
-        "pcie_generation": 4,
-        "pcie_generation_max": 4,
-        "pcie_width": 16,
-        "pcie_width_max": 16,
-        "performance_state": 0,
+        "bar1_total": 32768 * 1024**2,
+        "pcie_generation": generation,
+        "pcie_generation_max": generation,
+        "pcie_generation_gpu_max": generation,
+        "power_draw": watts * 100,
+        "enforced_power_limit": watts * 1000,
+        "default_power_limit": watts * 1000,
+        "clock_sm": sm // 5,
+        "clock_sm_max": sm,
+        "clock_memory": memory,
+        "clock_memory_max": memory,
     }
-    return facts | changes
+
+
+def l4(**changes: str | int) -> Facts:
+    """An L4: Ada, PCIe only, 23034 MiB, generation 4 x16."""
+    model = _model(
+        "NVIDIA L4", capability="8.9", architecture=8, memory_mib=23034, generation=4, watts=72, sm=2040, memory=6251
+    )
+    return _IDLE | model | _ECC | _ROWS | _T_LIMIT | {"mig_mode": "-"} | changes
 
 
 def h100(**changes: str | int) -> Facts:
-    """An H100 SXM5: 81559 MiB, generation 5 x16."""
-    facts: Facts = {
-        "name": "NVIDIA H100 80GB HBM3",
-        "compute_capability": "9.0",
-        "memory_total": 81559 * 1024**2,
+    """An H100 SXM5: 81559 MiB, generation 5 x16, eighteen NVLinks into four NVSwitches, some PCIe replays."""
+    model = _model(
+        "NVIDIA H100 80GB HBM3",
+        capability="9.0",
+        architecture=9,
+        memory_mib=81559,
+        generation=5,
+        watts=700,
+        sm=1980,
+        memory=2619,
+    )
+    own: Facts = {
         "memory_used": 4 * 1024**2,
         "memory_reserved": 551 * 1024**2,
-        "pcie_generation": 5,
-        "pcie_generation_max": 5,
-        "pcie_width": 16,
-        "pcie_width_max": 16,
-        "performance_state": 0,
+        "bar1_total": 131072 * 1024**2,
+        "pcie_replay_counter": 43,
+        "mig_mode": 0,
+        "mig_mode_pending": 0,
+        "fabric_state": 3,
+        "fabric_status": 0,
+        **switched_links(18, version=6, mbps=26562),
     }
-    return facts | changes
+    return _IDLE | model | _ECC | _ROWS | _T_LIMIT | own | changes
+
+
+def a100(name: str = "NVIDIA A100-SXM4-80GB", **changes: str | int) -> Facts:
+    """An A100 of 80 GB without its NVLinks: absolute thresholds, MIG off."""
+    model = _model(
+        name, capability="8.0", architecture=7, memory_mib=81920, generation=4, watts=400, sm=1410, memory=1593
+    )
+    own: Facts = {
+        "bar1_total": 131072 * 1024**2,
+        "mig_mode": 0,
+        "mig_mode_pending": 0,
+        "temperature_slowdown": 89,
+        "temperature_shutdown": 92,
+    }
+    return _IDLE | model | _ECC | _ROWS | own | changes
+
+
+def rtx4090(**changes: str | int) -> Facts:
+    """An idle GeForce RTX 4090: its link at generation 1, no ECC counters, yet row remapping answers."""
+    model = _model(
+        "NVIDIA GeForce RTX 4090",
+        capability="8.9",
+        architecture=8,
+        memory_mib=24564,
+        generation=4,
+        watts=450,
+        sm=3105,
+        memory=10501,
+    )
+    own: Facts = {"performance_state": 8, "pcie_generation": 1, "fan_speed": 0, "clock_memory": 405}
+    return _IDLE | model | _ROWS | _T_LIMIT | own | {"sram_threshold_exceeded": "-"} | changes
+
+
+def rtx5090(**changes: str | int) -> Facts:
+    """An idle GeForce RTX 5090: Blackwell, generation 5, its link at generation 1."""
+    model = _model(
+        "NVIDIA GeForce RTX 5090",
+        capability="12.0",
+        architecture=10,
+        memory_mib=32607,
+        generation=5,
+        watts=575,
+        sm=3090,
+        memory=14001,
+    )
+    own: Facts = {"performance_state": 8, "pcie_generation": 1, "fan_speed": 30, "clock_memory": 405}
+    return _IDLE | model | _T_LIMIT | own | changes
+
+
+def switched_links(count: int, *, version: int, mbps: int) -> Facts:
+    """NVLinks that all lead to NVSwitches; ``version`` is the number of ``NVML_NVLINK_VERSION_...``."""
+    return {
+        "nvlinks": count,
+        "nvlink_count": count,
+        "nvlink.*.active": 1,
+        "nvlink.*.version": version,
+        "nvlink.*.speed_mbps": mbps,
+        "nvlink.*.remote_type": 2,
+        **{f"nvlink.{link}.remote_bus_id": f"00000000:{0x83 + link % 4:02X}:00.0" for link in range(count)},
+    }
+
+
+def direct_links(peers: Sequence[str], *, each: int, version: int, mbps: int) -> Facts:
+    """NVLinks straight to other GPUs, ``each`` of them to every one of these bus ids (NVML's form)."""
+    count = each * len(peers)
+    return {
+        **switched_links(count, version=version, mbps=mbps),
+        "nvlink.*.remote_type": 0,
+        **{f"nvlink.{link}.remote_bus_id": peers[link // each] for link in range(count)},
+    }
 
 
 def two_l4() -> Machine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdoctor.collect import environment, host, interpreter, kernel, libraries, nvml, pci
+from kdoctor.collect import environment, host, interpreter, kernel, kernel_log, libraries, nvml, pci
 from kdoctor.collect.probe import Probe
 
 PROBES: tuple[Probe, ...] = (
@@ -10,6 +10,7 @@ PROBES: tuple[Probe, ...] = (
     libraries.PROBE,
     nvml.PROBE,
     kernel.PROBE,
+    kernel_log.PROBE,
     pci.PROBE,
     environment.PROBE,
     host.PROBE,

@@ -14,14 +14,14 @@ DEADLINE_S = 10.0
 
 def collect(context: Context) -> Collected:
     """Run :mod:`kdoctor.collect.nvml_child` and read what it sent."""
-    argv = own_program_argv("kdoctor.collect.nvml_child", {"deadline_s": DEADLINE_S})
+    argv = own_program_argv("kdoctor.collect.nvml_child", {"deadline_s": DEADLINE_S, "root": str(context.root)})
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
     return {Gpus: read_end(end)}
 
 
 def read_end(end: ChildEnd) -> Gpus | Unavailable:
-    """The facts that the child sent, or in which call it got stuck."""
-    place = ""
+    """The facts that the child sent, or in which calls it got stuck: one in each of its lanes."""
+    places: dict[object, str | None] = {}
     for record in end.records:
         match record:
             case {"facts": facts}:
@@ -29,11 +29,14 @@ def read_end(end: ChildEnd) -> Gpus | Unavailable:
                     return build(Gpus, facts)
                 except RecordError as error:
                     return Unavailable(unavailable=f"the NVML probe sent rubbish: {error}")
-            case {"at": str(at)}:
-                place = f" in {at}"
+            case {"lane": lane, "at": str() | None as at}:
+                places[lane] = at
+            case {"at": str() | None as at}:
+                places[None] = at
             case _:
                 pass
-    return Unavailable(unavailable=f"the NVML probe {end.describe()}{place}")
+    told = ", or in ".join(at for at in places.values() if at)
+    return Unavailable(unavailable=f"the NVML probe {end.describe()}" + (f" in {told}" if told else ""))
 
 
 PROBE = Probe(name="nvml", provides=(Gpus,), collect=collect, deadline_s=DEADLINE_S + 10)

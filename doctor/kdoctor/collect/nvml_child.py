@@ -1,26 +1,39 @@
 """The process that talks to NVML. It never runs inside kdoctor itself.
 
-It sends a record ``{"at": <call>}`` before each call, so that a hang or a crash can be placed, and in the end
-``{"facts": <fields of Gpus>}``. Each call's failure is recorded by the name of the error that NVML returned.
+Each GPU is read in a thread of its own (a lane): NVML waits for the hardware, and one GPU that hangs must not keep the
+others from being read. A lane sends a record ``{"lane": ..., "at": <call>}`` before each call, so that a hang or a
+crash can be placed; in the end the process sends ``{"facts": <fields of Gpus>}``. Each call's failure is recorded by
+the name of the error that NVML returned.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import faulthandler
-import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, TextIO, TypeVar
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pynvml
 
-T = TypeVar("T")
+from kdoctor.collect import nvml_calls
+from kdoctor.collect.nvml_calls import FIELDS, JOINT, PAIR_FIELDS, SYSTEM_FIELDS, Failure, code, error_name
 
 _MARGIN_S = 5.0
 """kdoctor ends this process at its deadline; where kdoctor is gone, it ends itself this much later."""
+
+_LANES_SHARE = 0.8
+"""Share of the deadline after which a GPU that has not answered is given up, and the others' facts are sent."""
+
+_READINGS = 3
+_READING_S = 0.05
+"""The clocks' event reasons flash when the performance state changes, so they are read this often, this far apart."""
 
 _STATES = {
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "library-absent",
@@ -29,36 +42,26 @@ _STATES = {
     pynvml.NVML_ERROR_NO_PERMISSION: "no-permission",
 }
 
-_LEVELS = {
-    pynvml.NVML_TOPOLOGY_INTERNAL: "internal",
-    pynvml.NVML_TOPOLOGY_SINGLE: "PIX",
-    pynvml.NVML_TOPOLOGY_MULTIPLE: "PXB",
-    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "PHB",
-    pynvml.NVML_TOPOLOGY_NODE: "NODE",
-    pynvml.NVML_TOPOLOGY_SYSTEM: "SYS",
-}
-
-_ERROR_NAMES: dict[int, str] = {getattr(pynvml, name): name for name in dir(pynvml) if name.startswith("NVML_ERROR_")}
-
-_PERFORMANCE_STATE_UNKNOWN = 32
-"""``NVML_PSTATE_UNKNOWN``: an answer that says nothing."""
-
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Send the facts. ``settings``: ``deadline_s``, in seconds."""
+    """Send the facts. ``settings``: ``deadline_s``, in seconds; ``root``, above /dev."""
+    deadline_s = float(settings["deadline_s"])
     faulthandler.enable(all_threads=True)
-    faulthandler.dump_traceback_later(settings["deadline_s"] + _MARGIN_S, exit=True)
+    faulthandler.dump_traceback_later(deadline_s + _MARGIN_S, exit=True)
+    records = os.dup(1)
     # The driver's library may print; what it prints must not end up among the records.
-    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace") as file:
-        os.dup2(2, 1)
-        Reader(file).read_all()
+    os.dup2(2, 1)
+    Reader(records, deadline_s * _LANES_SHARE, Path(settings.get("root", "/"))).read_all()
 
 
 class Reader:
     """Calls NVML and keeps each call's error."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self, records: int, patience_s: float, root: Path) -> None:
+        self._records = records
+        self._patience_s = patience_s
+        self._give_up_at = time.monotonic() + patience_s
+        self._root = root
 
     def read_all(self) -> None:
         """Send everything that NVML says."""
@@ -66,13 +69,18 @@ class Reader:
         if trouble:
             self._send({"facts": trouble})
             return
-        self._send({"facts": self._read_driver()})
+        facts, stuck = self._read_driver()
+        self._send({"facts": facts})
+        if stuck:
+            os._exit(0)  # a thread that hangs in the driver keeps an ordinary exit waiting, too
         self._send({"at": "nvmlShutdown"})
         pynvml.nvmlShutdown()
 
     def _send(self, record: object) -> None:
-        self._file.write("\x1e" + json.dumps(record, ensure_ascii=False) + "\n")
-        self._file.flush()
+        """Write a record; in one piece, so that those of several threads do not mix."""
+        text = ("\x1e" + json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        while text:
+            text = text[os.write(self._records, text) :]
 
     def _initialise(self) -> dict[str, str] | None:
         """None if NVML is ready; else the state and why."""
@@ -82,141 +90,228 @@ class Reader:
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
-            state = _STATES.get(_code(error), "failed")
+            state = _STATES.get(code(error), "failed")
             if state == "library-absent" and loader and not _means_absent(loader):
                 state = "failed"
-            words = loader if _code(error) == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND and loader else str(error)
-            return {"state": state, "error": f"{_error_name(error)}: {words}"}
+            words = loader if code(error) == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND and loader else str(error)
+            return {"state": state, "error": f"{error_name(error)}: {words}"}
         except Exception as error:  # noqa: BLE001 - a stranger's library of that name may answer anything
             return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
+        self._send({"at": None})
         return None
 
-    def _read_driver(self) -> dict[str, Any]:
-        errors: dict[str, str] = {}
-        facts: dict[str, Any] = {"state": "ready", "errors": errors}
-        facts["driver_version"] = self._call(errors, "driver_version", "", pynvml.nvmlSystemGetDriverVersion)
-        cuda = self._call(errors, "cuda_driver_version", "", pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        facts["cuda_driver_version"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
-        facts["count"] = count = self._call(errors, "count", "", pynvml.nvmlDeviceGetCount)
-        handles: dict[int, Any] = {}
-        facts["devices"] = [self._read_device(index, handles) for index in range(count or 0)]
-        facts["pairs"] = [
-            self._read_pair(first, second, handles) for first, second in itertools.combinations(range(count or 0), 2)
-        ]
-        return facts
+    def _read_driver(self) -> tuple[dict[str, Any], bool]:
+        """The facts, and whether a GPU hangs in a call."""
+        system = _Lane("system", "", self._send)
+        for field, read in SYSTEM_FIELDS.items():
+            system.read((field,), read)
+        system.end()
+        gpus = [_GpuLane(index, self._send) for index in range(system.facts.get("count") or 0)]
+        self._run([gpu.open for gpu in gpus])
+        opened = [gpu for gpu in gpus if gpu.handle is not None]
+        _share_pairs(opened)
+        # The slow readings are started first: they mostly wait.
+        self._run([*(gpu.read_clocks for gpu in opened), *(gpu.read_all for gpu in opened)])
+        for gpu in gpus:
+            gpu.give_up(self._patience_s)
+        facts = {
+            **system.facts,
+            "state": "ready",
+            "errors": system.errors,
+            "devices": [{"index": gpu.index, **gpu.facts, "errors": gpu.errors} for gpu in gpus],
+            "pairs": _pairs(gpus),
+            "node_errors": node_errors(self._root),
+        }
+        return facts, any(gpu.stuck for gpu in gpus)
 
-    def _call(self, errors: dict[str, str], field: str, subject: str, call: Callable[[], T]) -> T | None:
-        """What the call returns; None if it fails, with the error's name under ``field``."""
-        self._send({"at": f"the call for {subject}{field}"})
+    def _run(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Run the tasks at once; return when all have ended, or when there is no patience left."""
+        threads = [threading.Thread(target=task, daemon=True) for task in tasks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=max(0.0, self._give_up_at - time.monotonic()))
+
+
+class _Lane:
+    """Calls that one thread makes one after another, and what they said."""
+
+    def __init__(self, name: str, subject: str, send: Callable[[object], None]) -> None:
+        self.facts: dict[str, Any] = {}
+        self.errors: dict[str, str] = {}
+        self.pending: tuple[str, ...] = ()
+        """The fields of the call that has not returned yet."""
+        self._name = name
+        self._subject = subject
+        self._send = send
+
+    def read(self, fields: tuple[str, ...], call: Callable[[], Any]) -> None:
+        """Make a call for some fields and keep what it says of each: a fact, or an error's name."""
+        self.pending = fields
+        self._send({"lane": self._name, "at": f"the call for {self._subject}{fields[0]}"})
         try:
-            return call()
+            answer = call()
+            values = answer if len(fields) > 1 else (answer,)
         except Exception as error:  # noqa: BLE001 - NVMLLibraryMismatchError and decoding errors are no NVMLError
-            errors[field] = _error_name(error)
-            return None
+            values = [Failure(error_name(error))] * len(fields)
+        for field, value in zip(fields, values, strict=True):
+            if isinstance(value, Failure):
+                self.errors[field] = value.error
+            else:
+                self.facts[field] = value
+        self.pending = ()
 
-    def _read_device(self, index: int, handles: dict[int, Any]) -> dict[str, Any]:
-        errors: dict[str, str] = {}
+    def end(self) -> None:
+        """Say that this thread is in no call any more."""
+        self._send({"lane": self._name, "at": None})
+
+
+class _GpuLane(_Lane):
+    """One GPU: its own facts, and its share of the pairs."""
+
+    def __init__(self, index: int, send: Callable[[object], None]) -> None:
         subject = f"GPU {index}: "
-        handle = self._call(errors, "handle", subject, lambda: pynvml.nvmlDeviceGetHandleByIndex(index))
-        device: dict[str, Any] = {"index": index, "errors": errors}
-        if handle is None:
-            return device
-        handles[index] = handle
-        for field, read in _FIELDS.items():
-            device[field] = self._call(errors, field, subject, lambda read=read: read(handle))  # type: ignore[misc]
-        memory = self._call(errors, "memory", subject, lambda: _memory(handle))
-        if memory is None:
-            errors["memory_total_bytes"] = errors["memory_used_bytes"] = errors.pop("memory")
-        else:
-            device["memory_total_bytes"], device["memory_used_bytes"] = memory
-        return device
+        super().__init__(f"GPU {index}", subject, send)
+        self.index = index
+        self.handle: Any = None
+        self.pairs: dict[int, _PairLane] = {}
+        """The pairs that this lane reads, by the other GPU's index."""
+        self.stuck = False
+        """Whether a call about it has not returned."""
+        self._clocks = _Lane(f"GPU {index} clocks", subject, send)
 
-    def _read_pair(self, first: int, second: int, handles: Mapping[int, Any]) -> dict[str, Any]:
-        pair: dict[str, Any] = {"first": first, "second": second, "level": None}
-        if first not in handles or second not in handles:
-            lost = first if first not in handles else second
-            return {**pair, "error": f"GPU {lost} could not be opened"}
-        errors: dict[str, str] = {}
-        level = self._call(
-            errors,
-            "level",
-            f"GPU {first} - GPU {second}: ",
-            lambda: pynvml.nvmlDeviceGetTopologyCommonAncestor(handles[first], handles[second]),
-        )
-        if level is not None and level not in _LEVELS:
-            return {**pair, "error": f"unknown level {level}"}
-        return {**pair, "level": _LEVELS[level] if level is not None else None, "error": errors.get("level")}
+    def open(self) -> None:
+        """Get the GPU's handle; where the driver lets idle GPUs sleep, this wakes it."""
+        self.read(("handle",), lambda: pynvml.nvmlDeviceGetHandleByIndex(self.index))
+        self.handle = self.facts.pop("handle", None)
+        self.end()
 
+    def read_clocks(self) -> None:
+        """Read the clocks' event reasons several times, while the other facts are read."""
+        self._clocks.read(("clock_event_reasons",), self._clock_event_reasons)
+        self._clocks.end()
 
-def _compute_capability(handle: Any) -> str:
-    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
-    return f"{major}.{minor}"
+    def _clock_event_reasons(self) -> tuple[int, ...]:
+        readings = [nvml_calls.clock_event_reasons(self.handle)]
+        for _ in range(_READINGS - 1):
+            time.sleep(_READING_S)
+            readings.append(nvml_calls.clock_event_reasons(self.handle))
+        return tuple(readings)
 
+    def read_all(self) -> None:
+        """Read every other field, then the pairs."""
+        for fields, read in _READS.items():
+            self.read(fields, lambda read=read: read(self.handle))  # type: ignore[misc]
+        for pair in self.pairs.values():
+            pair.read_all()
+        self.end()
 
-def _bus_id(handle: Any) -> str:
-    info = pynvml.nvmlDeviceGetPciInfo(handle)
-    text = info.busId.decode() if isinstance(info.busId, bytes) else info.busId
-    return sysfs_bus_id(text)
-
-
-def sysfs_bus_id(text: str) -> str:
-    """``00000000:3B:00.0``, as NVML writes it, in the form of sysfs: ``0000:3b:00.0``."""
-    domain, bus, rest = text.split(":")
-    return f"{int(domain, 16):04x}:{bus}:{rest}".lower()
-
-
-def _memory(handle: Any) -> tuple[int, int]:
-    """Total and used bytes; used without what the driver reserves for itself, where it can tell them apart."""
-    try:
-        info = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
-    except pynvml.NVMLError as error:
-        if _code(error) not in (pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH):
-            raise
-        info = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    return int(info.total), int(info.used)
+    def give_up(self, patience_s: float) -> None:
+        """Take over what the clocks' thread read, and say of each field that was not read which call hangs."""
+        late = (*self.pending, *self._clocks.pending)
+        self.stuck = bool(late) or any(pair.pending for pair in self.pairs.values())
+        self.facts = {**self.facts, **self._clocks.facts}
+        self.errors = {
+            **self.errors,
+            **self._clocks.errors,
+            **dict.fromkeys(late, f"no answer within {patience_s:g} s"),
+        }
+        if self.pending and self.handle is not None:
+            unread = (field for fields in _READS for field in fields if field not in self.facts)
+            self.errors = {**dict.fromkeys(unread, f"not asked: {self.pending[0]} hangs"), **self.errors}
 
 
-def _processes(handle: Any) -> list[dict[str, int | None]]:
-    try:
-        processes = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    except pynvml.NVMLLibraryMismatchError:
-        # Drivers before 510 have no third version of that function.
-        processes = pynvml.nvmlDeviceGetComputeRunningProcesses_v2(handle)
-    return [{"pid": process.pid, "used_memory_bytes": process.usedGpuMemory} for process in processes]
-
-
-def _performance_state(handle: Any) -> int | None:
-    state = int(pynvml.nvmlDeviceGetPerformanceState(handle))
-    return None if state == _PERFORMANCE_STATE_UNKNOWN else state
-
-
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "name": pynvml.nvmlDeviceGetName,
-    "uuid": pynvml.nvmlDeviceGetUUID,
-    "bus_id": _bus_id,
-    "compute_capability": _compute_capability,
-    "processes": _processes,
-    "pcie_generation": pynvml.nvmlDeviceGetCurrPcieLinkGeneration,
-    "pcie_generation_max": pynvml.nvmlDeviceGetMaxPcieLinkGeneration,
-    "pcie_width": pynvml.nvmlDeviceGetCurrPcieLinkWidth,
-    "pcie_width_max": pynvml.nvmlDeviceGetMaxPcieLinkWidth,
-    "performance_state": _performance_state,
+_READS: dict[tuple[str, ...], nvml_calls.Read] = {
+    **{(field,): read for field, read in FIELDS.items()},
+    **JOINT,
+    ("nvlinks",): nvml_calls.links,
 }
-"""Field of ``Gpu`` to the call that reads it."""
+"""Fields of ``Gpu`` (all but the clocks' event reasons) to the call that reads them."""
 
 
-def _code(error: Exception) -> int:
-    """The code that NVML returned; the binding sets it where no type checker sees it."""
-    return int(getattr(error, "value", pynvml.NVML_ERROR_UNKNOWN))
+class _PairLane(_Lane):
+    """Two GPUs, read by the lane of one of them."""
+
+    def __init__(self, first: _GpuLane, second: _GpuLane) -> None:
+        subject = f"GPU {first.index} - GPU {second.index}: "
+        super().__init__(first._name, subject, first._send)  # noqa: SLF001 - it speaks in its GPU's name
+        self._handles = first.handle, second.handle
+        self.done = False
+
+    def read_all(self) -> None:
+        """Read every field."""
+        for field, read in PAIR_FIELDS.items():
+            self.read((field,), lambda read=read: read(*self._handles))  # type: ignore[misc]
+        self.done = True
 
 
-def _error_name(error: Exception) -> str:
-    """The name of NVML's constant, for example ``NVML_ERROR_GPU_IS_LOST``."""
-    if isinstance(error, pynvml.NVMLError):
-        return _ERROR_NAMES.get(_code(error), f"NVML error {_code(error)}")
-    if isinstance(error, pynvml.NVMLLibraryMismatchError):
-        return "NVML_ERROR_FUNCTION_NOT_FOUND"
-    return f"{type(error).__name__}: {error}"
+def _share_pairs(gpus: Sequence[_GpuLane]) -> None:
+    """Give each GPU's lane the pairs with the half of the others that follow it in a circle: an equal share."""
+    count = len(gpus)
+    for distance in range(1, count // 2 + 1):
+        for place, gpu in enumerate(gpus):
+            other = gpus[(place + distance) % count]
+            if gpu.index not in other.pairs:
+                gpu.pairs[other.index] = _PairLane(gpu, other)
+
+
+def _pairs(gpus: Sequence[_GpuLane]) -> list[dict[str, Any]]:
+    """Each unordered pair once, with the NVLinks that both sides tell."""
+    return [_pair(first, second) for place, first in enumerate(gpus) for second in gpus[place + 1 :]]
+
+
+def _pair(first: _GpuLane, second: _GpuLane) -> dict[str, Any]:
+    pair: dict[str, Any] = {"first": first.index, "second": second.index, "level": None}
+    lane = first.pairs.get(second.index) or second.pairs.get(first.index)
+    if lane is None:
+        lost = first if first.handle is None else second
+        return {**pair, "error": f"GPU {lost.index} could not be opened"}
+    errors = dict(lane.errors)
+    if not lane.done:
+        hanging = next((gpu for gpu in (first, second) if gpu.pending), first)
+        errors = {**dict.fromkeys(PAIR_FIELDS, f"not asked: a call about GPU {hanging.index} hangs"), **errors}
+        errors = {field: error for field, error in errors.items() if field not in lane.facts}
+    level_error = errors.pop("level", None)
+    links = _nvlinks(first, second)
+    return {**pair, **lane.facts, "error": level_error, "nvlinks": links, "errors": errors}
+
+
+def _nvlinks(first: _GpuLane, second: _GpuLane) -> int | None:
+    """Active NVLinks between two GPUs; through switches, as many as the one with fewer has into them.
+
+    None where one side's links were not read; a GPU that has none is joined to nobody.
+    """
+    counts: list[int] = []
+    for one, other in ((first, second), (second, first)):
+        if "nvlinks" not in one.facts:
+            if one.errors.get("nvlinks") == "NVML_ERROR_NOT_SUPPORTED":
+                return 0
+            return None
+        if any("active" in link["errors"] for link in one.facts["nvlinks"]):
+            return None
+        active = [link for link in one.facts["nvlinks"] if link["active"]]
+        if any("remote_kind" not in link for link in active):
+            return None
+        bus_id = other.facts.get("bus_id")
+        counts.append(sum(link["remote_kind"] == "switch" or link.get("remote_bus_id") == bus_id for link in active))
+    return min(counts)
+
+
+def node_errors(root: Path) -> dict[str, str]:
+    """The device nodes that cannot be opened, and the system's name of the error.
+
+    A container's control group may forbid what a node's mode allows, and only opening it tells. Opened here and
+    not in kdoctor itself, because a sick driver may not return from it.
+    """
+    found: dict[str, str] = {}
+    for path in sorted((root / "dev").glob("nvidia*")):
+        if path.is_dir():
+            continue
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError as error:
+            found[f"/dev/{path.name}"] = errno.errorcode.get(error.errno or 0, str(error))
+    return found
 
 
 def _loader_error() -> str | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdoctor.collect.child import Children
 from kdoctor.facts import Choice, FactGroup, Unavailable
+
+ROOT_VARIABLE = "KDOCTOR_ROOT"
+"""For tests of the whole command line: a folder that holds the /sys, /proc and /dev of another machine."""
 
 Collected = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 
@@ -23,7 +27,7 @@ class Context:
     environ: Mapping[str, str]
     """The environment that the job would start with."""
     children: Children
-    root: Path = field(default_factory=lambda: Path("/"))
+    root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
     """Root of /sys, /proc and /dev; tests set another."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,33 @@ from helpers import nvml_library as nvml
 from kdoctor.collect import nvml as probe
 from kdoctor.collect.child import ChildEnd, Children
 from kdoctor.collect.probe import Context
-from kdoctor.facts import GpuProcess, Gpus, Unavailable
+from kdoctor.facts import Gpu, GpuProcess, Gpus, Unavailable
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="libnvidia-ml.so.1 is Linux'")]
 
 MIB = 1024**2
+NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
+
+L4_LACKS = dict.fromkeys(
+    [
+        "cpu_affinity",
+        "fabric_state",
+        "fabric_status",
+        "fan_speed_percent",
+        "gpu_numa_id",
+        "mig_mode",
+        "mig_mode_pending",
+        "numa_affinity",
+        "nvlinks",
+        "retired_pages_double_bit",
+        "retired_pages_pending",
+        "retired_pages_single_bit",
+        "temperature_shutdown_c",
+        "temperature_slowdown_c",
+    ],
+    NOT_SUPPORTED,
+)
+"""What the stand-in's L4 does not have: NVLink, MIG, a fan, pages to retire, absolute thresholds, NUMA."""
 Ask = Callable[..., "Gpus | Unavailable"]
 
 
@@ -28,7 +51,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def old_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return nvml.build(tmp_path_factory.mktemp("old_nvml"), "WITHOUT_PROCESSES_V3", "WITHOUT_MEMORY_V2")
+    return nvml.build(tmp_path_factory.mktemp("old_nvml"), "WITHOUT_PROCESSES_V3", "WITHOUT_MEMORY_V2", "OLD")
 
 
 def context(library: Path, variables: dict[str, str]) -> Context:
@@ -63,7 +86,7 @@ def test_two_l4(ask: Ask) -> None:
     assert second.processes == ()
     assert (second.pcie_generation, second.pcie_generation_max) == (4, 4)
     assert (second.pcie_width, second.pcie_width_max, second.performance_state) == (16, 16, 0)
-    assert second.errors == {}
+    assert second.errors == L4_LACKS
     assert [(pair.first, pair.second, pair.level) for pair in facts.pairs] == [(0, 1, "PHB")]
 
 
@@ -91,7 +114,7 @@ def test_a_level_that_nobody_knows_is_not_known(ask: Ask) -> None:
 def test_a_lost_gpu_condemns_itself_only(ask: Ask) -> None:
     facts = ready(ask(nvml.one_gpu_lost(1)))
     assert facts.count == 2
-    assert facts.devices[0].errors == {}
+    assert facts.devices[0].errors == L4_LACKS
     assert facts.devices[1].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
     assert facts.devices[1].name is None
     assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "GPU 1 could not be opened")
@@ -101,16 +124,15 @@ def test_a_gpu_that_is_lost_in_the_middle_keeps_what_was_read(ask: Ask) -> None:
     machine = nvml.two_l4().order("nvmlDeviceGetCurrPcieLinkWidth", nvml.GPU_IS_LOST, gpu=0)
     first = ready(ask(machine)).devices[0]
     assert (first.name, first.pcie_width) == ("NVIDIA L4", None)
-    assert first.errors == {"pcie_width": "NVML_ERROR_GPU_IS_LOST"}
+    assert first.errors == {**L4_LACKS, "pcie_width": "NVML_ERROR_GPU_IS_LOST"}
 
 
 def test_what_is_not_supported_is_not_known(ask: Ask) -> None:
     facts = ready(ask(nvml.nothing_supported()))
-    fields = {"name", "uuid", "bus_id", "compute_capability", "memory_total_bytes", "memory_used_bytes", "processes"}
-    fields |= {"pcie_generation", "pcie_generation_max", "pcie_width", "pcie_width_max", "performance_state"}
+    known = {field.name for field in fields(Gpu)} - {"index", "errors"}
     for device in facts.devices:
-        assert device.errors == dict.fromkeys(fields, "NVML_ERROR_NOT_SUPPORTED")
-        assert all(getattr(device, field) is None for field in fields)
+        assert device.errors == dict.fromkeys(known, NOT_SUPPORTED)
+        assert all(getattr(device, field) is None for field in known)
     assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "NVML_ERROR_NOT_SUPPORTED")
 
 
@@ -173,7 +195,9 @@ def test_an_unknown_performance_state_is_not_known(ask: Ask) -> None:
 def test_an_old_driver_without_the_newer_functions(ask: Ask, old_library: Path) -> None:
     machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB}"))
     device = ready(ask(machine, old_library)).devices[0]
-    assert device.errors == {}
+    missing = ("temperature_margin_c", "sram_threshold_exceeded", "fabric_state", "fabric_status", "addressing_mode")
+    assert device.errors == {**L4_LACKS, **dict.fromkeys(missing, "NVML_ERROR_FUNCTION_NOT_FOUND")}
+    assert device.clock_event_reasons == (1, 1, 1)
     assert device.processes == (GpuProcess(pid=4711, used_memory_bytes=512 * MIB),)
     # The older call counts the driver's reserve as used: there is no better number.
     assert device.memory_used_bytes == (1 + 433) * MIB
@@ -182,7 +206,8 @@ def test_an_old_driver_without_the_newer_functions(ask: Ask, old_library: Path) 
 def test_a_function_that_is_missing_is_told_from_one_that_is_not_supported(ask: Ask, old_library: Path) -> None:
     machine = nvml.two_l4().order("nvmlDeviceGetComputeRunningProcesses_v2", nvml.FUNCTION_NOT_FOUND)
     device = ready(ask(machine, old_library)).devices[0]
-    assert device.errors == {"processes": "NVML_ERROR_FUNCTION_NOT_FOUND"}
+    assert device.errors["processes"] == "NVML_ERROR_FUNCTION_NOT_FOUND"
+    assert device.errors["mig_mode"] == NOT_SUPPORTED
 
 
 def test_a_domain_above_the_first_keeps_its_number(ask: Ask) -> None:
@@ -208,13 +233,37 @@ def test_a_crash_names_the_signal_and_the_call(ask: Ask) -> None:
     assert "in the call for GPU 1: name" in facts.unavailable
 
 
-def test_a_hang_is_ended_and_names_the_call(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_hangs_condemns_itself_only(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 2.0)
+    facts = ready(ask(nvml.two_l4().order("nvmlDeviceGetUUID", nvml.HANG, gpu=0)))
+    first, second = facts.devices
+    assert first.errors["uuid"] == "no answer within 1.6 s"
+    assert first.errors["pcie_width"] == "not asked: uuid hangs"
+    assert (first.name, first.uuid, first.pcie_width) == ("NVIDIA L4", None, None)
+    assert first.clock_event_reasons == (1, 1, 1)
+    assert second.errors == L4_LACKS
+    assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "not asked: a call about GPU 0 hangs")
+
+
+def test_a_gpu_whose_handle_hangs_condemns_itself_only(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 2.0)
+    facts = ready(ask(nvml.two_l4().order("nvmlDeviceGetHandleByIndex_v2", nvml.HANG, gpu=1)))
+    assert facts.devices[1].errors == {"handle": "no answer within 1.6 s"}
+    assert facts.pairs[0].error == "GPU 1 could not be opened"
+
+
+def test_a_driver_that_hangs_is_ended_and_names_the_call(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "DEADLINE_S", 1.0)
-    machine = nvml.two_l4().order("nvmlDeviceGetUUID", nvml.HANG, gpu=0)
-    facts = probe.collect(context(library, machine.write(tmp_path / "machine")))[Gpus]
+    facts = ask(nvml.two_l4().order("nvmlDeviceGetCount_v2", nvml.HANG))
     assert isinstance(facts, Unavailable)
-    assert "did not finish within 1 s" in facts.unavailable
-    assert "in the call for GPU 0: uuid" in facts.unavailable
+    assert facts.unavailable == "the NVML probe did not finish within 1 s and was ended in the call for count"
+
+
+def test_a_library_that_hangs_at_its_start_is_ended(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 1.0)
+    facts = ask(nvml.two_l4().order("nvmlInit", nvml.HANG))
+    assert isinstance(facts, Unavailable)
+    assert facts.unavailable == "the NVML probe did not finish within 1 s and was ended in nvmlInit"
 
 
 def test_a_crash_after_the_facts_were_sent_does_not_lose_them(ask: Ask) -> None:

@@ -39,6 +39,7 @@ def assess(
         duration_s=note.duration_s,
         started_at=note.started_at.isoformat(timespec="seconds"),
         interrupted=note.interrupted,
+        fail_on=rules.fail_on,
     )
 
 

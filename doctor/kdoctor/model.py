@@ -347,6 +347,8 @@ class Report:
     """UTC, ISO 8601."""
     interrupted: bool = False
     """Whether the run was ended by the user before all facts were collected."""
+    fail_on: Severity = Severity.ERROR
+    """Failures and unknowns below this severity did not count for the verdict."""
 
     def counts(self) -> dict[Status, int]:
         """Number of checks by status; every status is present."""

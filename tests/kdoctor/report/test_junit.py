@@ -5,7 +5,7 @@ from dataclasses import replace
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
-from kdoctor.model import Report
+from kdoctor.model import Report, Severity
 from kdoctor.report import render
 
 
@@ -86,3 +86,16 @@ def test_a_waived_finding_is_not_counted_in_a_failure() -> None:
         "gpu.free"
     ].result
     assert "more)" not in outcome.message
+
+
+def test_what_is_below_fail_on_is_told_and_is_no_failure() -> None:
+    """So that a CI system shows red exactly where the exit code is not 0."""
+    lenient = cases(cpu_report())["smoke.starved-replica"]
+    assert lenient.result == []
+    assert "warning, below --fail-on error:" in lenient.system_out
+    assert "4 of 10 variables hold NaN" in lenient.system_out
+    strict = cases(cpu_report(fail_on=Severity.WARNING))["smoke.starved-replica"]
+    assert isinstance(strict.result[0], Failure)
+    unknown = replace(gpu_report().results[4], severity=Severity.INFO)
+    (outcome,) = cases(replace(gpu_report(), results=(unknown,)))[unknown.id].result
+    assert isinstance(outcome, Skipped)

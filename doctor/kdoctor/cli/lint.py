@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from kdoctor.cli.streams import complain, show
-from kdoctor.model import Severity
 
 _FORMATS = "terminal|json|sarif|github"
 
@@ -21,7 +20,9 @@ def lint(
     *,
     select: Annotated[list[str] | None, typer.Option(help="Only these rules (repeatable).", show_default=False)] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Not these rules (repeatable).", show_default=False)] = None,
-    fail_on: Annotated[Severity, typer.Option(help="The least severity that fails the run.")] = Severity.WARNING,
+    fail_on: Annotated[
+        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
+    ] = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
         typer.Option(
@@ -50,6 +51,7 @@ def lint(
     from kdoctor.lint.report import FORMATS, render
     from kdoctor.lint.report.words import explain as words_about
     from kdoctor.lint.rules import chosen_rules, rule_named
+    from kdoctor.model import Severity
     from kdoctor.output import parse_outputs, write_atomically
     from kdoctor.report.canvas import canvas_for
 
@@ -66,5 +68,5 @@ def lint(
         for note in report.notes:
             complain(f"kdoctor: {note}")
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
-    if report.fails(fail_on):
+    if report.fails(Severity(fail_on)):
         raise typer.Exit(1)

@@ -345,6 +345,7 @@ def _fitted(machine: Machine, node: ast.Call, model: Model | None, given: Argume
             strategy=machine.strategy,
             data=given.get(0, "x", "generator") or UNKNOWN,
             batch_size=given.get(2, "batch_size"),
+            compiled=next((event for event in reversed(machine.trace.compiled) if event.model is model), None),
             steps=given.spread or "steps_per_epoch" in given.keywords,
         )
     )

@@ -44,6 +44,8 @@ class Fitted:
     strategy: Strategy | None
     data: Value
     batch_size: Value | None
+    compiled: Compiled | None
+    """The last ``compile`` of the same model before it."""
     steps: bool
     """Whether ``steps_per_epoch`` bounds the epoch."""
 

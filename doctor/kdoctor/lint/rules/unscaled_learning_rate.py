@@ -16,14 +16,12 @@ _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 def _judge(trace: Trace) -> Iterator[Hit]:
     if trace.callbacks & _SCHEDULES:
         return
-    grown = {id(event.model) for event in trace.fitted if event.model is not None and _batch_grows(event)}
-    for event in trace.compiled:
-        if event.optimizer is None or id(event.model) not in grown:
-            continue
-        rate = literal(event.optimizer.rate)
-        if rate is not None:
+    for event in trace.fitted:
+        optimizer = event.compiled.optimizer if event.compiled else None
+        rate = literal(optimizer.rate) if optimizer and _batch_grows(event) else None
+        if optimizer and rate:
             yield Hit(
-                node=event.optimizer.node,
+                node=optimizer.node,
                 message=f"the batch grows with the number of replicas, and the learning rate stays {rate.value:g}",
             )
 

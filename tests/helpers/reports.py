@@ -10,7 +10,10 @@ from kdoctor.model import (
     Action,
     ChecklistName,
     Conclusion,
+    DecidedStep,
     Decision,
+    Drift,
+    DriftChange,
     Evidence,
     Finding,
     JudgedFinding,
@@ -229,9 +232,33 @@ def gpu_report(**changes: Any) -> Report:
         ),
         "decisions": (
             Decision(
-                action="roll back at once", checks=("versions.driver-for-cuda",), decides="the owner of the machine"
+                action="roll back at once",
+                checks=("versions.driver-for-cuda",),
+                decides="the owner of the machine",
+                within="30 minutes",
+                criteria=("at_once: versions.*",),
+                steps=(
+                    DecidedStep(summary="Install tensorflow 2.20.0 again.", commands=(LONG_COMMAND, MARKUP_COMMAND)),
+                    DecidedStep(summary="Run kdoctor check again."),
+                ),
             ),
             Decision(action="investigate", checks=("gpu.visible-to-driver",), decides="the owner of the machine"),
+        ),
+        "unused_waivers": (waiver("topology.pairs", subject="GPU 0 - GPU 1"),),
+        "drift": Drift(
+            lock="ci/gpu-node.lock.yaml",
+            recorded="2029-12-24T06:00:00+00:00",
+            changes=(
+                DriftChange(
+                    fact="driver.version",
+                    old="580.105.08",
+                    new="575.57.08",
+                    explains=("versions.driver-for-cuda", "gpu.visible-to-driver"),
+                ),
+                DriftChange(fact="environment.NCCL_DEBUG", old=None, new="INFO"),
+                DriftChange(fact="packages.h5py", old="3.14.0", new=None),
+            ),
+            unread=("topology: NVML hung",),
         ),
         "duration_s": 192.0,
         "started_at": "2030-01-02T03:04:05Z",

@@ -171,7 +171,8 @@ class _Merger:
                 if isinstance(number, int) and number >= index:
                     del table[path]
                     if number > index:
-                        moved[(section, number - 1, *path[2:])] = place  # noqa: RUF031 - Python 3.10 needs them
+                        to: Path = (section, number - 1, *path[2:])
+                        moved[to] = place
             table.update(moved)
 
     def _graft(self, source: Source, at: Path, to: Path) -> Any:

@@ -29,16 +29,33 @@ def plain_text(checklist: Checklist) -> str:
 def scalar(value: Any) -> str:
     """A value in YAML, on one line: text in quotes wherever YAML might read it as something else."""
     if isinstance(value, str):
-        if _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
-            return value
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool | int | float) or value is None:
-        return json.dumps(value)
+        return value if _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT else _quoted(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{scalar(key)}: {scalar(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, Iterable):
         return "[" + ", ".join(scalar(entry) for entry in value) + "]"
-    return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    return json.dumps(value) if isinstance(value, bool | int) or value is None else str(value)
+
+
+def _number(value: float) -> str:
+    """YAML 1.1 reads 1e-05 as text: a number has a dot."""
+    mantissa, exponent, power = repr(value).partition("e")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}{exponent}{power}"
+
+
+def _quoted(text: str) -> str:
+    """A text in double quotes, on one line, with what cannot be printed as escapes."""
+    escaped = (
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else _escape(ord(character))
+        for character in text
+    )
+    return f'"{"".join(escaped)}"'
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - YAML's three escapes
 
 
 def _lines(checklist: Checklist, *, comments: bool) -> Iterator[str]:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kdoctor.cli.options import DEFAULT_CHECKLIST, PluginOption
+from kdoctor.cli.examine import Wanted, examination, recorded, trainings
+from kdoctor.cli.options import (
+    DEFAULT_CHECKLIST,
+    DEFAULT_TIMEOUT_S,
+    LockOption,
+    PluginOption,
+    PythonOption,
+    ReplicasOption,
+    TimeoutOption,
+)
 from kdoctor.cli.streams import complain, show
 
+if TYPE_CHECKING:
+    from kdoctor.catalog import Catalog
+    from kdoctor.lock import Accepted, Lock
+
 app = typer.Typer(
-    help="Read and validate checklists.",
+    help="Write, validate, record and compare checklists.",
     epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
     no_args_is_help=True,
 )
@@ -20,15 +35,24 @@ app = typer.Typer(
 def print_(
     checklist: Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")] = DEFAULT_CHECKLIST,
     *,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="With all that it extends, and what it says otherwise.")
+    ] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Sorted and without comments, for comparing (git's textconv).")
+    ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Print a checklist as it is written, if it is valid: the start of your own."""
     from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import load_checklist, read_text
+    from kdoctor.checklist import load_checklist, plain_text, read_text, resolved_text
 
     catalog = load_catalog(plugin or ())
-    load_checklist(checklist, catalog)
-    show(read_text(checklist, catalog))
+    chosen = load_checklist(checklist, catalog)
+    if plain:
+        show(plain_text(chosen))
+    else:
+        show(resolved_text(chosen) if resolved else read_text(checklist, catalog))
 
 
 @app.command(epilog="Example: kdoctor checklist validate ci/gpu-node.yaml")
@@ -56,3 +80,101 @@ def validate(
                 f"{len(read.entries)} checks, {len(read.scenarios)} scenarios)"
             )
     raise typer.Exit(EXIT_USAGE if broken else 0)
+
+
+@app.command(epilog="Example: kdoctor checklist record ci/gpu-node.yaml && git add ci/gpu-node.lock.yaml")
+def record(
+    checklist: Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")] = DEFAULT_CHECKLIST,
+    *,
+    lock: LockOption = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(help="Id of a check that may be red this once, reviewed (repeatable).", show_default=False),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Why that is accepted.", show_default=False)] = None,
+    with_identifiers: Annotated[
+        bool, typer.Option("--with-identifiers", help="Record serial numbers, paths and job names, too.")
+    ] = False,
+    python: PythonOption = None,
+    replicas: ReplicasOption = None,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Record this snapshot instead of this machine.", show_default=False)
+    ] = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    plugin: PluginOption = None,
+) -> None:
+    """Run the checks and, if all is green, write what was found to NAME.lock.yaml beside the checklist.
+
+    A red run is not recorded, and the old lock stays. Exit codes: 0 recorded; 1 or 3 not green; 2 wrong usage.
+    """
+    import datetime as dt
+    import os
+    import time
+
+    from kdoctor.assessment import RunNote, assess
+    from kdoctor.catalog import load_catalog
+    from kdoctor.lock import lock_path, make_lock, not_green, recorded_facts, write_lock
+    from kdoctor.output import check_writable
+    from kdoctor.report import canvas_for, render
+
+    started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
+    catalog = load_catalog(plugin or ())
+    accepted = _accepted(accept or [], reason, catalog)
+    chosen, planned = Wanted(checklist=checklist).plan(catalog)
+    path = lock or lock_path(chosen)
+    check_writable(path)
+    before, previous = _previous(path, chosen.name)
+    if snapshot:
+        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
+    else:
+        with examination(catalog, python, timeout) as (examined, target):
+            examined.run(trainings(chosen, planned, replicas))
+        facts, interrupted = examined.facts, examined.interrupted
+    note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
+    report = assess(facts, chosen, planned, chosen.rules(today=started_at.date()), note)
+    why_not = not_green(report, accepted)
+    if why_not:
+        show(render(report, "terminal", canvas_for(sys.stdout, os.environ)))
+        complain(f"kdoctor: nothing was recorded: {why_not}")
+        raise typer.Exit(report.verdict.exit_code or 1)
+    found = recorded_facts(facts, identifiers=with_identifiers)
+    made = make_lock(chosen, report, found, accepted=accepted, previous=previous)
+    for item in accepted:
+        if item not in made.accepted:
+            complain(f"kdoctor: {item.check} was not red, so there was nothing to accept")
+    write_lock(path, made, before)
+    show(f"{path}: recorded ({chosen.name} version {chosen.version}, {sum(map(len, made.facts.values()))} facts)\n")
+
+
+def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:
+    from kdoctor.errors import UsageError, did_you_mean
+    from kdoctor.lock import Accepted
+
+    if ids and not (reason and reason.strip()):
+        raise UsageError("--accept needs a --reason: the lock is reviewed, and says why")
+    if reason and not ids:
+        raise UsageError("--reason is given, but no --accept: name the check that may be red")
+    for check_id in ids:
+        if check_id not in catalog.checks:
+            raise UsageError(f"--accept {check_id}: there is no such check{did_you_mean(check_id, catalog.checks)}")
+    return [Accepted(check=check_id, reason=(reason or "").strip()) for check_id in dict.fromkeys(ids)]
+
+
+def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
+    """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
+    from kdoctor.lock import LockError, loads
+
+    if not path.exists():
+        return None, None
+    before = path.read_bytes()
+    try:
+        previous = loads(before, str(path))
+    except LockError as error:
+        complain(f"kdoctor: {error.message}; it is replaced if the run is green")
+        return before, None
+    if previous.checklist != name:
+        raise LockError(
+            f"{path} is the lock of checklist {previous.checklist!r}, not of {name!r}",
+            hint="Name another file with --lock, or remove that one.",
+        )
+    return before, previous

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,3 +38,9 @@ ReplicasOption = Annotated[
 ]
 TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Seconds for the whole run.")]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the trainings out.")]
+LockOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock", help="The lock's file; NAME.lock.yaml beside the checklist, unless given.", show_default=False
+    ),
+]

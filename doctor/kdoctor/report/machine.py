@@ -12,6 +12,7 @@ from kdoctor.model import (
     Action,
     Conclusion,
     Decision,
+    Drift,
     Evidence,
     JudgedFinding,
     Remedy,
@@ -115,12 +116,50 @@ class CountsPart(_Part):
     unknown: int
 
 
+class StepPart(_Part):
+    """One step of what was decided."""
+
+    summary: str
+    commands: list[str]
+
+
 class DecisionPart(_Part):
     """What the checklist decided in advance about failures."""
 
     action: Literal["roll back at once", "fix forward", "investigate"]
     checks: list[str]
     decides: str | None
+    within: Annotated[str | None, Field(description="By when, in words.")]
+    criteria: Annotated[list[str], Field(description="The criterion that each check met, in their order.")]
+    steps: Annotated[list[StepPart], Field(description="What to do, in order.")]
+
+
+class DriftChangePart(_Part):
+    """One recorded fact that is otherwise now."""
+
+    fact: str
+    old: str | None
+    new: str | None
+    explains: Annotated[list[str], Field(description="Failed checks that it plausibly explains, likeliest first.")]
+
+
+class DriftPart(_Part):
+    """What changed since the last green run was recorded."""
+
+    lock: str
+    recorded: str
+    changes: list[DriftChangePart]
+    unread: Annotated[list[str], Field(description="Sections that could not be compared, with the reason.")]
+
+
+class UnusedWaiverPart(_Part):
+    """A waiver that matches nothing any more."""
+
+    check: str
+    subject: str
+    reason: str
+    owner: str
+    expires: date
 
 
 class ScenarioPart(_Part):
@@ -148,6 +187,8 @@ class ReportDocument(_Part):
     scenarios: list[ScenarioPart]
     results: list[ResultPart]
     decisions: list[DecisionPart]
+    unused_waivers: list[UnusedWaiverPart]
+    drift: Annotated[DriftPart | None, Field(description="None where no green run is on record.")]
 
 
 def render_json(report: Report) -> str:
@@ -181,6 +222,8 @@ def make_document(report: Report) -> ReportDocument:
         scenarios=[ScenarioPart(id=note.id, kind=note.kind, expect=note.expect) for note in report.scenarios],
         results=[_result(result) for result in report.results],
         decisions=[_decision(decision) for decision in report.decisions],
+        unused_waivers=[UnusedWaiverPart(**vars(waiver)) for waiver in report.unused_waivers],
+        drift=_drift(report.drift) if report.drift else None,
     )
 
 
@@ -240,4 +283,23 @@ def _evidence(evidence: Evidence) -> EvidencePart:
 
 
 def _decision(decision: Decision) -> DecisionPart:
-    return DecisionPart(action=decision.action, checks=list(decision.checks), decides=decision.decides)
+    return DecisionPart(
+        action=decision.action,
+        checks=list(decision.checks),
+        decides=decision.decides,
+        within=decision.within,
+        criteria=list(decision.criteria),
+        steps=[StepPart(summary=step.summary, commands=list(step.commands)) for step in decision.steps],
+    )
+
+
+def _drift(drift: Drift) -> DriftPart:
+    return DriftPart(
+        lock=drift.lock,
+        recorded=drift.recorded,
+        changes=[
+            DriftChangePart(fact=item.fact, old=item.old, new=item.new, explains=list(item.explains))
+            for item in drift.changes
+        ],
+        unread=list(drift.unread),
+    )

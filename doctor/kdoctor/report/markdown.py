@@ -10,6 +10,7 @@ from kdoctor.report.words import (
     FAMILY_TITLES,
     by_family,
     counting,
+    criteria_words,
     failures,
     reason_words,
     rollback_words,
@@ -39,6 +40,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _table(report)
     yield from _scenarios(report)
     yield from _waived(report)
+    yield from _unused(report)
+    yield from _drift(report)
     yield from _failures(report)
     yield from _decisions(report)
 
@@ -86,6 +89,34 @@ def _waived(report: Report) -> Iterator[str]:
             yield f"- {_code(result.id)} {_escape(text)}"
 
 
+def _unused(report: Report) -> Iterator[str]:
+    if not report.unused_waivers:
+        return
+    yield from ("", "### Waivers that match nothing any more", "")
+    for waiver in report.unused_waivers:
+        text = f"({waiver.subject}), until {waiver.expires}, by {waiver.owner}: {waiver.reason}"
+        yield f"- {_code(waiver.check)} {_escape(text)}"
+
+
+def _drift(report: Report) -> Iterator[str]:
+    drift = report.drift
+    if drift is None or not (drift.changes or drift.unread):
+        return
+    yield from ("", "### Changed since the last green run", "")
+    yield f"Recorded {_escape(drift.recorded)} in {_escape(drift.lock)}."
+    yield ""
+    if drift.changes:
+        yield from ("| Fact | Then | Now | May explain |", "|---|---|---|---|")
+    for change in drift.changes:
+        explains = ", ".join(map(_code, change.explains)) or "-"
+        cells = (change.fact, change.old or "nothing", change.new or "nothing")
+        yield f"| {' | '.join(map(_cell, cells))} | {explains} |"
+    if drift.unread:
+        yield ""
+    for text in drift.unread:
+        yield f"- Not compared: {_escape(text)}"
+
+
 def _failures(report: Report) -> Iterator[str]:
     failed = failures(report)
     if not failed:
@@ -124,8 +155,15 @@ def _decisions(report: Report) -> Iterator[str]:
         return
     yield from ("", "### Decided in advance", "")
     for decision in report.decisions:
-        who = f" (decides: {_escape(decision.decides)})" if decision.decides else ""
-        yield f"- {decision.action.capitalize()}: {', '.join(map(_code, decision.checks))}{who}"
+        yield f"- {decision.action.capitalize()}: {', '.join(map(_code, decision.checks))}"
+        if decision.criteria:
+            yield f"  - Why: {_escape(criteria_words(decision))}"
+        if decision.decides:
+            within = f", within {decision.within}" if decision.within else ""
+            yield f"  - Decides: {_escape(decision.decides + within)}"
+        for number, step in enumerate(decision.steps, 1):
+            yield f"  - Step {number}: {_escape(step.summary)}"
+            yield from _fence(step.commands)
 
 
 def _fence(commands: Sequence[str]) -> Iterator[str]:

@@ -10,12 +10,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from kdoctor.model import Decision, JudgedFinding, Remedy, Report, Result, Rollback, Severity, Status
+from kdoctor.model import Decision, Drift, JudgedFinding, Remedy, Report, Result, Rollback, Severity, Status
 from kdoctor.report.canvas import Canvas
 from kdoctor.report.words import (
     FAMILY_TITLES,
     by_family,
     counting,
+    criteria_words,
     failures,
     reason_words,
     rollback_words,
@@ -42,6 +43,8 @@ def render_terminal(report: Report, canvas: Canvas) -> str:
         else:
             _results(page, results)
     _waived(page, report)
+    _unused(page, report)
+    _drift(page, report.drift)
     _failures(page, report)
     _decisions(page, report.decisions)
     page.blank()
@@ -209,6 +212,14 @@ def _waived(page: _Page, report: Report) -> None:
             page.labelled("Waiver", f"until {waiver.expires}, by {waiver.owner}: {waiver.reason}")
 
 
+def _unused(page: _Page, report: Report) -> None:
+    if report.unused_waivers:
+        page.heading("Waivers that match nothing any more")
+    for waiver in report.unused_waivers:
+        line = f"{waiver.check} ({waiver.subject}), until {waiver.expires}, by {waiver.owner}: {waiver.reason}"
+        page.paragraph(Text("  - "), line, indent=4)
+
+
 def _failures(page: _Page, report: Report) -> None:
     failed = failures(report)
     if failed:
@@ -258,10 +269,33 @@ def _observation(page: _Page, judged: JudgedFinding) -> None:
     page.labelled("Observed", judged.finding.observed)
 
 
+def _drift(page: _Page, drift: Drift | None) -> None:
+    """What changed since the last green run; nothing if nothing did."""
+    if drift is None or not (drift.changes or drift.unread):
+        return
+    page.heading("Changed since the last green run")
+    page.paragraph(Text(), f"recorded {drift.recorded} in {drift.lock}", indent=2, style="dim")
+    for change in drift.changes:
+        line = f"{change.fact}: {change.old or 'nothing'} -> {change.new or 'nothing'}"
+        page.paragraph(Text("  - "), line, indent=4)
+        if change.explains:
+            page.paragraph(Text(), f"may explain {', '.join(change.explains)}", indent=6, style="dim")
+    for text in drift.unread:
+        page.paragraph(Text("  - "), f"not compared: {text}", indent=4)
+
+
 def _decisions(page: _Page, decisions: Sequence[Decision]) -> None:
+    """What was decided in advance: the course, by which criterion, who decides by when, and the steps."""
     if decisions:
         page.heading("Decided in advance")
-    for decision in decisions:
-        who = f" (decides: {decision.decides})" if decision.decides else ""
-        line = f"{decision.action.capitalize()}: {', '.join(decision.checks)}{who}"
-        page.paragraph(Text(), line, indent=2)
+    for number, decision in enumerate(decisions):
+        if number:
+            page.blank()
+        page.paragraph(Text(), f"{decision.action.capitalize()}: {', '.join(decision.checks)}", indent=2)
+        if decision.criteria:
+            page.labelled("Why", criteria_words(decision))
+        if decision.decides:
+            page.labelled("Decides", decision.decides + (f", within {decision.within}" if decision.within else ""))
+        for position, step in enumerate(decision.steps, 1):
+            page.labelled(f"Step {position}", step.summary)
+            page.commands(step.commands)

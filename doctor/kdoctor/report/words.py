@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kdoctor.model import FAMILIES, JudgedFinding, Report, Result, Rollback, Status
+from kdoctor.model import FAMILIES, Decision, JudgedFinding, Report, Result, Rollback, Status
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -55,6 +55,14 @@ def seconds(value: float) -> str:
     if value < 60:  # noqa: PLR2004 - a minute
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60:02} s"
+
+
+def criteria_words(decision: Decision) -> str:
+    """``at_once: versions.* (versions.cuda-build); no criterion names it (host.memory)``."""
+    by_criterion: dict[str, list[str]] = {}
+    for check, criterion in zip(decision.checks, decision.criteria, strict=True):
+        by_criterion.setdefault(criterion, []).append(check)
+    return "; ".join(f"{criterion} ({', '.join(checks)})" for criterion, checks in by_criterion.items())
 
 
 def rollback_words(rollback: Rollback) -> str:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 import kdoctor
-from helpers.reports import cpu_report, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, gpu_report, with_text
 from kdoctor.model import Report
 from kdoctor.report import render, report_schema
 
@@ -79,7 +79,21 @@ def test_waivers_decisions_and_scenarios_are_there() -> None:
         "action": "roll back at once",
         "checks": ["versions.driver-for-cuda"],
         "decides": "the owner of the machine",
+        "within": "30 minutes",
+        "criteria": ["at_once: versions.*"],
+        "steps": [
+            {"summary": "Install tensorflow 2.20.0 again.", "commands": [LONG_COMMAND, MARKUP_COMMAND]},
+            {"summary": "Run kdoctor check again.", "commands": []},
+        ],
     }
+    assert read["unused_waivers"][0]["check"] == "topology.pairs"
+    assert read["drift"]["changes"][0] == {
+        "fact": "driver.version",
+        "old": "580.105.08",
+        "new": "575.57.08",
+        "explains": ["versions.driver-for-cuda", "gpu.visible-to-driver"],
+    }
+    assert document(cpu_report())["drift"] is None
     assert [scenario["kind"] for scenario in document(cpu_report())["scenarios"]] == ["baseline", "edge-case"]
 
 

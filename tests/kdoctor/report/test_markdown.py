@@ -24,10 +24,12 @@ def shown(report: Report) -> str:
     return "\n".join("".join(child.content for child in token.children or []) for token in inline)
 
 
-def rows(report: Report) -> list[list[str]]:
+def rows(report: Report, table: int = 0) -> list[list[str]]:
+    """The rows of one of its tables, without the head."""
     found: list[list[str]] = []
     cell = False
-    for token in tokens(report):
+    ends = [place for place, token in enumerate(tokens(report)) if token.type == "table_close"]
+    for token in tokens(report)[ends[table - 1] if table else 0 : ends[table]]:
         if token.type == "tr_open":
             found.append([])
         cell = token.type in ("td_open", "th_open") or (cell and token.type == "inline")
@@ -47,6 +49,14 @@ def test_the_table_has_a_row_for_each_check_in_order_of_family() -> None:
     ]
 
 
+def test_the_drift_is_a_table_of_its_own() -> None:
+    assert rows(gpu_report(), table=1) == [
+        ["driver.version", "580.105.08", "575.57.08", "versions.driver-for-cuda, gpu.visible-to-driver"],
+        ["environment.NCCL_DEBUG", "nothing", "INFO", "-"],
+        ["packages.h5py", "3.14.0", "nothing", "-"],
+    ]
+
+
 def test_a_pipe_does_not_break_the_table() -> None:
     (row,) = [row for row in rows(gpu_report()) if row[1] == "versions.driver-for-cuda"]
     assert len(row) == 4
@@ -61,7 +71,7 @@ def test_commands_stand_in_fences_as_they_are() -> None:
 def test_a_command_with_backticks_and_lines_stays_whole() -> None:
     command = "cat <<'E'\n```\n\n  x\nE\necho `date` ````"
     remedy = Remedy(summary="Do it.", action=Action.CONFIGURE, commands=(command,))
-    report = replace(gpu_report(), results=(failure("gpu.free", finding(remedy=remedy)),))
+    report = replace(gpu_report(), results=(failure("gpu.free", finding(remedy=remedy)),), decisions=())
     assert fences(report) == [command + "\n"]
 
 
@@ -80,7 +90,14 @@ def test_failures_are_complete() -> None:
         "Why: A job that starts without it fails late, or trains wrongly without a word.",
         "Not judged: 0000:80:00.0: sysfs gave no class",
         "waived by ml-platform until 2030-12-31",
-        "Roll back at once: versions.driver-for-cuda (decides: the owner of the machine)",
+        "Roll back at once: versions.driver-for-cuda",
+        "Why: at_once: versions.* (versions.driver-for-cuda)",
+        "Decides: the owner of the machine, within 30 minutes",
+        "Step 1: Install tensorflow 2.20.0 again.",
+        "Step 2: Run kdoctor check again.",
+        "topology.pairs (GPU 0 - GPU 1), until 2030-12-31, by ml-platform",
+        "Recorded 2029-12-24T06:00:00+00:00 in ci/gpu-node.lock.yaml.",
+        "Not compared: topology: NVML hung",
     ):
         assert part in text
 

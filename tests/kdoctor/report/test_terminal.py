@@ -20,7 +20,7 @@ from helpers.reports import (
     waiver,
     with_text,
 )
-from kdoctor.model import JudgedFinding, Report, Status
+from kdoctor.model import Drift, JudgedFinding, Report, Status
 from kdoctor.report import Canvas, canvas_for, render
 
 WIDTHS = (40, 60, 80, 120)
@@ -154,9 +154,41 @@ def test_scenarios_show_what_was_expected_and_what_was_measured() -> None:
     assert "- weights: 10 of 10 mirrored; 1.2e-07 from one device, limit 1e-05" in text
 
 
-def test_decisions_name_the_checks_and_who_decides() -> None:
+def test_decisions_name_the_checks_the_criterion_who_decides_and_the_steps() -> None:
     text = terminal(gpu_report(), width=120)
-    assert "Roll back at once: versions.driver-for-cuda (decides: the owner of the machine)" in text
+    _, _, block = text.partition("Decided in advance\n")
+    assert block.splitlines()[:7] == [
+        "  Roll back at once: versions.driver-for-cuda",
+        "    Why       at_once: versions.* (versions.driver-for-cuda)",
+        "    Decides   the owner of the machine, within 30 minutes",
+        "    Step 1    Install tensorflow 2.20.0 again.",
+        f"                {LONG_COMMAND}",
+        f"                {MARKUP_COMMAND}",
+        "    Step 2    Run kdoctor check again.",
+    ]
+
+
+def test_the_drift_is_a_section_of_its_own() -> None:
+    text = terminal(gpu_report(), width=120)
+    _, _, block = text.partition("Changed since the last green run\n")
+    assert block.splitlines()[:6] == [
+        "  recorded 2029-12-24T06:00:00+00:00 in ci/gpu-node.lock.yaml",
+        "  - driver.version: 580.105.08 -> 575.57.08",
+        "      may explain versions.driver-for-cuda, gpu.visible-to-driver",
+        "  - environment.NCCL_DEBUG: nothing -> INFO",
+        "  - packages.h5py: 3.14.0 -> nothing",
+        "  - not compared: topology: NVML hung",
+    ]
+
+
+def test_no_drift_is_no_section() -> None:
+    same = replace(gpu_report(), drift=Drift(lock="x", recorded="y"))
+    assert "Changed since" not in terminal(same)
+
+
+def test_a_waiver_without_a_use_is_told() -> None:
+    text = terminal(gpu_report(), width=120)
+    assert "Waivers that match nothing any more\n  - topology.pairs (GPU 0 - GPU 1), until 2030" in text
 
 
 def test_an_interruption_is_told() -> None:

@@ -1,0 +1,257 @@
+"""Facts of a run in the form of the lock: short names, text, no serial numbers, paths or host names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kdoctor.facts import (
+    Environment,
+    FactGroup,
+    Gpus,
+    Host,
+    KerasChoice,
+    KernelDriver,
+    Libraries,
+    Packages,
+    SmokeCase,
+    SmokeRun,
+    SmokeRuns,
+    Target,
+    TensorFlowBuild,
+    Unavailable,
+)
+from kdoctor.judge import FactTable
+from kdoctor.lock.document import Measure
+
+WITHHELD = "(set; its value is withheld)"
+"""Stands for a variable's value that would name a path, a device's serial number or a host."""
+
+_OWN_PACKAGES = frozenset({"keras-doctor"})
+"""kdoctor's own version is recorded by itself; the job does not need it."""
+_OF_ONE_JOB = ("SLURM_", "PMI_", "OMPI_", "CONDA_", "VIRTUAL_ENV", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
+"""Variables that say which job or environment this is: they differ from run to run."""
+_IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*", re.IGNORECASE)
+_MIB = 1024**2
+
+Section = dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What a run found, as a lock holds it."""
+
+    facts: Mapping[str, Mapping[str, str]]
+    identifiers: bool = False
+    """Whether serial numbers and paths are among them."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Section that could not be read to the reason."""
+    measured: Mapping[str, Measure] = field(default_factory=dict)
+    scenarios: frozenset[str] = frozenset()
+    """The scenarios that were run."""
+
+
+def recorded_facts(table: FactTable, *, identifiers: bool = False) -> Recorded:
+    """Everything that mattered, by section.
+
+    Args:
+        table: the facts of the run.
+        identifiers: whether to keep serial numbers, paths and what names the job.
+    """
+    facts: dict[str, Section] = {}
+    unread: dict[str, str] = {}
+    for section, kind, read in _SECTIONS:
+        group = table.get(kind, Unavailable(unavailable="it was not collected"))
+        if isinstance(group, Unavailable):
+            unread[section] = group.unavailable
+        else:
+            found = read(group, identifiers)
+            facts[section] = {**facts.get(section, {}), **found}
+    runs = table.get(SmokeRuns)
+    done = {
+        name: run
+        for name, run in (runs.runs.items() if isinstance(runs, SmokeRuns) else ())
+        if isinstance(run, SmokeRun)
+    }
+    facts["scenarios"] = {name: value for run in done.values() for name, value in _scenario(run).items()}
+    measured = {name: measure for run in done.values() for name, measure in _measures(run).items()}
+    return Recorded(facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done))
+
+
+def _texts(**values: object) -> Section:
+    """Those values that are known, as text; underscores in names become hyphens."""
+    return {name.replace("_", "-"): _text(value) for name, value in values.items() if value is not None}
+
+
+def _text(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _python(target: Target, identifiers: bool) -> Section:  # noqa: FBT001 - one signature for every section
+    found = _texts(
+        version=target.version,
+        implementation=target.implementation,
+        platform=target.platform,
+        environment=target.environment,
+    )
+    return {**found, "executable": target.executable} if identifiers else found
+
+
+def _packages(packages: Packages, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    found: Section = {}
+    for package in packages.installed:
+        if package.name not in _OWN_PACKAGES:
+            found.setdefault(package.name, package.version or "unknown")
+    return found
+
+
+def _tensorflow(build: TensorFlowBuild, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    return _texts(
+        installed=build.installed,
+        distribution=build.distribution,
+        version=build.version,
+        cuda=build.cuda_version,
+        cudnn=build.cudnn_version,
+        compute_capabilities=" ".join(build.compute_capabilities) or None,
+    )
+
+
+def _keras(keras: KerasChoice, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    return _texts(package=keras.package, version=keras.version, legacy=keras.legacy, backend=keras.backend)
+
+
+def _libraries(libraries: Libraries, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
+    found: Section = {}
+    for library in libraries.libraries:
+        found[library.name] = library.version or library.status
+        if library.soname:
+            found[f"{library.name}.file"] = library.soname
+        if library.found_by:
+            found[f"{library.name}.found-by"] = library.found_by
+        if identifiers and library.path:
+            found[f"{library.name}.path"] = library.path
+    return found
+
+
+def _driver(gpus: Gpus, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    return _texts(state=gpus.state, version=gpus.driver_version, cuda=gpus.cuda_driver_version)
+
+
+def _module(kernel: KernelDriver, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    return _texts(module=kernel.version if kernel.loaded else "not loaded", flavour=kernel.flavour)
+
+
+def _gpus(gpus: Gpus, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
+    """How many of what; ``model.NVIDIA H100 80GB HBM3: "8"``."""
+    shape: Counter[str] = Counter()
+    for gpu in gpus.devices:
+        memory = gpu.memory_total_bytes // _MIB if gpu.memory_total_bytes is not None else None
+        link = f"gen{gpu.pcie_generation_max} x{gpu.pcie_width_max}" if gpu.pcie_width_max is not None else None
+        for name, value in (
+            ("model", gpu.name),
+            ("compute-capability", gpu.compute_capability),
+            ("memory-mib", memory),
+            ("pcie", link),
+        ):
+            if value is not None:
+                shape[f"{name}.{value}"] += 1
+    found = {"count": str(len(gpus.devices)), **{name: str(number) for name, number in shape.items()}}
+    if identifiers:
+        for gpu in gpus.devices:
+            found |= {
+                f"{gpu.index}.{name}": value for name, value in (("uuid", gpu.uuid), ("bus", gpu.bus_id)) if value
+            }
+    return found
+
+
+def _topology(gpus: Gpus, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    levels = Counter(pair.level for pair in gpus.pairs if pair.level is not None)
+    return {f"pairs.{level}": str(number) for level, number in levels.items()}
+
+
+def _host(host: Host, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    return _texts(
+        os=host.os,
+        os_release=host.os_release,
+        kernel=host.kernel,
+        machine=host.machine,
+        libc=host.libc,
+        container=host.container,
+    )
+
+
+def _environment(environment: Environment, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
+    if identifiers:
+        return dict(environment.variables)
+    return {
+        name: WITHHELD if _IDENTIFYING.search(value) or name == "TF_CONFIG" else value
+        for name, value in environment.variables.items()
+        if not name.startswith(_OF_ONE_JOB)
+    }
+
+
+_SECTIONS: tuple[tuple[str, type[FactGroup], Callable[[Any, bool], Section]], ...] = (
+    ("python", Target, _python),
+    ("packages", Packages, _packages),
+    ("tensorflow", TensorFlowBuild, _tensorflow),
+    ("keras", KerasChoice, _keras),
+    ("libraries", Libraries, _libraries),
+    ("driver", Gpus, _driver),
+    ("driver", KernelDriver, _module),
+    ("gpus", Gpus, _gpus),
+    ("topology", Gpus, _topology),
+    ("host", Host, _host),
+    ("environment", Environment, _environment),
+)
+
+
+def _scenario(run: SmokeRun) -> Section:
+    """What a scenario showed: devices, and how each case ended."""
+    found = {f"{run.scenario}/version": str(run.version), f"{run.scenario}/devices": run.devices_kind}
+    for case in run.cases:
+        name = f"{run.scenario}/{case.name}"
+        found[f"{name}/outcome"] = f"raised {case.error_type}" if case.outcome == "raised" else case.outcome
+        if case.replicas is not None:
+            found[f"{name}/replicas"] = str(case.replicas)
+        if case.losses:
+            found[f"{name}/loss"] = "not finite" if case.losses[-1] is None else "finite"
+        if case.weights:
+            found[f"{name}/weights"] = "not finite" if case.weights.nonfinite else "finite"
+            found[f"{name}/mirrored"] = f"{case.weights.mirrored} of {case.weights.variables}"
+    return found
+
+
+LOSS_TOLERANCE = 0.001
+"""A loss within this distance counts as unchanged: what ``smoke.baseline`` allows between replicas and one device."""
+SPEED_FACTOR = 2.0
+"""A step time within this factor counts as unchanged: a shared machine is no bench."""
+
+
+def _measures(run: SmokeRun) -> dict[str, Measure]:
+    found: dict[str, Measure] = {}
+    for case in run.cases:
+        name = f"{run.scenario}/{case.name}"
+        if case.losses and case.losses[-1] is not None:
+            value = case.losses[-1]
+            found[f"{name}/final-loss"] = _measure(value, value - LOSS_TOLERANCE, value + LOSS_TOLERANCE)
+        if _has_speed(case) and case.step_s is not None:
+            found[f"{name}/step-seconds"] = _measure(
+                case.step_s, case.step_s / SPEED_FACTOR, case.step_s * SPEED_FACTOR
+            )
+    return found
+
+
+def _has_speed(case: SmokeCase) -> bool:
+    return case.outcome == "trained" and case.step_s is not None and case.step_s > 0
+
+
+def _measure(value: float, low: float, high: float) -> Measure:
+    """Four digits: what is behind them is noise."""
+    return Measure(value=_rounded(value), low=_rounded(low), high=_rounded(high))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

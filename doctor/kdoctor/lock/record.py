@@ -1,0 +1,66 @@
+"""Makes a lock of a green run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from kdoctor import __version__
+from kdoctor.checklist import Checklist, plain_text
+from kdoctor.judge import conclude
+from kdoctor.lock.document import Accepted, Lock, Measure
+from kdoctor.lock.facts import Recorded
+from kdoctor.model import Conclusion, Report, Result, Status
+
+
+def expectations_of(checklist: Checklist) -> str:
+    """Digest of what a checklist expects: of its plain text, so that order and comments do not matter."""
+    return f"sha256:{hashlib.sha256(plain_text(checklist).encode()).hexdigest()}"
+
+
+def not_green(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:
+    """Why a run must not be recorded, or None. What is accepted, with its reason, does not count."""
+    if report.interrupted:
+        return "the run was interrupted"
+    spared = {item.check for item in accepted}
+    verdict = conclude([result for result in report.results if result.id not in spared])
+    return None if verdict.conclusion is Conclusion.PASS else verdict.reason
+
+
+def make_lock(
+    checklist: Checklist,
+    report: Report,
+    found: Recorded,
+    *,
+    accepted: Sequence[Accepted] = (),
+    previous: Lock | None = None,
+) -> Lock:
+    """The lock of a run that is green (see :func:`not_green`).
+
+    A measured number that is within the range of the previous lock keeps that lock's number: measuring twice
+    is no change.
+    """
+    by_id = {result.id: result for result in report.results}
+    needed = [item for item in accepted if _is_bad(by_id.get(item.check))]
+    return Lock(
+        checklist=checklist.name,
+        version=checklist.version,
+        expectations=expectations_of(checklist),
+        recorded=report.started_at,
+        kdoctor=__version__,
+        identifiers=found.identifiers,
+        accepted=tuple(needed),
+        facts={**found.facts, "checks": {result.id: result.status.value for result in report.results}},
+        measured=_kept(found.measured, previous.measured if previous else {}),
+    )
+
+
+def _is_bad(result: Result | None) -> bool:
+    return result is not None and (result.status in (Status.FAIL, Status.UNKNOWN) or bool(result.blocked_by))
+
+
+def _kept(measured: Mapping[str, Measure], before: Mapping[str, Measure]) -> dict[str, Measure]:
+    return {
+        name: before[name] if name in before and before[name].holds(item.value) else item
+        for name, item in measured.items()
+    }

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import environment, gpus, keras, kernel, package, packages, smoke_case, smoke_run
+from helpers.locks import RECORDED, lock, node_facts
+from helpers.reports import failure, finding, result
+from kdoctor.facts import FactGroup, Gpus, Packages, SmokeRuns, Unavailable
+from kdoctor.lock import drift, recorded_facts
+from kdoctor.model import Drift, Result, Status
+
+
+def compared(*changed: FactGroup, results: tuple[Result, ...] = ()) -> Drift:
+    return drift(lock(), recorded_facts(node_facts(*changed)), results, "job.lock.yaml")
+
+
+def told(found: Drift) -> list[tuple[str, str | None, str | None]]:
+    return [(change.fact, change.old, change.new) for change in found.changes]
+
+
+def other_keras(version: str = "3.6.0") -> tuple[FactGroup, ...]:
+    others = [package(item.name, item.version) for item in packages().installed if item.name != "keras"]
+    return packages(*others, package("keras", version)), keras(version=version)
+
+
+def test_the_same_machine_has_not_drifted() -> None:
+    assert compared() == Drift(lock="job.lock.yaml", recorded=RECORDED)
+
+
+def test_what_changed_came_and_went_is_told() -> None:
+    found = compared(environment(NCCL_P2P_DISABLE="1"), gpus(7))
+    assert told(found) == [
+        ("environment.NCCL_DEBUG", "WARN", None),
+        ("environment.NCCL_P2P_DISABLE", None, "1"),
+        ("gpus.compute-capability.9.0", "8", "7"),
+        ("gpus.count", "8", "7"),
+        ("gpus.memory-mib.81559", "8", "7"),
+        ("gpus.model.NVIDIA H100 80GB HBM3", "8", "7"),
+        ("gpus.pcie.gen5 x16", "8", "7"),
+        ("topology.pairs.NODE", "28", "21"),
+    ]
+
+
+def test_the_likeliest_cause_of_a_failure_stands_first() -> None:
+    changed = (*other_keras(), environment(), kernel(version="580.105.09"))
+    found = compared(*changed, results=(failure("smoke.baseline"), result("driver.loaded")))
+    facts = [change.fact for change in found.changes]
+    assert facts[:2] == ["keras.version", "packages.keras"]
+    assert found.changes[0].explains == ("smoke.baseline",)
+    assert found.changes[-1].fact in {"driver.module", "environment.NCCL_DEBUG"}
+
+
+def test_the_failure_that_is_explained_best_stands_first() -> None:
+    found = compared(*other_keras(), results=(failure("smoke.baseline"), failure("versions.keras-compatible")))
+    change = next(change for change in found.changes if change.fact == "packages.keras")
+    assert change.explains == ("versions.keras-compatible", "smoke.baseline")
+
+
+def test_a_name_that_a_finding_says_outweighs_all_else() -> None:
+    others = [package(item.name, item.version) for item in packages().installed if item.name != "h5py"]
+    blamed = failure("versions.package-conflicts", finding("tensorflow", observed="h5py 3.20.0 is installed"))
+    found = compared(packages(*others, package("h5py", "3.20.0")), keras(backend="jax"), results=(blamed,))
+    assert found.changes[0].fact == "packages.h5py"
+
+
+def test_what_passed_or_is_unknown_is_not_explained() -> None:
+    found = compared(gpus(7), results=(result("gpu.free"), result("gpu.same-model", Status.UNKNOWN)))
+    assert all(not change.explains for change in found.changes)
+
+
+def test_a_section_that_cannot_be_read_now_is_said_and_no_drift() -> None:
+    facts = {
+        **node_facts(),
+        Packages: Unavailable(unavailable="the interpreter hung"),
+        Gpus: Unavailable(unavailable="NVML hung"),
+    }
+    found = drift(lock(), recorded_facts(facts), (), "x")
+    assert found.changes == ()
+    assert found.unread == (
+        "driver: NVML hung", "gpus: NVML hung", "packages: the interpreter hung", "topology: NVML hung"
+    )  # fmt: skip
+
+
+def test_a_scenario_that_was_not_run_now_is_no_drift() -> None:
+    facts = {**node_facts(), SmokeRuns: SmokeRuns()}
+    assert drift(lock(), recorded_facts(facts), (), "x").changes == ()
+
+
+@pytest.mark.parametrize(
+    ("loss", "step_s", "drifted"),
+    [
+        (0.5, 0.01, set()),
+        (0.5009, 0.019, set()),
+        (0.52, 0.01, {"measured.smoke.baseline/mirrored/final-loss"}),
+        (0.5, 0.03, {"measured.smoke.baseline/mirrored/step-seconds"}),
+        (None, 0.01, {"scenarios.smoke.baseline/mirrored/loss"}),
+    ],
+)
+def test_a_measure_drifts_beyond_its_range(loss: float | None, step_s: float, drifted: set[str]) -> None:
+    run = smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, loss), step_s=step_s))
+    assert {change.fact for change in compared(run).changes} == drifted

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import re
+
+from helpers.facts import environment, gpu, gpus, smoke_case, smoke_run, target
+from helpers.locks import node_facts
+from kdoctor.facts import Environment, FactGroup, Gpus, Packages, SmokeRuns, Unavailable
+from kdoctor.lock import recorded_facts
+from kdoctor.lock.facts import WITHHELD
+
+
+def test_gpus_and_topology_are_recorded_by_shape() -> None:
+    found = recorded_facts(node_facts()).facts
+    assert found["gpus"] == {
+        "count": "8",
+        "model.NVIDIA H100 80GB HBM3": "8",
+        "compute-capability.9.0": "8",
+        "memory-mib.81559": "8",
+        "pcie.gen5 x16": "8",
+    }
+    assert found["topology"] == {"pairs.NODE": "28"}
+    assert found["driver"]["version"] == "580.105.08"
+    assert found["packages"]["keras"] == "3.15.1"
+
+
+def test_a_mixed_node_is_counted_by_model() -> None:
+    mixed = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
+    found = recorded_facts(node_facts(mixed)).facts["gpus"]
+    assert (found["model.NVIDIA H100 80GB HBM3"], found["model.NVIDIA A100"]) == ("1", "1")
+
+
+def test_no_path_no_serial_number_and_no_host_is_recorded_unless_asked() -> None:
+    variables = environment(
+        CUDA_VISIBLE_DEVICES="GPU-00000000-1111-2222-3333-444444444444",
+        LD_LIBRARY_PATH="/home/ada/cuda/lib64",
+        TF_CONFIG='{"cluster": {"worker": ["node7:1234"]}}',
+        SLURM_JOB_ID="4711",
+        NCCL_DEBUG="WARN",
+    )
+    facts = node_facts(variables, target())
+    found = recorded_facts(facts)
+    assert found.facts["environment"] == {
+        "CUDA_VISIBLE_DEVICES": WITHHELD,
+        "LD_LIBRARY_PATH": WITHHELD,
+        "NCCL_DEBUG": "WARN",
+        "TF_CONFIG": WITHHELD,
+    }
+    text = str(found.facts)
+    assert not re.search(r"/opt|/home|GPU-0|0000:10|node7|4711", text)
+    open_book = str(recorded_facts(facts, identifiers=True).facts)
+    for trace in ("/opt/job/bin/python", "/home/ada", "GPU-00000000", "0000:10:00.0", "node7", "4711"):
+        assert trace in open_book
+
+
+def test_a_section_that_could_not_be_read_is_not_recorded_as_empty() -> None:
+    facts: dict[type[FactGroup], FactGroup | Unavailable] = {
+        **node_facts(),
+        Packages: Unavailable(unavailable="the interpreter hung"),
+        Gpus: Unavailable(unavailable="NVML hung"),
+    }
+    del facts[Environment]
+    found = recorded_facts(facts)
+    assert "packages" not in found.facts
+    assert found.unread["packages"] == "the interpreter hung"
+    assert found.unread["environment"] == "it was not collected"
+    assert found.unread["gpus"] == "NVML hung"
+
+
+def test_the_outcome_of_each_case_is_recorded() -> None:
+    run = smoke_run(
+        "smoke.model-outside-scope", 8,
+        smoke_case("compile-inside", outcome="raised", error_type="RuntimeError", losses=(), weights=None),
+        smoke_case("nan", losses=(1.0, None)),
+    )  # fmt: skip
+    found = recorded_facts(node_facts(run))
+    scenario = "smoke.model-outside-scope"
+    assert found.facts["scenarios"][f"{scenario}/compile-inside/outcome"] == "raised RuntimeError"
+    assert found.facts["scenarios"][f"{scenario}/nan/loss"] == "not finite"
+    assert f"{scenario}/nan/final-loss" not in found.measured
+    assert found.scenarios == {scenario}
+
+
+def test_measures_have_their_ranges() -> None:
+    measured = recorded_facts(node_facts(smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, 0.123456))))).measured
+    loss = measured["smoke.baseline/mirrored/final-loss"]
+    assert (loss.value, loss.low, loss.high) == (0.1235, 0.1225, 0.1245)
+    speed = measured["smoke.baseline/mirrored/step-seconds"]
+    assert (speed.value, speed.low, speed.high) == (0.01, 0.005, 0.02)
+
+
+def test_a_scenario_that_did_not_run_is_not_recorded() -> None:
+    facts = {**node_facts(), SmokeRuns: SmokeRuns(runs={"smoke.baseline": Unavailable(unavailable="no GPU")})}
+    assert recorded_facts(facts).scenarios == frozenset()

@@ -74,6 +74,10 @@ class Machine:
         """The same with further lines; ``__`` in a key stands for a dot."""
         return Machine(self._lines | {key.replace("__", "."): value for key, value in lines.items()})
 
+    def also(self, lines: Mapping[str, str | int]) -> Machine:
+        """The same with these lines."""
+        return Machine(self._lines | dict(lines))
+
     def pair(self, first: int, second: int, level: int) -> Machine:
         """The same with two GPUs at another topology level."""
         return Machine(self._lines | {f"pair.{first}.{second}.level": level})
@@ -199,10 +203,17 @@ def h100(**changes: str | int) -> Facts:
     return _IDLE | model | _ECC | _ROWS | _T_LIMIT | own | changes
 
 
-def a100(name: str = "NVIDIA A100-SXM4-80GB", **changes: str | int) -> Facts:
+def a100(**changes: str | int) -> Facts:
     """An A100 of 80 GB without its NVLinks: absolute thresholds, MIG off."""
     model = _model(
-        name, capability="8.0", architecture=7, memory_mib=81920, generation=4, watts=400, sm=1410, memory=1593
+        "NVIDIA A100-SXM4-80GB",
+        capability="8.0",
+        architecture=7,
+        memory_mib=81920,
+        generation=4,
+        watts=400,
+        sm=1410,
+        memory=1593,
     )
     own: Facts = {
         "bar1_total": 131072 * 1024**2,

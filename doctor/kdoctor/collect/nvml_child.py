@@ -273,28 +273,28 @@ def _pair(first: _GpuLane, second: _GpuLane) -> dict[str, Any]:
         errors = {field: error for field, error in errors.items() if field not in lane.facts}
     level_error = errors.pop("level", None)
     links = _nvlinks(first, second)
-    return {**pair, **lane.facts, "error": level_error, "nvlinks": links, "errors": errors}
+    told: dict[str, Any] = {} if isinstance(links, Failure) else {"nvlinks": links}
+    if isinstance(links, Failure):
+        errors["nvlinks"] = links.error
+    return {**pair, **lane.facts, **told, "error": level_error, "errors": errors}
 
 
-def _nvlinks(first: _GpuLane, second: _GpuLane) -> int | None:
-    """Active NVLinks between two GPUs; through switches, as many as the one with fewer has into them.
-
-    None where one side's links were not read; a GPU that has none is joined to nobody.
-    """
+def _nvlinks(first: _GpuLane, second: _GpuLane) -> int | Failure:
+    """Active NVLinks between two GPUs; through switches, as many as the one with fewer has into them."""
     counts: list[int] = []
     for one, other in ((first, second), (second, first)):
         if "nvlinks" not in one.facts:
-            if one.errors.get("nvlinks") == "NVML_ERROR_NOT_SUPPORTED":
-                return 0
-            return None
-        if any("active" in link["errors"] for link in one.facts["nvlinks"]):
-            return None
-        active = [link for link in one.facts["nvlinks"] if link["active"]]
-        if any("remote_kind" not in link for link in active):
-            return None
-        bus_id = other.facts.get("bus_id")
-        counts.append(sum(link["remote_kind"] == "switch" or link.get("remote_bus_id") == bus_id for link in active))
+            return Failure(one.errors["nvlinks"])
+        untold = [link for link in one.facts["nvlinks"] if {"active", "remote_kind"} & set(link["errors"])]
+        if untold:
+            return Failure(f"GPU {one.index} does not tell about its link {untold[0]['index']}")
+        counts.append(sum(_leads_to(link, other.facts.get("bus_id")) for link in one.facts["nvlinks"]))
     return min(counts)
+
+
+def _leads_to(link: Mapping[str, Any], bus_id: str | None) -> bool:
+    """Whether a link is up and leads to that GPU, or to a switch, which joins all."""
+    return link["active"] and (link["remote_kind"] == "switch" or link.get("remote_bus_id") == bus_id)
 
 
 def node_errors(root: Path) -> dict[str, str]:

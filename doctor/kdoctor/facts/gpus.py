@@ -208,7 +208,8 @@ class GpuPair:
     error: str | None = None
     """The NVML error's name, where ``level`` is None."""
     nvlinks: int | None = None
-    """Active NVLinks between them, direct or through switches (``NV18``); 0 where there is none."""
+    """Active NVLinks between them, direct or through switches (``NV18``); 0 where none is active. None with
+    NVML_ERROR_NOT_SUPPORTED in ``errors`` where one of them has no NVLink at all."""
     p2p_read: P2pStatus | None = None
     p2p_write: P2pStatus | None = None
     p2p_nvlink: P2pStatus | None = None

@@ -50,6 +50,20 @@ PAIRS = (
         rounds=15,
     ),
     Pair(
+        name="kdoctor matrix / kdoctor --help",
+        ours=(KDOCTOR, "matrix"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
+        name="kdoctor matrix with driver, GPU and Python / kdoctor --help",
+        ours=(KDOCTOR, "matrix", "--driver", "535.161.08", "--gpu", "A100", "--python", "3.11"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
         name="check --no-smoke / import tensorflow",
         ours=(KDOCTOR, "check", "--no-smoke", "--checklist", "cpu-smoke"),
         yardstick=(sys.executable, "-c", "import tensorflow"),

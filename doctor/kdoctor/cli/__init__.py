@@ -14,12 +14,15 @@ from kdoctor.cli import catalogue, checklist
 from kdoctor.cli.check import check
 from kdoctor.cli.lint import lint
 from kdoctor.cli.matrix import matrix
+from kdoctor.cli.plain import PlainCommand, PlainGroup
 from kdoctor.cli.schema import schema
+from kdoctor.cli.smoke import smoke
 from kdoctor.cli.snapshot import snapshot
 from kdoctor.cli.streams import errors_in_words
 
 app = typer.Typer(
     name="kdoctor",
+    cls=PlainGroup,
     help="Examines a machine and a Python environment before a multi-GPU Keras job: may it start here?",
     epilog="Start with: kdoctor check --checklist cpu-smoke",
     no_args_is_help=True,
@@ -28,9 +31,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog="Example: kdoctor check --no-smoke && python train.py")(check)
+app.command(epilog="Example: kdoctor smoke --tier standard --replicas 2")(smoke)
 app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
 app.command(epilog="Example: kdoctor lint --format github train.py notebooks/")(lint)
-app.command(epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11')(matrix)
+app.command(epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11', cls=PlainCommand)(matrix)
 app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
 app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
 app.add_typer(checklist.app, name="checklist")

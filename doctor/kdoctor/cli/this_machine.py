@@ -108,17 +108,24 @@ def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
 
 def _driver_version(option: str) -> str:
     text = option.strip()
-    try:
-        parts = numbers(text)
-    except ValueError:
-        parts = ()
+    parts = _numbers(text)
     if len(parts) < _LEAST_DRIVER_NUMBERS or parts[0] < 100:  # noqa: PLR2004 - every driver of this century has three digits
         hint = "Such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
         raise UsageError(f"--driver {option}: this is no version of an NVIDIA driver", hint=hint)
     return text
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    """A dotted version as integers; nothing where it is none."""
+    try:
+        return numbers(text)
+    except ValueError:
+        return ()
+
+
 def _kernel_module(root: Path) -> str | None:
+    if not any((root / path).exists() for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version")):
+        return None  # before anything is imported that reads them
     from kdoctor.collect.files import read_text
     from kdoctor.collect.kernel import parse_version
 
@@ -133,10 +140,9 @@ def _named(matrix: VersionMatrix, names: tuple[str, ...]) -> _Gpus:
 
 def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, asked: Asked) -> _Gpus:
     models = _within(READ_DEADLINE_S, lambda: _models(root)) or ()
-    if models:
-        gpus, unnamed = _look_up(matrix, models)
-        if not unnamed:
-            return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "/proc/driver/nvidia/gpus"))
+    gpus, unnamed = _look_up(matrix, models)
+    if models and not unnamed:
+        return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "/proc/driver/nvidia/gpus"))
     driver_here = (root / "proc/driver/nvidia").is_dir() or (root / "dev/dxg").exists()
     if driver_here and root == Path("/"):
         asked_driver = _ask_driver(matrix, environ)
@@ -223,10 +229,7 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, 
 
 
 def _python_version(option: str) -> str:
-    try:
-        parts = numbers(option.strip())
-    except ValueError:
-        parts = ()
+    parts = _numbers(option.strip())
     if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
         hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
         raise UsageError(f"--python {option}: this is no version of Python 3", hint=hint)

@@ -8,10 +8,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kdoctor.collect.child import Children, ChildrenEnded
 from kdoctor.errors import UsageError
-from kdoctor.facts import Choice
+
+if TYPE_CHECKING:  # for the annotations alone: kdoctor matrix asks for the target and must answer at once
+    from kdoctor.facts import Choice
 
 MINIMUM_VERSION = (3, 9)
 """The oldest Python that kdoctor examines; the oldest TensorFlow that Keras 3 runs on needs it too."""

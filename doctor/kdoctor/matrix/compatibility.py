@@ -14,6 +14,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from packaging.requirements import Requirement
@@ -21,7 +22,16 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.matrix.gpus import NamedGpu
-from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement, numbers, parse_requirement, python_minors, specifier
+from kdoctor.matrix.model import (
+    KnownBad,
+    Release,
+    VersionMatrix,
+    cudnn_requirement,
+    numbers,
+    parse_requirement,
+    python_minors,
+    specifier,
+)
 
 Outcome = Literal["runs", "does-not-run", "unknown"]
 Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
@@ -108,7 +118,11 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
         *_known_bad_rule(matrix, release, machine, pins),
     ]
     if not machine.for_cpu:
-        findings += [*_driver_rule(matrix, release, machine), *_libraries_rule(release), *_gpu_rules(matrix, release, machine, pins)]
+        findings += [
+            *_driver_rule(matrix, release, machine),
+            *_libraries_rule(release),
+            *_gpu_rules(matrix, release, machine, pins),
+        ]
     for kind, reason in findings:
         {"against": against, "missing": missing, "caution": cautions}[kind].append(reason)
     outcome: Outcome = "does-not-run" if against else "unknown" if missing else "runs"
@@ -133,7 +147,10 @@ def _python_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reas
 
 def _glibc_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
     if machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
-        yield "against", Reason(rule="glibc", text=f"its wheel needs glibc {release.glibc}, and here is {machine.glibc}")
+        yield (
+            "against",
+            Reason(rule="glibc", text=f"its wheel needs glibc {release.glibc}, and here is {machine.glibc}"),
+        )
 
 
 def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
@@ -198,7 +215,9 @@ def _code_rule(
     if code == "machine code":
         return
     if code is None:
-        text = f"it holds no code for {gpu.name} (compute capability {gpu.capability}): it runs {coverage_words(release)}"
+        text = (
+            f"it holds no code for {gpu.name} (compute capability {gpu.capability}): it runs {coverage_words(release)}"
+        )
         yield "against", Reason(rule="gpu", text=text)
         return
     drivers = matrix.ptx_drivers(release.cuda)
@@ -209,7 +228,10 @@ def _code_rule(
         return
     surely, perhaps = drivers[1], drivers[0]
     if machine.driver is None:
-        yield "missing", Reason(rule="driver", text=f"the driver; {why}, which needs {surely} or newer", failure=failure)
+        yield (
+            "missing",
+            Reason(rule="driver", text=f"the driver; {why}, which needs {surely} or newer", failure=failure),
+        )
     elif numbers(machine.driver) < numbers(perhaps):
         text = f"{why}, which driver {machine.driver} is too old to compile: it needs {surely}"
         yield "against", Reason(rule="driver", text=text, failure=failure)
@@ -217,7 +239,10 @@ def _code_rule(
         text = f"whether driver {machine.driver} compiles its PTX: {why}, and {surely} surely does"
         yield "missing", Reason(rule="driver", text=text, failure=failure)
     else:
-        yield "caution", Reason(rule="gpu", text=f"{why}: the driver compiles it at the first start, which takes minutes")
+        yield (
+            "caution",
+            Reason(rule="gpu", text=f"{why}: the driver compiles it at the first start, which may take minutes"),
+        )
 
 
 def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
@@ -238,13 +263,15 @@ def _cudnn_rule(
         return
     requirement = pins.get(asked.name, asked)
     major = numbers(release.cuda)[0]
-    rows = [row for row in matrix.cudnn if row.cuda == major and overlap(requirement.specifier, row.versions)]
+    rows = [
+        row for row in matrix.cudnn if row.cuda == major and overlap(requirement.specifier, specifier(row.versions))
+    ]
     if not rows:
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
         said = " or ".join(dict.fromkeys(row.capabilities for row in rows))
-        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}), but for capability {said}"
+        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}): it is for {said}"
         yield "against", Reason(rule="cudnn", text=text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]
@@ -302,7 +329,7 @@ def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[st
                 return False
         else:
             asked = _asked(name, release, machine)
-            if asked is None or not overlap(pins.get(asked.name, asked).specifier, spec):
+            if asked is None or not overlap(pins.get(asked.name, asked).specifier, specifier(spec)):
                 return False
     return True
 
@@ -327,12 +354,13 @@ def _asked(name: str, release: Release, machine: Machine) -> Requirement | None:
     return release.requirement(name, python)
 
 
-def overlap(first: SpecifierSet | str, second: SpecifierSet | str) -> bool:
+@cache
+def overlap(first: SpecifierSet, second: SpecifierSet) -> bool:
     """Whether some version meets both specifiers.
 
     Only the versions that they name and their neighbours need trying, because nothing changes in between.
     """
-    both = [specifier(str(first)), specifier(str(second))]
+    both = (first, second)
     named = [item.version.removesuffix(".*") for each in both for item in each]
     tried = ["0", "99999", *named, *(f"{Version(version).base_version}.0.0.0.1" for version in named)]
     return any(all(each.contains(version, prereleases=True) for each in both) for version in tried)

@@ -9,7 +9,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from packaging.requirements import InvalidRequirement
 from packaging.specifiers import InvalidSpecifier
@@ -41,7 +41,6 @@ EXTENDS = ("shipped", "nothing")
 """What a matrix of one's own may extend: the shipped one, whose rows it adds to and replaces, or nothing."""
 
 Path = tuple[str | int, ...]
-T = TypeVar("T")
 
 _SCHEMA = re.compile(r"kdoctor/version-matrix/v(\d+)")
 _SHORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -86,9 +85,9 @@ class _Mapping:
     def __init__(self, value: Any, path: Path, mistakes: Mistakes) -> None:
         self.path, self.mistakes = path, mistakes
         self._asked: list[str] = []
-        self._data: dict[str, Any] = {}
+        self.data: dict[str, Any] = {}
         if isinstance(value, dict):
-            self._data = value
+            self.data = value
         else:
             self.wrong(None, f"expected a mapping, not {_kind(value)}")
 
@@ -97,17 +96,17 @@ class _Mapping:
 
     def take(self, key: str, *, needed: bool = True) -> Any:
         self._asked.append(key)
-        value = self._data.get(key)
+        value = self.data.get(key)
         if value is None and needed:
-            self.wrong(key if key in self._data else None, f"{key!r} is {'empty' if key in self._data else 'missing'}")
+            self.wrong(key if key in self.data else None, f"{key!r} is {'empty' if key in self.data else 'missing'}")
         return value
 
     def has(self, key: str) -> bool:
-        return key in self._data
+        return key in self.data
 
     def close(self) -> None:
         """Say which keys nobody asked for."""
-        for key in self._data:
+        for key in self.data:
             if key not in self._asked:
                 message = f"{key!r} is no key here{did_you_mean(str(key), self._asked)}"
                 self.mistakes.add((*self.path, key), message, at_key=True)
@@ -115,9 +114,7 @@ class _Mapping:
     def text(self, key: str, check: Callable[[str], object] | None = None) -> str:
         return self.maybe_text(key, check, needed=True) or ""
 
-    def maybe_text(
-        self, key: str, check: Callable[[str], object] | None = None, *, needed: bool = False
-    ) -> str | None:
+    def maybe_text(self, key: str, check: Callable[[str], object] | None = None, *, needed: bool = False) -> str | None:
         value = self.take(key, needed=needed)
         if value is None:
             return None
@@ -170,7 +167,7 @@ class _Mapping:
 
 
 def read_document(data: Any, mistakes: Mistakes) -> Document | None:
-    """The rows of a document; the mistakes are noted. None where it is of another schema, so that nothing can be told."""
+    """The rows of a document, with the mistakes noted; None where it is of another schema."""
     top = _Mapping(data, (), mistakes)
     if not isinstance(data, dict) or not _of_this_schema(top):
         return None
@@ -216,45 +213,39 @@ def _rows(top: _Mapping, name: str, extends: str, mistakes: Mistakes) -> Iterato
         yield key, Row(path=path, value=read(fields))
 
 
-def read_release(fields: _Mapping, base: Release | None = None) -> Release:
-    """A row of ``tensorflow``. With a base, every key that the row does not have is the base's."""
+_OWN = ("version", "same_as", "note", "verified", "source")
+"""Keys of a release that a row with ``same_as`` does not take from the other."""
 
-    def own(key: str, read: Callable[[str], T], inherited: T | None) -> T:
-        """The row's own value, else the base's."""
-        if base is None or fields.has(key):
-            return read(key)
-        fields.take(key, needed=False)
-        return inherited  # type: ignore[return-value]
 
-    has_extra = fields.has("and_cuda")
+def read_release(row: Mapping[str, Any], base: Mapping[str, Any], path: Path, mistakes: Mistakes) -> Release:
+    """A row of ``tensorflow``, whose missing keys are those of the row that it is the same as."""
+    inherited = {key: value for key, value in base.items() if key not in _OWN}
+    fields = _Mapping({**inherited, **row}, path, mistakes)
     release = Release(
         version=fields.text("version", Version),
-        distribution=fields.maybe_text("distribution") or (base.distribution if base else "tensorflow"),
-        python=own("python", lambda key: fields.text(key, specifier), base and base.python),
-        requires=own("requires", lambda key: fields.texts(key, parse_requirement), base and base.requires),
-        and_cuda=(fields.texts("and_cuda", parse_requirement, needed=False) or None)
-        if has_extra or base is None
-        else base.and_cuda,
-        cuda=own("cuda", lambda key: fields.text(key, numbers), base and base.cuda),
-        cudnn=own("cudnn", lambda key: fields.maybe_text(key, numbers), base and base.cudnn),
-        cubins=own("cubins", fields.architectures, base and base.cubins),
-        ptx=own("ptx", fields.architectures, base and base.ptx),
-        nccl=own("nccl", lambda key: _nccl(fields, key), base and base.nccl),
-        glibc=own("glibc", lambda key: fields.text(key, numbers), base and base.glibc),
-        runpath=own("runpath", fields.texts, base and base.runpath),
+        distribution=fields.maybe_text("distribution") or "tensorflow",
+        python=fields.text("python", specifier),
+        requires=fields.texts("requires", parse_requirement),
+        and_cuda=fields.texts("and_cuda", parse_requirement, needed=False) or None,
+        cuda=fields.text("cuda", numbers),
+        cudnn=fields.maybe_text("cudnn", numbers),
+        cubins=fields.architectures("cubins"),
+        ptx=fields.architectures("ptx"),
+        nccl=_nccl(fields, "nccl"),
+        glibc=fields.text("glibc", numbers),
+        runpath=fields.texts("runpath"),
         note=fields.maybe_text("note"),
         inferred_from=fields.maybe_text("same_as", Version),
         verified=fields.maybe_text("verified"),
         source=_source(fields),
     )
-    fields.take("and_cuda", needed=False)
     fields.close()
     return release
 
 
-def _release_later(fields: _Mapping) -> _Mapping | Release:
-    """A row that builds on another is read when that is known."""
-    return fields if fields.has("same_as") else read_release(fields)
+def _raw(fields: _Mapping) -> Mapping[str, Any]:
+    """A release as it stands: it is read when the rows are known that it may build on."""
+    return fields.data
 
 
 def _nccl(fields: _Mapping, key: str) -> Nccl:
@@ -382,7 +373,7 @@ SECTIONS: Mapping[str, tuple[Callable[[_Mapping], Any], Callable[[_Mapping, dict
     "cudnn": (_cudnn, _key("cuda", "versions", "capabilities")),
     "gpus": (_gpu, _key("capability")),
     "libraries": (_libraries, _key("cuda", "cudnn", "nccl")),
-    "tensorflow": (_release_later, _key("version")),
+    "tensorflow": (_raw, _key("version")),
     "keras": (_keras, _key("versions")),
     "known_bad": (_known_bad, _key_of_known_bad),
 }
@@ -394,11 +385,9 @@ def cited(source: str, sources: Mapping[str, str]) -> str | None:
     return sources.get(source) if _SHORT_NAME.fullmatch(source) else source
 
 
-def _text(
-    value: Any, name: str, path: Path, mistakes: Mistakes, check: Callable[[str], object] | None
-) -> str | None:
+def _text(value: Any, name: str, path: Path, mistakes: Mistakes, check: Callable[[str], object] | None) -> str | None:
     if not isinstance(value, str):
-        quotes = ': put it in quotes' if isinstance(value, int | float | dt.date) else ""
+        quotes = ": put it in quotes" if isinstance(value, int | float | dt.date) else ""
         mistakes.add(path, f"{name!r}: expected text, not {_kind(value)}{quotes}")
         return None
     if not value.strip():

@@ -14,7 +14,24 @@ _BRANDS = frozenset({"nvidia", "tesla", "geforce"})
 """Words that say nothing about the model, and that models of the matrix go without."""
 
 _VARIANTS = frozenset(
-    "ti super d laptop mobile gpu graphics generation edition server workstation max q with design device".split()
+    [
+        "ti",
+        "super",
+        "d",
+        "laptop",
+        "mobile",
+        "gpu",
+        "graphics",
+        "generation",
+        "edition",
+        "server",
+        "workstation",
+        "max",
+        "q",
+        "with",
+        "design",
+        "device",
+    ]
 )
 """Words that tell variants of one model apart, which have one capability."""
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata, resources
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -85,9 +86,10 @@ class _File:
         # is held against the strict one by a test.
         data = _fast(content) if trusted else self._strict(mistakes)
         document = read_document(data, mistakes)
-        if document is None or mistakes.found:
+        if document is None:
             raise self.error(mistakes)
         self.document: Document = document
+        self.mistakes = mistakes
 
     def _strict(self, mistakes: Mistakes) -> Any:
         try:
@@ -134,15 +136,21 @@ class _Builder:
 
     def __init__(self, files: list[_File]) -> None:
         self._files = files
-        self._mistakes = {file.shown: Mistakes() for file in files}
+        self._mistakes = {file.shown: file.mistakes for file in files}
         self._sources = {name: text for file in files for name, text in file.document.sources.items()}
         self._rows: dict[str, dict[str, tuple[_File, Row]]] = {section: {} for section in SECTIONS}
 
     def build(self) -> VersionMatrix:
+        """The matrix.
+
+        Raises:
+            MatrixError: the files are wrong, or contradict themselves or each other.
+        """
+        known: dict[str, Mapping[str, Any]] = {}
         for file in self._files:
             for section in SECTIONS:
                 for key, row in file.document.sections[section].items():
-                    read = replace(row, value=self._release(row.value, file)) if section == "tensorflow" else row
+                    read = replace(row, value=self._release(row, file, known)) if section == "tensorflow" else row
                     self._rows[section][key] = (file, read)
         self._raise()
         matrix = self._matrix()
@@ -158,16 +166,19 @@ class _Builder:
             if self._mistakes[file.shown].found:
                 raise file.error(self._mistakes[file.shown])
 
-    def _release(self, value: Any, file: _File) -> Release:
-        """A release; one that builds on another takes that from the rows before it, or from the file before."""
-        if isinstance(value, Release):
-            return value
-        wanted = value.maybe_text("same_as") or ""
-        known = {row.value.version: row.value for _, row in self._rows["tensorflow"].values()}
-        value.mistakes = self._mistakes[file.shown]
-        if wanted not in known:
-            value.wrong("same_as", f"same_as: no TensorFlow {wanted} stands before this row{did_you_mean(wanted, known)}")
-        return read_release(value, known.get(wanted))
+    def _release(self, row: Row, file: _File, known: dict[str, Mapping[str, Any]]) -> Release:
+        """A release; one that builds on another takes what it does not have from the rows before it."""
+        raw: Mapping[str, Any] = row.value
+        wanted = raw.get("same_as")
+        base: Mapping[str, Any] = {}
+        if wanted is not None:
+            base = known.get(str(wanted), {})
+            if not base:
+                message = f"same_as: no TensorFlow {wanted} stands before this row{did_you_mean(str(wanted), known)}"
+                self._wrong(file, (*row.path, "same_as"), message)
+        release = read_release(raw, base, row.path, self._mistakes[file.shown])
+        known[release.version] = {**base, **raw}
+        return release
 
     def _values(self, section: str) -> tuple[Any, ...]:
         return tuple(row.value for _, row in self._rows[section].values())
@@ -200,7 +211,9 @@ class _Builder:
                 for source in row.value.source:
                     if cited(source, matrix.sources) is None:
                         meant = did_you_mean(source, matrix.sources)
-                        self._wrong(file, (*row.path, "source"), f"the source {source!r} is not listed in 'sources'{meant}")
+                        self._wrong(
+                            file, (*row.path, "source"), f"the source {source!r} is not listed in 'sources'{meant}"
+                        )
         for file, row in self._rows["tensorflow"].values():
             for key, message in _about_release(row.value, matrix):
                 self._wrong(file, (*row.path, key), message)
@@ -216,7 +229,7 @@ class _Builder:
                 message = f"driver {row.value.driver} is older than its major needs ({floor}, 'cuda_majors')"
                 self._wrong(file, (*row.path, "driver"), message)
         majors = matrix.cuda_majors
-        for older, newer in zip(majors, majors[1:], strict=False):
+        for older, newer in pairwise(majors):
             if numbers(older.oldest_driver) >= numbers(newer.oldest_driver):
                 file, row = self._rows["cuda_majors"][f"major {newer.major}"]
                 message = f"CUDA {newer.major} needs no newer driver than CUDA {older.major}: one of the two is wrong"
@@ -249,3 +262,7 @@ def _about_release(release: Release, matrix: VersionMatrix) -> list[tuple[str, s
     if release.and_cuda is not None and not release.runpath:
         found.append(("runpath", f"{name}: it has [and-cuda] libraries, but 'runpath' names no folder for them"))
     return found
+
+
+def _error(shown: str, message: str, hint: str | None = None) -> MatrixError:
+    return MatrixError(shown, [Problem(line=None, column=None, message=message)], hint=hint)

@@ -151,7 +151,9 @@ def _needs_rows(needs: Needs) -> Iterator[tuple[str, str]]:
         yield "", f"not, although its code would fit: {_kinds(needs.excluded)}"
     yield "Keras", ", ".join(asks(release, ["keras"])) or "any"
     yield "Packages", ", ".join(line for line in release.requires if not line.startswith("keras"))
-    extra = ", ".join(release.and_cuda) if release.and_cuda else "there is no such extra: install CUDA and cuDNN yourself"
+    extra = (
+        ", ".join(release.and_cuda) if release.and_cuda else "there is no such extra: install CUDA and cuDNN yourself"
+    )
     yield "[and-cuda]", extra
     yield "cuDNN", f"built against {release.cudnn}" if release.cudnn else "its build does not say which"
     yield "NCCL", nccl_words(release)
@@ -161,7 +163,9 @@ def _needs_rows(needs: Needs) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(kinds: Sequence[GpuKind]) -> str:
-    return "; ".join(f"{kind.capability} ({', '.join([*kind.models, *kind.arm_models][:3])})" for kind in kinds) or "none"
+    return (
+        "; ".join(f"{kind.capability} ({', '.join([*kind.models, *kind.arm_models][:3])})" for kind in kinds) or "none"
+    )
 
 
 def _bad_words(row: Any) -> str:

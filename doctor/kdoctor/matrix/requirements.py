@@ -11,7 +11,6 @@ from kdoctor.matrix.compatibility import Machine, code_for, judge, may_meet
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
 
-
 _MINOR = 2
 """Numbers in the name of a minor release, such as 2.19."""
 
@@ -59,14 +58,17 @@ def find_release(matrix: VersionMatrix, text: str) -> Release:
     except InvalidVersion:
         raise UnknownReleaseError(f"{text!r} is no TensorFlow version", hint=_known(matrix)) from None
     if len(version.release) == _MINOR and not version.is_prerelease:
-        fitting = [item for item in matrix.releases if not item.prerelease and item.key.release[:_MINOR] == version.release]
+        fitting = [
+            item for item in matrix.releases if not item.prerelease and item.key.release[:_MINOR] == version.release
+        ]
     else:
         fitting = [item for item in matrix.releases if item.key == version]
     if fitting:
         return fitting[-1]
     raise UnknownReleaseError(
         f"the matrix does not know TensorFlow {text}: nothing is said about it, for that would be a guess",
-        hint=_known(matrix) + " Newer rows can be added with --matrix FILE; kdoctor check reads an installed build itself.",
+        hint=_known(matrix)
+        + " Newer rows can be added with --matrix FILE; kdoctor check reads an installed build itself.",
     )
 
 

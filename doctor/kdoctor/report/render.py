@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kdoctor.model import Report
 from kdoctor.report.canvas import PLAIN, Canvas
 from kdoctor.report.clean import cleaned
+
+if TYPE_CHECKING:  # for the annotations alone: a page that is no report has no use for the model
+    from kdoctor.model import Report
 
 
 class Renderer(Protocol):

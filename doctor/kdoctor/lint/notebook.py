@@ -13,6 +13,8 @@ from kdoctor.lint.source import UnreadableError
 _CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
 """Cell magics whose cell is Python all the same."""
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
+_AUTOMATIC = re.compile(r"(cat|cd|conda|cp|less|ll|ls|man|mkdir|more|mv|pip|pwd|rm|rmdir)(\s+[\w./~$*-][^=]*)?$")
+"""Magics that IPython takes without their percent sign."""
 _HELP = re.compile(r"\s*[\w.]+\?{1,2}\s*$|\s*\?{1,2}[\w.]+\s*$")
 
 
@@ -49,7 +51,14 @@ def without_magics(text: str) -> str:
         if not magic or magic[0] not in _CODE_MAGICS:
             return "\n" * (len(lines) - 1)
         lines[first] = ""
-    return "\n".join(_plain_lines(lines))
+    return "\n".join(_plain_lines(_dedented(lines)))
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    """A cell may be indented as a whole: IPython takes off what its first line has."""
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(indent) for line in lines] if indent else lines
 
 
 def _plain_lines(lines: list[str]) -> Iterator[str]:
@@ -61,7 +70,7 @@ def _plain_lines(lines: list[str]) -> Iterator[str]:
         if continued:
             continued = stripped.endswith("\\")
             yield ""
-        elif stripped.startswith(("%", "!")) or _HELP.match(line):
+        elif stripped.startswith(("%", "!")) or _HELP.match(line) or _AUTOMATIC.match(line):
             continued = stripped.endswith("\\")
             yield f"{indent}pass"
         elif assigned:

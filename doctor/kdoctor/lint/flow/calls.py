@@ -345,10 +345,16 @@ def _fitted(machine: Machine, node: ast.Call, model: Model | None, given: Argume
             strategy=machine.strategy,
             data=given.get(0, "x", "generator") or UNKNOWN,
             batch_size=given.get(2, "batch_size"),
-            compiled=next((event for event in reversed(machine.trace.compiled) if event.model is model), None),
+            compiled=_last_compiled(machine, model),
             steps=given.spread or "steps_per_epoch" in given.keywords,
         )
     )
+
+
+def _last_compiled(machine: Machine, model: Model | None) -> Compiled | None:
+    if model is None:
+        return None
+    return next((event for event in reversed(machine.trace.compiled) if event.model is model), None)
 
 
 def _saved(machine: Machine, node: ast.AST, path: Value | None, what: str) -> None:

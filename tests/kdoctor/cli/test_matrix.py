@@ -1,0 +1,197 @@
+"""``kdoctor matrix`` as people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from kdoctor.cli.this_machine import Asked, Found, describe
+from kdoctor.matrix import load_matrix
+
+KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
+EXAMPLE = ("--driver", "535.161.08", "--gpu", "A100", "--python", "3.11")
+MATRIX = load_matrix(environ={})
+H100 = "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 93\n"
+
+
+def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("KDOCTOR")}
+    return subprocess.run(
+        [KDOCTOR, "matrix", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**plain, "COLUMNS": "100", **environ},
+        timeout=60,
+    )
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    done = run(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    read: dict[str, Any] = json.loads(done.stdout)
+    return read
+
+
+def fake_machine(root: Path, *models: str) -> Path:
+    driver = root / "proc/driver/nvidia"
+    driver.mkdir(parents=True)
+    (driver / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat\n")
+    for at, model in enumerate(models):
+        folder = driver / f"gpus/0000:{at}b:00.0"
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(model)
+    return root
+
+
+def test_the_table_names_the_best_and_how_to_install_it() -> None:
+    done = run(*EXAMPLE)
+    assert done.returncode == 0
+    assert ">  2.21.0" in done.stdout
+    assert "    python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43\n" in done.stdout
+    assert "[tf2161_runpath]" in done.stdout
+    assert "A100, compute capability 8.0 (--gpu)" in done.stdout
+
+
+def test_json_holds_every_release_and_the_best() -> None:
+    read = answer(*EXAMPLE)
+    assert read["schema"] == "kdoctor/matrix-answer/v1"
+    assert read["best"]["version"] == "2.21.0"
+    assert [row["version"] for row in read["releases"]] == [row.version for row in reversed(MATRIX.releases)]
+    assert read["machine"]["gpus"] == [{"name": "A100", "capability": "8.0"}]
+    outcomes = {row["version"]: row["outcome"] for row in read["releases"]}
+    assert outcomes["2.16.1"] == "does-not-run"
+
+
+def test_options_can_be_given_in_every_way_that_typer_takes() -> None:
+    read = answer("--gpu=A100", "--driver=535.161.08", "--gpu", "3090", "--python", "3.12")
+    assert [gpu["capability"] for gpu in read["machine"]["gpus"]] == ["8.0", "8.6"]
+
+
+def test_markdown_is_a_table() -> None:
+    done = run(*EXAMPLE, "-f", "markdown")
+    html = MarkdownIt("commonmark").enable("table").render(done.stdout)
+    assert html.count("<tr>") == len(MATRIX.releases) + 1
+    assert "tensorflow[and-cuda]==2.21.0" in html
+
+
+def test_what_a_release_needs() -> None:
+    done = run("--tensorflow", "2.19")
+    assert done.stdout.splitlines()[2] == "TensorFlow 2.19.1 needs"
+    assert "525.60.13 or newer" in done.stdout
+    read = answer("--tensorflow", "2.19")
+    assert read["needs"]["version"] == "2.19.1"
+    assert read["machine"] is None
+    html = run("--tensorflow", "2.19", "-f", "markdown").stdout
+    assert "## What TensorFlow 2.19.1 needs" in html
+
+
+def test_what_a_release_needs_and_whether_it_runs_there() -> None:
+    read = answer("--tensorflow", "2.20", "--gpu", "B200", "--driver", "580.95.05", "--python", "3.12")
+    assert [row["outcome"] for row in read["releases"]] == ["does-not-run"]
+    done = run("--tensorflow", "2.20", "--gpu", "V100", "--driver", "580.95.05", "--python", "3.12")
+    assert "nvidia-cudnn-cu12==9.10.2.21" in done.stdout
+
+
+def test_where_none_runs_the_nearest_is_told_with_what_is_against_it() -> None:
+    done = run("--driver", "470.256.02", "--gpu", "H100", "--python", "3.13")
+    assert done.returncode == 0
+    assert "No TensorFlow of the matrix runs here. Nearest is 2.21.0:" in done.stdout
+    assert "525.60.13 or newer, not 470.256.02" in done.stdout
+
+
+def test_what_is_not_named_and_not_here_is_not_decided(tmp_path: Path) -> None:
+    found = describe(MATRIX, Asked(driver="535.161.08", python="3.11"), {}, root=tmp_path)
+    assert found.machine.gpus is None
+    assert not found.machine.for_cpu
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--driver", "new"), "no version of an NVIDIA driver"),
+        (("--driver", "535"), "no version of an NVIDIA driver"),
+        (("--driver", "12.4"), "no version of an NVIDIA driver"),
+        (("--driver", ""), "no version of an NVIDIA driver"),
+        (("--gpu", "RTX 6000"), "may be several"),
+        (("--gpu", "H1000"), "did you mean 'H100'?"),
+        (("--python", "three"), "no version of Python 3"),
+        (("--python", "2.7"), "no version of Python 3"),
+        (("--python", "311"), "no version of Python 3"),
+        (("--python", "/no/such/python"), "no such file"),
+        (("--tensorflow", "2.99"), "does not know TensorFlow 2.99"),
+        (("--tensorflow", "new"), "no TensorFlow version"),
+        (("--matrix", "/no/such.yaml"), "there is no such file"),
+        (("--format", "xml"), "no format"),
+        (("extra",), "unexpected extra argument"),
+        (("--gpux", "A100"), "No such option"),
+        (("--gpu",), "requires an argument"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_words(arguments: tuple[str, ...], said: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_matrix_of_ones_own_extends_by_option_and_by_variable(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        'schema: kdoctor/version-matrix/v1\nextends: shipped\nupdated: "2026-12-01"\nplatform: linux-x86_64\n'
+        'tensorflow:\n- {version: "2.22.0", same_as: "2.21.0", source: our own build}\n'
+    )
+    assert ">  2.22.0" in run(*EXAMPLE, "--matrix", str(own)).stdout
+    assert ">  2.22.0" in run(*EXAMPLE, KDOCTOR_MATRIX=str(own)).stdout
+
+
+def test_nothing_of_pydantic_or_tensorflow_is_imported() -> None:
+    code = (
+        "import sys\nsys.argv = ['kdoctor', 'matrix', *sys.argv[1:]]\nfrom kdoctor.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'pydantic', 'tensorflow', 'keras', 'numpy', 'pynvml', 'psutil', 'kdoctor.judge'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *EXAMPLE], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == "[]\n"
+
+
+def here(root: Path) -> Found:
+    return describe(MATRIX, Asked(), {"PATH": os.environ["PATH"]}, root=root)
+
+
+def test_this_machine_is_read_from_its_files(tmp_path: Path) -> None:
+    found = here(fake_machine(tmp_path, H100, H100))
+    assert found.machine.driver == "535.161.08"
+    assert [gpu.capability for gpu in found.machine.gpus or ()] == ["9.0", "9.0"]
+    assert found.machine.python == sys.version.split()[0]
+    values = {fact.label: fact.value for fact in found.facts}
+    assert values["GPUs"] == "2 x NVIDIA H100 80GB HBM3, compute capability 9.0"
+
+
+def test_a_gpu_that_the_matrix_does_not_know_leaves_it_undecided(tmp_path: Path) -> None:
+    found = here(fake_machine(tmp_path, H100, "Model: NVIDIA X9000\n"))
+    assert found.machine.unnamed_gpus == ("NVIDIA X9000",)
+    assert not found.machine.for_cpu
+
+
+def test_a_driver_that_names_no_gpu_is_not_a_machine_without_gpus(tmp_path: Path) -> None:
+    found = here(fake_machine(tmp_path))
+    assert found.machine.gpus is None
+
+
+def test_a_machine_without_a_driver_is_judged_for_the_cpu(tmp_path: Path) -> None:
+    found = here(tmp_path)
+    assert found.machine.driver is None
+    assert found.machine.for_cpu

@@ -259,7 +259,11 @@ def _cudnn_rule(
 ) -> Iterator[tuple[str, Reason]]:
     """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it may resolve to."""
     asked = cudnn_requirement(release)
+    by_ptx = code_for(release, gpu.capability) == "PTX"
     if asked is None:
+        if by_ptx:
+            text = f"whether the system's cuDNN has code for {gpu.name}, which is newer than cuDNN {release.cudnn}"
+            yield "missing", Reason(rule="cudnn", text=text)
         return
     requirement = pins.get(asked.name, asked)
     major = numbers(release.cuda)[0]
@@ -267,6 +271,9 @@ def _cudnn_rule(
         row for row in matrix.cudnn if row.cuda == major and overlap(requirement.specifier, specifier(row.versions))
     ]
     if not rows:
+        if by_ptx:
+            text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.name} ({gpu.capability})"
+            yield "missing", Reason(rule="cudnn", text=text)
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
@@ -276,7 +283,9 @@ def _cudnn_rule(
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]
     least = min(drivers, key=numbers, default=None)
-    if least is not None and machine.driver is not None and numbers(machine.driver) < numbers(least):
+    if least is None or least == matrix.oldest_driver(release.cuda):
+        return  # the driver's own rule says so
+    if machine.driver is not None and numbers(machine.driver) < numbers(least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
         yield "against", Reason(rule="cudnn", text=text)
 

@@ -222,11 +222,15 @@ class _Builder:
 
     def _about_drivers(self, matrix: VersionMatrix) -> None:
         for file, row in self._rows["cuda_releases"].values():
-            floor = matrix.oldest_driver(row.value.release)
-            if floor is None:
+            major = numbers(row.value.release)[0]
+            if f"major {major}" not in self._rows["cuda_majors"]:
                 self._wrong(file, row.path, f"CUDA {row.value.release}: 'cuda_majors' does not know this major")
-            elif row.value.driver and numbers(row.value.driver) < numbers(floor):
-                message = f"driver {row.value.driver} is older than its major needs ({floor}, 'cuda_majors')"
+                continue
+            stated, floor = self._rows["cuda_majors"][f"major {major}"]
+            own_policy = stated is not file and file is self._files[0]
+            least = floor.value.oldest_driver
+            if row.value.driver and numbers(row.value.driver) < numbers(least) and not own_policy:
+                message = f"driver {row.value.driver} is older than its major needs ({least}, 'cuda_majors')"
                 self._wrong(file, (*row.path, "driver"), message)
         majors = matrix.cuda_majors
         for older, newer in pairwise(majors):

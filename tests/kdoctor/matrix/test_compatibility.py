@@ -1,0 +1,248 @@
+"""Which TensorFlow runs on which machine: cases whose answer is measured or documented, not computed here."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.matrix import Machine, Verdict, best, code_for, compatible, find_gpu, load_matrix, overlap
+from kdoctor.matrix.model import specifier
+
+MATRIX = load_matrix(environ={})
+
+
+def machine(driver: str | None = "580.95.05", *gpus: str, python: str | None = "3.11") -> Machine:
+    return Machine(driver=driver, gpus=tuple(find_gpu(MATRIX, gpu) for gpu in gpus), python=python)
+
+
+def judged(given: Machine) -> dict[str, Verdict]:
+    return {verdict.release.version: verdict for verdict in compatible(MATRIX, given)}
+
+
+def newest(given: Machine) -> str | None:
+    found = best(compatible(MATRIX, given))
+    return found.release.version if found else None
+
+
+def failures(verdict: Verdict) -> set[str | None]:
+    return {reason.failure for reason in verdict.against}
+
+
+def rules(verdict: Verdict) -> set[str]:
+    return {reason.rule for reason in verdict.against}
+
+
+def test_the_example_of_the_issue() -> None:
+    chosen = best(compatible(MATRIX, machine("535.161.08", "A100", python="3.11")))
+    assert chosen is not None
+    assert chosen.command == ("python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43")
+
+
+@pytest.mark.parametrize(
+    ("driver", "outcome"),
+    [("525.60.13", "runs"), ("525.60.11", "does-not-run"), ("520.61.05", "does-not-run"), ("610.43.02", "runs")],
+)
+def test_cuda_12_runs_from_525_60_13_on_by_minor_version_compatibility(driver: str, outcome: str) -> None:
+    found = judged(machine(driver, "A100"))
+    assert found["2.19.1"].outcome == outcome
+    assert found["2.21.0"].outcome == outcome
+    assert found["2.13.1"].outcome == "runs"
+
+
+def test_an_h100_runs_2_15_by_ptx_alone_and_later_ones_by_machine_code() -> None:
+    for version, code in (("2.15.1", "PTX"), ("2.14.1", "PTX"), ("2.16.2", "machine code"), ("2.21.0", "machine code")):
+        release = MATRIX.release(version)
+        assert release is not None
+        assert code_for(release, "9.0") == code
+    caution = judged(machine("535.161.08", "H100"))["2.15.1"].cautions
+    assert any("PTX" in reason.text for reason in caution)
+
+
+@pytest.mark.parametrize(
+    ("driver", "outcome"),
+    [("525.147.05", "does-not-run"), ("535.54.03", "unknown"), ("535.104.05", "runs"), ("550.54.14", "runs")],
+)
+def test_ptx_needs_the_driver_of_the_toolkit_that_made_it(driver: str, outcome: str) -> None:
+    """2.15 names CUDA 12.2 only: the driver of 12.2.0 may do, that of 12.2.2 does, an older one does not."""
+    verdict = judged(machine(driver, "H100"))["2.15.1"]
+    assert verdict.outcome == outcome
+    if outcome == "does-not-run":
+        assert failures(verdict) == {"ptx_newer_than_driver"}
+    assert judged(machine(driver, "H100"))["2.16.2"].outcome == "runs"
+
+
+def test_libraries_that_nobody_measured_on_a_newer_gpu_leave_it_undecided() -> None:
+    """2.13 takes cuDNN from the system, and of the cuDNN 8.7 of 2.14 the matrix has no row."""
+    found = judged(machine("535.161.08", "H100", python="3.10"))
+    assert found["2.13.1"].outcome == "unknown"
+    assert found["2.14.1"].outcome == "unknown"
+    assert found["2.15.1"].outcome == "runs"
+
+
+@pytest.mark.parametrize("gpu", ["B200", "RTX 5090", "NVIDIA RTX PRO 6000 Blackwell Server Edition"])
+def test_blackwell_needs_2_21(gpu: str) -> None:
+    found = judged(machine("580.95.05", gpu))
+    assert found["2.21.0"].outcome == "runs"
+    assert "blackwell_invalid_ptx" in failures(found["2.20.0"])
+    runs = {version for version, verdict in found.items() if verdict.outcome == "runs" and "dev" not in version}
+    assert runs == {"2.21.0"}
+
+
+def test_a_driver_before_570_does_not_know_blackwell() -> None:
+    assert newest(machine("565.57.01", "B200")) is None
+
+
+def test_xla_on_a_5090_is_cautioned_about() -> None:
+    cautions = {reason.failure for reason in judged(machine("580.95.05", "RTX 5090"))["2.21.0"].cautions}
+    assert "blackwell_xla_ptx85" in cautions
+    assert "blackwell_xla_ptx85" not in {
+        reason.failure for reason in judged(machine("580.95.05", "H100"))["2.21.0"].cautions
+    }
+
+
+@pytest.mark.parametrize("gpu", ["V100", "P100", "GTX 1080 Ti"])
+@pytest.mark.parametrize("version", ["2.20.0", "2.21.0"])
+def test_gpus_before_turing_get_the_last_cudnn_with_code_for_them(gpu: str, version: str) -> None:
+    verdict = judged(machine("535.161.08", gpu))[version]
+    assert verdict.outcome == "runs"
+    assert "nvidia-cudnn-cu12==9.10.2.21" in verdict.requirements
+
+
+def test_turing_is_new_enough_for_the_newest_cudnn() -> None:
+    found = judged(machine("535.161.08", "T4"))
+    assert "nvidia-cudnn-cu12==9.10.2.21" not in found["2.20.0"].requirements
+    assert "nvidia-cudnn-cu12==9.24.0.43" in found["2.21.0"].requirements
+
+
+def test_on_a_v100_the_cudnn_of_2_21_is_said_to_be_unproven() -> None:
+    cautions = judged(machine("535.161.08", "V100"))["2.21.0"].cautions
+    assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221"}
+
+
+@pytest.mark.parametrize(("python", "expected"), [("3.13", "2.21.0"), ("3.9", "2.20.0"), ("3.8", "2.13.1")])
+def test_python_decides_the_newest(python: str, expected: str) -> None:
+    assert newest(machine("535.161.08", "A100", python=python)) == expected
+
+
+def test_python_3_13_needs_2_20() -> None:
+    found = judged(machine("535.161.08", "A100", python="3.13.1"))
+    assert {version for version, item in found.items() if item.outcome == "runs" and "dev" not in version} == {
+        "2.21.0",
+        "2.20.0",
+    }
+    assert rules(found["2.19.1"]) == {"python"}
+
+
+def test_a_k80_never_runs_2_15_or_newer() -> None:
+    found = judged(machine("470.256.02", "K80", python="3.10"))
+    assert found["2.14.1"].outcome == "runs"
+    for version, verdict in found.items():
+        if verdict.release.key >= found["2.15.1"].release.key or version.startswith("2.15"):
+            assert "gpu" in rules(verdict), version
+
+
+def test_a_driver_past_its_last_branch_has_left_a_gpu_behind() -> None:
+    assert newest(machine("535.161.08", "K80", python="3.10")) is None
+    assert newest(machine("580.95.05", "V100")) == "2.21.0"
+    assert newest(machine("590.48.01", "V100")) is None
+
+
+def test_of_several_gpus_every_one_must_run_it() -> None:
+    assert newest(machine("470.256.02", "K80", "A100", python="3.10")) == "2.14.1"
+    both = judged(machine("580.95.05", "A100", "B200"))
+    assert both["2.20.0"].outcome == "does-not-run"
+    assert both["2.21.0"].outcome == "runs"
+    assert "nvidia-cudnn-cu12==9.10.2.21" in judged(machine("580.95.05", "V100", "B200"))["2.21.0"].requirements
+
+
+def test_2_16_1_finds_no_gpu_and_2_16_2_does() -> None:
+    found = judged(machine("535.161.08", "A100"))
+    assert failures(found["2.16.1"]) == {"tf2161_runpath"}
+    assert found["2.16.2"].outcome == "runs"
+
+
+def test_extras_that_pip_cannot_resolve_are_no_way_to_install() -> None:
+    """Tried with pip on 2026-11-20."""
+    found = judged(machine("535.161.08", "A100", python="3.11"))
+    assert failures(found["2.15.0"]) == {"tf2150_tensorrt_pins"}
+    assert failures(found["2.14.1"]) == {"tf214_tensorrt_pin"}
+    assert judged(machine("535.161.08", "A100", python="3.10"))["2.14.1"].outcome == "runs"
+
+
+def test_ranges_that_admit_a_keras_that_trains_wrongly_get_a_pin() -> None:
+    found = judged(machine("535.161.08", "A100"))
+    assert "keras>=3.10" in found["2.16.2"].requirements
+    assert "keras>=3.10" in found["2.19.1"].requirements
+    assert "keras>=3.10" not in found["2.20.0"].requirements
+    assert "keras>=3.10" not in found["2.15.1"].requirements
+
+
+def test_a_build_that_numpy_2_breaks_gets_a_pin_where_it_has_none() -> None:
+    found = judged(machine("535.161.08", "A100", python="3.10"))
+    assert "numpy<2" in found["2.14.0"].requirements
+    assert "numpy<2" in found["2.10.1"].requirements
+    assert "numpy<2" not in found["2.14.1"].requirements
+
+
+def test_builds_without_the_extra_say_that_the_system_must_bring_cuda() -> None:
+    verdict = judged(machine("535.161.08", "A100"))["2.13.1"]
+    assert verdict.command == "python -m pip install tensorflow==2.13.1"
+    assert any("CUDA 11.8" in reason.text for reason in verdict.cautions)
+
+
+def test_what_is_not_known_is_never_a_pass() -> None:
+    for given in (
+        machine(None, "A100"),
+        machine("535.161.08", "A100", python=None),
+        Machine(driver="535.161.08", gpus=None, python="3.11"),
+        Machine(driver="535.161.08", gpus=(), unnamed_gpus=("NVIDIA X1",), python="3.11"),
+        Machine(),
+    ):
+        assert newest(given) is None
+        assert judged(given)["2.21.0"].outcome == "unknown"
+        assert judged(given)["2.21.0"].missing
+
+
+def test_another_platform_is_not_judged() -> None:
+    given = Machine(driver="535.161.08", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", platform="linux-aarch64")
+    assert {verdict.outcome for verdict in compatible(MATRIX, given)} == {"unknown"}
+
+
+def test_gpus_that_come_with_arm_processors_have_cpu_builds_only() -> None:
+    verdict = judged(machine("580.95.05", "GH200"))["2.21.0"]
+    assert rules(verdict) == {"platform"}
+
+
+def test_without_gpus_python_and_glibc_decide_and_no_cuda_is_installed() -> None:
+    given = Machine(gpus=(), python="3.11", glibc="2.26")
+    assert rules(judged(given)["2.21.0"]) == {"glibc"}
+    chosen = best(compatible(MATRIX, given))
+    assert chosen is not None
+    assert chosen.command == "python -m pip install tensorflow==2.20.0"
+
+
+def test_a_nightly_is_judged_but_never_advised() -> None:
+    verdicts = compatible(MATRIX, machine("580.95.05", "A100", python="3.14"))
+    assert verdicts[0].release.distribution == "tf-nightly"
+    assert verdicts[0].outcome == "runs"
+    assert best(verdicts) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (">=1,<2", ">=2", False),
+        (">=1,<=2", ">=2", True),
+        (">=9.3.0.75,<10", ">=9.11", True),
+        ("==9.3.0.75", ">=9.11", False),
+        (">1", "<2", True),
+        (">=3.0", "<3.10", True),
+        (">=3.10", "<3.10", False),
+        ("!=1.0,>=1.0", "==1.0", False),
+        ("~=0.3.1", ">=0.4", False),
+        ("==2.16.*", ">=2.16.2", True),
+        ("", ">=5", True),
+    ],
+)
+def test_overlap(first: str, second: str, *, expected: bool) -> None:
+    assert overlap(specifier(first), specifier(second)) is expected
+    assert overlap(specifier(second), specifier(first)) is expected

@@ -1,0 +1,78 @@
+"""Names of GPUs: what drivers say, what people write, and what is not clear."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.matrix import GpuNameError, find_gpu, load_matrix
+
+MATRIX = load_matrix(environ={})
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "8.0"),
+        ("NVIDIA A100 80GB PCIe", "8.0"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0"),
+        ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA H100 PCIe", "9.0"),
+        ("H200", "9.0"),
+        ("NVIDIA GeForce RTX 4090", "8.9"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9"),
+        ("NVIDIA GeForce RTX 3080 Ti", "8.6"),
+        ("3090", "8.6"),
+        ("RTX 3090", "8.6"),
+        ("rtx3090ti", "8.6"),
+        ("RTX 40", "8.9"),
+        ("5090", "12.0"),
+        ("Tesla V100-SXM2-16GB", "7.0"),
+        ("Tesla T4", "7.5"),
+        ("t4", "7.5"),
+        ("NVIDIA L4", "8.9"),
+        ("NVIDIA L40S", "8.9"),
+        ("NVIDIA A10G", "8.6"),
+        ("NVIDIA A40-48Q", "8.6"),
+        ("NVIDIA RTX A6000", "8.6"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("Quadro RTX 6000", "7.5"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0"),
+        ("NVIDIA B200", "10.0"),
+        ("Tesla K80", "3.7"),
+        ("Tesla P100-PCIE-16GB", "6.0"),
+        ("8.6", "8.6"),
+        ("sm_90", "9.0"),
+        ("compute_100", "10.0"),
+        ("cc 7.5", "7.5"),
+    ],
+)
+def test_a_name_has_its_capability(name: str, capability: str) -> None:
+    assert find_gpu(MATRIX, name).capability == capability
+
+
+@pytest.mark.parametrize("name", ["GH200", "NVIDIA GH200 480GB", "GB10", "Jetson AGX Orin"])
+def test_models_of_arm_machines_are_told(name: str) -> None:
+    assert find_gpu(MATRIX, name).arm_only
+
+
+def test_every_model_of_the_matrix_is_found_by_its_own_name() -> None:
+    for kind in MATRIX.gpus:
+        for model in (*kind.models, *kind.arm_models):
+            plain = model.replace("[5-9]", "6").replace("[6-8]", "6").replace("[5-8]", "6").replace("[5-6]", "6")
+            assert find_gpu(MATRIX, plain).capability == kind.capability, model
+
+
+@pytest.mark.parametrize("name", ["RTX 6000", "6000", "RTX", "Jetson"])
+def test_a_name_of_several_gpus_is_told_with_them(name: str) -> None:
+    with pytest.raises(GpuNameError, match="may be several"):
+        find_gpu(MATRIX, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [("H1000", "H100"), ("A", "A2"), ("", ""), ("80GB", ""), ("Radeon", ""), ("40", ""), ("9.9", "Known: 3.7")],
+)
+def test_a_name_of_no_gpu_is_told_with_a_suggestion(name: str, suggested: str) -> None:
+    with pytest.raises(GpuNameError, match="the matrix knows no GPU") as caught:
+        find_gpu(MATRIX, name)
+    assert suggested in str(caught.value)

@@ -1,0 +1,84 @@
+"""What a release needs, and which release a text names."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.matrix import UnknownReleaseError, find_release, load_matrix, requirements
+
+MATRIX = load_matrix(environ={})
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("2.19", "2.19.1"),
+        ("2.19.0", "2.19.0"),
+        ("2.19.1", "2.19.1"),
+        ("2.15", "2.15.1"),
+        ("2.15.0", "2.15.0"),
+        ("2.15.0.post1", "2.15.0.post1"),
+        ("2.10", "2.10.1"),
+        (" 2.21 ", "2.21.0"),
+        ("nightly", "2.23.0.dev20261026"),
+        ("2.23.0.dev20261026", "2.23.0.dev20261026"),
+    ],
+)
+def test_a_text_names_a_release(text: str, version: str) -> None:
+    assert find_release(MATRIX, text).version == version
+
+
+@pytest.mark.parametrize("text", ["2.22", "2.9", "2.19.7", "1.15", "2.23", "2.21.0rc1", "2"])
+def test_what_is_not_known_is_not_guessed(text: str) -> None:
+    with pytest.raises(UnknownReleaseError, match="does not know TensorFlow"):
+        find_release(MATRIX, text)
+
+
+@pytest.mark.parametrize("text", ["", "latest", "two", "2.19.x"])
+def test_what_is_no_version_is_told(text: str) -> None:
+    with pytest.raises(UnknownReleaseError, match="no TensorFlow version"):
+        find_release(MATRIX, text)
+
+
+def test_2_19_needs() -> None:
+    needs = requirements(MATRIX, "2.19")
+    assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.06")
+    assert needs.release.cudnn == "9.3"
+    assert [kind.capability for kind in needs.by_machine_code] == [
+        "6.0",
+        "6.1",
+        "7.0",
+        "7.5",
+        "8.0",
+        "8.6",
+        "8.9",
+        "9.0",
+    ]
+    assert needs.by_ptx == ()
+    assert "10.0" in {kind.capability for kind in needs.excluded}
+    assert needs.sonames["cudnn"] == "libcudnn.so.9"
+    assert "nccl" not in needs.sonames
+    assert needs.release.nccl.linkage == "static"
+
+
+def test_2_21_runs_blackwell_by_ptx_and_opens_nccl() -> None:
+    needs = requirements(MATRIX, "2.21")
+    assert {kind.capability for kind in needs.by_ptx} == {"10.0", "10.3", "12.0"}
+    assert needs.sonames["nccl"] == "libnccl.so.2"
+    assert needs.release.glibc == "2.27"
+    assert {row.id for row in needs.known_bad} >= {"cudnn_too_new_pre_turing", "cudnn_too_old_tf221"}
+
+
+def test_2_16_1_is_told_to_find_no_gpu_without_losing_its_gpus() -> None:
+    needs = requirements(MATRIX, "2.16.1")
+    assert "8.0" in {kind.capability for kind in needs.by_machine_code}
+    assert "tf2161_runpath" in {row.id for row in needs.known_bad}
+
+
+def test_2_12_names_the_libraries_of_cuda_11() -> None:
+    sonames = requirements(MATRIX, "2.12").sonames
+    assert (sonames["cudart"], sonames["cufft"], sonames["cudnn"]) == (
+        "libcudart.so.11.0",
+        "libcufft.so.10",
+        "libcudnn.so.8",
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,7 +45,10 @@ def code_cells(data: bytes) -> Iterator[str]:
 
 
 def without_magics(text: str) -> str:
-    """The cell's code with magics and shell commands replaced, so that every line keeps its number."""
+    """The cell's code with magics and shell commands replaced, so that every line keeps its number.
+
+    Only where Python objects to a line is it taken for a magic: ``%`` may also go on with an expression.
+    """
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
@@ -51,7 +56,40 @@ def without_magics(text: str) -> str:
         if not magic or magic[0] not in _CODE_MAGICS:
             return "\n" * (len(lines) - 1)
         lines[first] = ""
-    return "\n".join(_plain_lines(_dedented(lines)))
+    lines = _dedented(lines)
+    while (number := _objection(lines)) is not None and _replace(lines, number):
+        pass
+    return "\n".join(lines)
+
+
+def _objection(lines: list[str]) -> int | None:
+    """Index of the line that is no Python, or None."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile("\n".join(lines), "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except SyntaxError as error:
+        return min(max((error.lineno or 1) - 1, 0), len(lines) - 1)
+    except (RecursionError, MemoryError, ValueError):
+        return None
+    return None
+
+
+def _replace(lines: list[str], number: int) -> bool:
+    """Replace one magic, with the lines that it goes on over; False if it is none."""
+    line = lines[number]
+    stripped = line.lstrip()
+    assigned = _ASSIGNED.match(line)
+    if stripped.startswith(("%", "!")) or _HELP.match(line) or _AUTOMATIC.match(line):
+        lines[number] = f"{line[: len(line) - len(stripped)]}pass"
+    elif assigned:
+        lines[number] = f"{assigned[1]}None"
+    else:
+        return False
+    while line.rstrip().endswith("\\") and number + 1 < len(lines):
+        number += 1
+        line, lines[number] = lines[number], ""
+    return True
 
 
 def _dedented(lines: list[str]) -> list[str]:
@@ -59,25 +97,6 @@ def _dedented(lines: list[str]) -> list[str]:
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     return [line.removeprefix(indent) for line in lines] if indent else lines
-
-
-def _plain_lines(lines: list[str]) -> Iterator[str]:
-    continued = False
-    for line in lines:
-        stripped = line.lstrip()
-        indent = line[: len(line) - len(stripped)]
-        assigned = _ASSIGNED.match(line)
-        if continued:
-            continued = stripped.endswith("\\")
-            yield ""
-        elif stripped.startswith(("%", "!")) or _HELP.match(line) or _AUTOMATIC.match(line):
-            continued = stripped.endswith("\\")
-            yield f"{indent}pass"
-        elif assigned:
-            continued = stripped.endswith("\\")
-            yield f"{assigned[1]}None"
-        else:
-            yield line
 
 
 def _cells(document: Any) -> list[Any]:

@@ -64,6 +64,9 @@ def test_the_old_form_with_worksheets(tmp_path: Path) -> None:
         ("  x = 1\n  y = 2", "x = 1\ny = 2"),
         ("ls ./data\ncd ..\nx = 1", "pass\npass\nx = 1"),
         ("ls = 3\nprint(ls)", "ls = 3\nprint(ls)"),
+        ("!ls\nx = (a\n% b)\ny = (c\n!= d)", "pass\nx = (a\n% b)\ny = (c\n!= d)"),
+        ("!echo \"it's\nx = 1", "pass\nx = 1"),
+        ("x = = 1", "x = = 1"),
     ],
 )
 def test_what_is_for_ipython_is_left_out_line_by_line(cell: str, code: str) -> None:

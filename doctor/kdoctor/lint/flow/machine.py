@@ -14,6 +14,7 @@ from kdoctor.lint.flow.values import (
     UNKNOWN,
     Class,
     Function,
+    Many,
     Model,
     Number,
     Object,
@@ -209,7 +210,7 @@ def let_go(value: Value) -> None:
     """A value goes where this file does not show what is done with it."""
     if isinstance(value, Strategy):
         value.escaped = True
-    elif hasattr(value, "items"):
+    elif isinstance(value, Many):
         for item in value.items:
             let_go(item)
     elif type(value) is Object:

@@ -344,6 +344,6 @@ EXECUTORS: Mapping[type, Executor] = {
     ast.Global: _global,
     ast.Nonlocal: _nonlocal,
     ast.Match: _match,
-    **({ast.TryStar: _try} if hasattr(ast, "TryStar") else {}),
+    **({vars(ast)["TryStar"]: _try} if "TryStar" in vars(ast) else {}),  # Python 3.11 and newer
 }
 """By the class of the statement. Those that are missing do nothing that a rule asks for."""

@@ -22,6 +22,9 @@ KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
 SCRIPTS = Path(tempfile.gettempdir(), "kdoctor-bench-scripts")
 """Where the training scripts for the linter go."""
 
+MACHINES = Path(tempfile.gettempdir(), "kdoctor-bench-machines")
+"""Where the descriptions of GPU machines go."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
@@ -39,6 +42,24 @@ class Pair:
 def write_scripts() -> None:
     """200 training scripts of up to 2,000 lines."""
     seconds((sys.executable, str(HERE / "training_files.py"), str(SCRIPTS)))
+
+
+def write_machines() -> None:
+    """Machines with 8 and 16 GPUs, and the stand-in for NVML."""
+    seconds((sys.executable, str(HERE / "gpu_machines.py"), str(MACHINES)))
+
+
+def on_machine(gpus: int, script: str) -> tuple[str, ...]:
+    """The command that runs a script of this folder on the machine with so many GPUs."""
+    machine = MACHINES / str(gpus)
+    return (
+        "env",
+        f"LD_LIBRARY_PATH={MACHINES / 'library'}",
+        f"KDOCTOR_NVML_MACHINE={machine / 'machine'}",
+        f"KDOCTOR_ROOT={machine / 'root'}",
+        sys.executable,
+        str(HERE / script),
+    )
 
 
 PAIRS = (
@@ -84,6 +105,22 @@ PAIRS = (
         limit=3.0,
         rounds=5,
         prepare=write_scripts,
+    ),
+    Pair(
+        name="collection from 8 GPUs / a bare pynvml script with the same calls one after another",
+        ours=on_machine(8, "collect_machine.py"),
+        yardstick=on_machine(8, "nvml_one_after_another.py"),
+        limit=1.5,
+        rounds=7,
+        prepare=write_machines,
+    ),
+    Pair(
+        name="collection from 16 GPUs / from 8 GPUs",
+        ours=on_machine(16, "collect_machine.py"),
+        yardstick=on_machine(8, "collect_machine.py"),
+        limit=2.2,
+        rounds=7,
+        prepare=write_machines,
     ),
 )
 

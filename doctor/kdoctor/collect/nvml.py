@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 from kdoctor.collect.child import ChildEnd
 from kdoctor.collect.probe import Collected, Context, Probe
 from kdoctor.collect.program import own_program_argv
-from kdoctor.collect.records import RecordError, build
+from kdoctor.collect.records import RecordError, build, prepare
 from kdoctor.facts import Gpus, Unavailable
 
 DEADLINE_S = 10.0
@@ -14,6 +16,8 @@ DEADLINE_S = 10.0
 
 def collect(context: Context) -> Collected:
     """Run :mod:`kdoctor.collect.nvml_child` and read what it sent."""
+    # The reader of such a record takes as long to make as the child takes to start: they do so at once.
+    threading.Thread(target=prepare, args=(Gpus,), daemon=True).start()
     argv = own_program_argv("kdoctor.collect.nvml_child", {"deadline_s": DEADLINE_S, "root": str(context.root)})
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
     return {Gpus: read_end(end)}

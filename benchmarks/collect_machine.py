@@ -1,0 +1,33 @@
+"""Collects a machine with the probes of kdoctor, all but those of the Python environment, as the command line would."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from kdoctor.collect import environment, host, kernel, kernel_log, nvml, pci
+from kdoctor.collect.child import Children
+from kdoctor.collect.collector import collect_facts
+from kdoctor.collect.probe import Context
+from kdoctor.facts import Gpus
+
+PROBES = (nvml.PROBE, kernel.PROBE, kernel_log.PROBE, pci.PROBE, host.PROBE, environment.PROBE)
+
+
+def main() -> None:
+    """Collect, and say how much.
+
+    Raises:
+        SystemExit: the GPUs were not read, so that the time means nothing.
+    """
+    children = Children()
+    context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=children)
+    facts = collect_facts(PROBES, context)
+    gpus = facts[Gpus]
+    if not isinstance(gpus, Gpus) or not gpus.devices:
+        raise SystemExit(f"the GPUs were not read: {gpus}")
+    print(f"{len(gpus.devices)} GPUs, {len(gpus.pairs)} pairs, {len(facts)} groups of facts")
+
+
+if __name__ == "__main__":
+    main()

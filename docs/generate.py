@@ -28,6 +28,9 @@ def checks_page(catalog: Catalog) -> str:
 def _check(check: Check) -> list[str]:
     lines = [f"### {check.id}", "", f"**{check.title}** ({check.severity.value})", "", check.why, ""]
     lines += [f"What to do: {check.remedy}", ""]
+    if check.failure_modes:
+        modes = ", ".join(f"[`{mode}`](failure-modes.md#{mode})" for mode in check.failure_modes)
+        lines += [f"Known failures that it catches: {modes}.", ""]
     if check.requires:
         lines += [f"Not judged where one of these failed: {', '.join(f'`{item}`' for item in check.requires)}.", ""]
     if check.needs_gpus:
@@ -40,7 +43,72 @@ def _check(check: Check) -> list[str]:
     return [*lines, f"Sources: {', '.join(f'<{source}>' for source in check.sources)}", ""]
 
 
-PAGES = {"checks.md": checks_page}
+_MATRIX = """\
+# The version matrix
+
+<!-- Written by `make docs` from the matrix itself; change that, not this page. -->
+
+`kdoctor matrix` says which TensorFlow runs on a driver, GPUs and a Python, why each other one does not, and how to
+install the newest that does. `kdoctor matrix --tensorflow 2.19` says what a release needs. It imports nothing of
+TensorFlow and needs no GPU. Exit code 0: it answered, whatever the answer is; 2: it could not be asked so.
+
+*runs* means that nothing the matrix knows is against it. What is not known (a GPU that it has no row for, a driver that
+nobody named, another platform) is *unknown*, and a release without a row is told to be not known.
+
+How it judges: a GPU runs a build by machine code of its own major architecture, or by PTX, which the driver must
+compile; for that the driver must be as new as the toolkit that made the PTX, which minor-version compatibility does not
+cover. Of several GPUs every one must run it. The install command carries the pins that keep a range from resolving to
+a known-bad combination.
+
+## A matrix of your own
+
+`--matrix FILE`, or the variable `KDOCTOR_MATRIX`, names a file of the same form as the shipped one
+(`checklists/kdoctor_checklists/matrices/version-matrix.yaml`). With `extends: shipped` its rows are added, and a row
+with the same key takes the place of the shipped one, whole; with `extends: nothing` (or without the key) it stands
+alone and must have every section. Keys: `tensorflow` by `version`, `cuda_majors` by `major`, `cuda_releases` by `release`,
+`cudnn` by `cuda`, `versions` and `capabilities`, `gpus` by `capability`, `libraries` by what they are for, `keras` by
+`versions`, `known_bad` by `id` and `when`. Versions are text: put them in quotes.
+
+    schema: kdoctor/version-matrix/v1
+    extends: shipped
+    updated: "2026-12-01"
+    platform: linux-x86_64
+    tensorflow:
+    - version: "2.21.0+ours.1"
+      same_as: "2.21.0"          # every key that is not here
+      cubins: [80, 90, 100]
+      ptx: [100]
+      source: our build farm
+
+## The releases
+"""
+
+
+def matrix_page(_: Catalog) -> str:
+    """The version matrix: how it is used, and its releases."""
+    from kdoctor.matrix import load_matrix
+    from kdoctor.matrix.view import asks, code_range, nccl_words, python_range
+
+    matrix = load_matrix(environ={})
+    lines = [_MATRIX, f"As of {matrix.updated}, for {matrix.platform}.", ""]
+    heads = ("TensorFlow", "Python", "CUDA", "cuDNN", "driver from", "machine code", "PTX", "NCCL", "glibc", "asks for")
+    lines += [f"| {' | '.join(heads)} | held against the wheel |", "|" + "---|" * (len(heads) + 1)]
+    for row in reversed(matrix.releases):
+        wants = ", ".join(f"`{line}`" for line in asks(row, ["keras", "numpy"]))
+        driver = matrix.oldest_driver(row.cuda) or ""
+        cells = (row.version, python_range(row), row.cuda, row.cudnn or "", driver, code_range(row))
+        rest = (f"{row.ptx[0] / 10:.1f}", nccl_words(row), row.glibc, wants, row.verified or "")
+        lines.append(f"| {' | '.join((*cells, *rest))} |")
+    lines += ["", "## Known-bad combinations", ""]
+    lines += ["| failure | when | effect | ended by | fix |", "|---|---|---|---|---|"]
+    for bad in matrix.known_bad:
+        when = ", ".join(f"{name} `{spec}`" for name, spec in bad.when.items()) + (f"; {bad.job}" if bad.job else "")
+        ended = ", ".join(f"{name} `{spec}`" for name, spec in bad.ended_by.items()) or "not known"
+        lines.append(f"| {bad.id} | {when} | {bad.effect} | {ended} | {bad.fix} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"checks.md": checks_page, "version-matrix.md": matrix_page}
 """File below docs/ to the function that writes it."""
 
 

@@ -65,9 +65,9 @@ a known-bad combination.
 `--matrix FILE`, or the variable `KDOCTOR_MATRIX`, names a file of the same form as the shipped one
 (`checklists/kdoctor_checklists/matrices/version-matrix.yaml`). With `extends: shipped` its rows are added, and a row
 with the same key takes the place of the shipped one, whole; with `extends: nothing` (or without the key) it stands
-alone and must have every section. Keys: `tensorflow` by `version`, `cuda_majors` by `major`, `cuda_releases` by `release`,
-`cudnn` by `cuda`, `versions` and `capabilities`, `gpus` by `capability`, `libraries` by what they are for, `keras` by
-`versions`, `known_bad` by `id` and `when`. Versions are text: put them in quotes.
+alone and must have every section. Keys: `tensorflow` by `version`, `cuda_majors` by `major`, `cuda_releases` by
+`release`, `cudnn` by `cuda`, `versions` and `capabilities`, `gpus` by `capability`, `libraries` by what they are for,
+`keras` by `versions`, `known_bad` by `id` and `when`. Versions are text: put them in quotes.
 
     schema: kdoctor/version-matrix/v1
     extends: shipped

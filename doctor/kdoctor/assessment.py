@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdoctor.checklist import Checklist, decisions, scenarios_to_run
 from kdoctor.facts import Target
-from kdoctor.judge import FactTable, PlannedCheck, Rules, conclude, judge, unused_waivers
+from kdoctor.judge import FactTable, PlannedCheck, Rules, asks_for, conclude, judge, unused_waivers
 from kdoctor.model import Report
+from kdoctor.version_matrix import VersionMatrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,12 @@ class RunNote:
 def assess(
     facts: FactTable, checklist: Checklist, planned: Sequence[PlannedCheck], rules: Rules, note: RunNote
 ) -> Report:
-    """Judge the facts by the plan, and say what the checklist decided in advance about what failed."""
+    """Judge the facts by the plan, and say what the checklist decided in advance about what failed.
+
+    Raises:
+        kdoctor.matrix.MatrixError: see :func:`with_matrix`.
+    """
+    rules = with_matrix(rules, planned)
     results = judge(planned, facts, rules)
     return Report(
         verdict=conclude(results, rules.fail_on, interrupted=note.interrupted),
@@ -41,6 +48,24 @@ def assess(
         interrupted=note.interrupted,
         fail_on=rules.fail_on,
     )
+
+
+def with_matrix(rules: Rules, planned: Sequence[PlannedCheck], file: str | None = None) -> Rules:
+    """The rules with the version matrix, if they have none and a check that will be evaluated asks for it.
+
+    Args:
+        rules: the rules of the run.
+        planned: its checks.
+        file: a matrix of the user's own (``--matrix``); otherwise ``KDOCTOR_MATRIX`` may name one.
+
+    Raises:
+        kdoctor.matrix.MatrixError: a matrix cannot be used.
+    """
+    if rules.matrix is not None or not (file is not None or asks_for(planned, VersionMatrix, rules)):
+        return rules
+    from kdoctor.matrix.load import load_matrix
+
+    return replace(rules, matrix=load_matrix(file, os.environ))
 
 
 def describe_target(facts: FactTable, otherwise: str) -> str:

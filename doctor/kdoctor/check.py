@@ -12,11 +12,16 @@ from typing import Any
 
 from kdoctor.facts import FactGroup, SmokeRun, Unavailable
 from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
+from kdoctor.version_matrix import VersionMatrix
 
 _ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
-_SECTION = re.compile(r"^(Why|Remedy|Source|Sources):\s*", re.MULTILINE)
+_SECTION = re.compile(r"^(Why|Remedy|Source|Sources|Failure modes):\s*", re.MULTILINE)
+_MODE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 CheckFunction = Callable[..., Iterator[Outcome]]
+
+_BESIDES_FACTS = (Assumptions, VersionMatrix)
+"""What a check may ask for that is not about the machine."""
 
 
 class CheckDefinitionError(Exception):
@@ -44,6 +49,8 @@ class Check:
     """What to do about a failure, in general; each finding brings the commands."""
     sources: tuple[str, ...]
     """Public pages that the criterion comes from."""
+    failure_modes: tuple[str, ...]
+    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
     severity: Severity
     requires: tuple[str, ...]
     """Checks that must not have failed for this one to make sense."""
@@ -78,10 +85,11 @@ def check(  # noqa: PLR0913 - what an author says about a check
     """Make a check of a function that yields outcomes.
 
     The function asks for facts by the types of its positional parameters (a fact group,
-    ``SmokeRun`` for the scenario's run, or ``Assumptions``). A group that is unavailable makes the
+    ``SmokeRun`` for the scenario's run, ``Assumptions``, or ``VersionMatrix``). A group that is unavailable makes the
     check unknown before the function runs, unless the parameter also takes ``Unavailable``.
     Keyword-only parameters with defaults are what a checklist may set. The docstring's first line is
-    the title (the healthy condition); ``Why:``, ``Remedy:`` and ``Source:`` sections are required.
+    the title (the healthy condition); ``Why:``, ``Remedy:`` and ``Source:`` sections are required;
+    ``Failure modes:`` may list the ids of known failures that it catches, separated by commas.
 
     A pass needs evidence: a function that yields nothing has evaluated nothing and is unknown.
 
@@ -92,7 +100,7 @@ def check(  # noqa: PLR0913 - what an author says about a check
     def make(function: CheckFunction) -> Check:
         if not _ID.fullmatch(id):
             raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
-        title, why, remedy, sources = _parse_docstring(id, function)
+        title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
         facts, tolerant, parameters = _parse_signature(id, function)
         if (SmokeRun in facts.values()) != (scenario is not None):
             raise CheckDefinitionError(f"{id}: a check names a scenario exactly if it asks for a SmokeRun")
@@ -102,6 +110,7 @@ def check(  # noqa: PLR0913 - what an author says about a check
             why=why,
             remedy=remedy,
             sources=sources,
+            failure_modes=failure_modes,
             severity=severity,
             requires=tuple(requires),
             needs_gpus=needs_gpus,
@@ -116,7 +125,7 @@ def check(  # noqa: PLR0913 - what an author says about a check
     return make
 
 
-def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...]]:
+def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...], tuple[str, ...]]:
     text = inspect.getdoc(function) or ""
     head, *pieces = _SECTION.split(text)
     sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
@@ -124,11 +133,16 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
     why, remedy = (_prose(sections.get(name, "")) for name in ("Why", "Remedy"))
     source = sections.get("Source") or sections.get("Sources") or ""
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
+    modes = tuple(mode.strip() for mode in sections["Failure modes"].split(",")) if "Failure modes" in sections else ()
+    if not all(_MODE.fullmatch(mode) for mode in modes) or len(set(modes)) < len(modes):
+        raise CheckDefinitionError(
+            f"{check_id}: 'Failure modes:' lists ids of failures, separated by commas, each once"
+        )
     if not title or "\n" in title or not (why and remedy and sources):
         raise CheckDefinitionError(
             f"{check_id}: the docstring needs a one-line title, a 'Why:', a 'Remedy:' and a 'Source:'"
         )
-    return title, why, remedy, sources
+    return title, why, remedy, sources, modes
 
 
 def _prose(section: str) -> str:
@@ -163,9 +177,10 @@ def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
     members = typing.get_args(hint) if is_union else (hint,)
     wanted = [member for member in members if member is not Unavailable]
     if len(wanted) != 1 or not (
-        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] is Assumptions)
+        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] in _BESIDES_FACTS)
     ):
         raise CheckDefinitionError(
-            f"{check_id}: parameter {name!r} must be a fact group or Assumptions (with '| Unavailable' if it copes)"
+            f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "
+            "if it copes)"
         )
     return wanted[0], len(members) > 1

@@ -27,6 +27,7 @@ from kdoctor.model import (
     Verdict,
     Waiver,
 )
+from kdoctor.version_matrix import VersionMatrix
 
 FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 """Each group of facts by its type. A type that is absent was never collected."""
@@ -56,6 +57,8 @@ class Rules:
     """Failures below this severity do not fail the run."""
     allow_unknown: bool = False
     """Accept every unknown."""
+    matrix: VersionMatrix | None = None
+    """What is known of releases; a check that asks for it is unknown without."""
 
 
 def judge(plan: Sequence[PlannedCheck], facts: FactTable, rules: Rules) -> tuple[Result, ...]:
@@ -101,7 +104,7 @@ def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Map
     blocker = _blocker(check, earlier)
     if blocker:
         return replace(base, blocked_by=blocker, reason=f"needs {blocker}, which failed")
-    arguments = _arguments(check, facts, rules.assumptions)
+    arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
         return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
     return _accept(_evaluate(base, entry, arguments, rules), entry, rules)
@@ -118,20 +121,31 @@ def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
     return None
 
 
-def _arguments(check: Check, facts: FactTable, assumptions: Assumptions) -> dict[str, object] | Unavailable:
+def _arguments(check: Check, facts: FactTable, rules: Rules) -> dict[str, object] | Unavailable:
     """The facts that the function asks for by type, or why one of them cannot be had."""
     arguments: dict[str, object] = {}
     for name, wanted in check.facts.items():
-        value = _lookup(check, wanted, facts, assumptions)
+        value = _lookup(check, wanted, facts, rules)
         if isinstance(value, Unavailable) and name not in check.tolerant:
             return value
         arguments[name] = value
     return arguments
 
 
-def _lookup(check: Check, wanted: type[Any], facts: FactTable, assumptions: Assumptions) -> object:
+def asks_for(plan: Sequence[PlannedCheck], wanted: type[Any], rules: Rules) -> bool:
+    """Whether a check that will be evaluated asks for that type."""
+    return any(
+        wanted in entry.check.facts.values()
+        for entry in plan
+        if not entry.deselected and (rules.assumptions.expects_gpus or not entry.check.needs_gpus)
+    )
+
+
+def _lookup(check: Check, wanted: type[Any], facts: FactTable, rules: Rules) -> object:
     if wanted is Assumptions:
-        return assumptions
+        return rules.assumptions
+    if wanted is VersionMatrix:
+        return rules.matrix or Unavailable(unavailable="no version matrix was given")
     if wanted is not SmokeRun:
         return facts.get(wanted, Unavailable(unavailable=f"no facts about {wanted.group} were collected"))
     runs = facts.get(SmokeRuns, Unavailable(unavailable="no smoke training was run"))

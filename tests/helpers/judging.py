@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import cache
 from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.judge import PlannedCheck, Rules, judge
+from kdoctor.matrix.load import load_matrix
 from kdoctor.model import Assumptions, Result
+from kdoctor.version_matrix import VersionMatrix
+
+shipped_matrix = cache(load_matrix)
+"""The matrix that kdoctor brings; read once."""
 
 TODAY = date(2026, 11, 20)
 
@@ -30,6 +36,7 @@ def compute_check(
     *facts: FactGroup,
     assumptions: Assumptions | None = None,
     missing: Mapping[type[FactGroup], str] | None = None,
+    matrix: VersionMatrix | None = None,
     **parameters: Any,
 ) -> Result:
     """What becomes of the check on these facts alone; groups that are not given are unavailable.
@@ -39,11 +46,14 @@ def compute_check(
         facts: groups of facts; of two groups of one type the later counts.
         assumptions: the checklist's assumptions.
         missing: groups to make unavailable, with the reason.
+        matrix: the version matrix; the shipped one unless given.
         parameters: the check's parameters, as a checklist would set them.
     """
     table = fact_table(*facts, scenario=check.scenario)
     for group, reason in (missing or {}).items():
         table[group] = Unavailable(unavailable=reason)
     plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
-    (result,) = judge(plan, table, Rules(assumptions=assumptions or Assumptions(), today=TODAY))
+    (result,) = judge(
+        plan, table, Rules(assumptions=assumptions or Assumptions(), today=TODAY, matrix=matrix or shipped_matrix())
+    )
     return result

@@ -7,6 +7,7 @@ import pytest
 from kdoctor.check import Check, CheckDefinitionError, check
 from kdoctor.facts import Gpus, Host, SmokeRun, Unavailable
 from kdoctor.model import Assumptions, Outcome, Severity
+from kdoctor.version_matrix import VersionMatrix
 
 
 def sound(host: Host) -> Iterator[Outcome]:
@@ -100,8 +101,29 @@ def test_a_positional_parameter_must_ask_for_facts() -> None:
 
     for function in (number, two, missing):
         function.__doc__ = sound.__doc__
-        with pytest.raises(CheckDefinitionError, match="must be a fact group or Assumptions"):
+        with pytest.raises(CheckDefinitionError, match="must be a fact group, Assumptions or VersionMatrix"):
             made(function)
+
+
+def test_failure_modes_are_optional_and_listed_once_each() -> None:
+    def catching(host: Host) -> Iterator[Outcome]:
+        yield from ()
+
+    assert made(sound).failure_modes == ()
+    catching.__doc__ = f"{sound.__doc__}\n    Failure modes: libdevice, compat_804\n"
+    assert made(catching).failure_modes == ("libdevice", "compat_804")
+    for wrong in ("libdevice, libdevice", "libdevice; compat_804", "Libdevice"):
+        catching.__doc__ = f"{sound.__doc__}\n    Failure modes: {wrong}\n"
+        with pytest.raises(CheckDefinitionError, match="lists ids of failures"):
+            made(catching)
+
+
+def test_a_check_may_ask_for_the_version_matrix() -> None:
+    def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
+        yield from ()
+
+    informed.__doc__ = sound.__doc__
+    assert made(informed).facts == {"matrix": VersionMatrix}
 
 
 def test_a_parameter_without_a_type_is_refused() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +15,8 @@ from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
     ChecklistOption,
+    LockOption,
+    MatrixOption,
     NoSmokeOption,
     PluginOption,
     PythonOption,
@@ -21,6 +24,10 @@ from kdoctor.cli.options import (
     TimeoutOption,
 )
 from kdoctor.cli.streams import show
+
+if TYPE_CHECKING:
+    from kdoctor.checklist import Checklist
+    from kdoctor.judge import PlannedCheck, Rules
 
 _FORMATS = "terminal|json|junit|markdown"
 
@@ -61,6 +68,9 @@ def check(
     save_snapshot: Annotated[
         Path | None, typer.Option(help="Record the facts that were judged in this file.", show_default=False)
     ] = None,
+    lock: LockOption = None,
+    no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last green run.")] = False,
+    matrix: MatrixOption = None,
     timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
     plugin: PluginOption = None,
 ) -> None:
@@ -73,6 +83,7 @@ def check(
     import time
 
     from kdoctor.catalog import load_catalog
+    from kdoctor.lock import load_lock
     from kdoctor.output import check_writable, parse_outputs, write_atomically
     from kdoctor.report import FORMATS, canvas_for, render
 
@@ -82,24 +93,35 @@ def check(
         check_writable(save_snapshot)
     catalog = load_catalog(plugin or ())
     wanted = Wanted(checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke)
+
+    def rules_of(chosen: Checklist, planned: Sequence[PlannedCheck]) -> Rules:
+        from kdoctor.assessment import with_matrix
+        from kdoctor.model import Severity
+
+        rules = chosen.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
+        return with_matrix(rules, planned, matrix)
+
     if snapshot:
         chosen, planned = wanted.plan(catalog)
+        rules = rules_of(chosen, planned)
+        place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
         facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
     else:
         with examination(catalog, python, timeout) as (examined, target):
             chosen, planned = wanted.plan(catalog)
+            place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
             _load_the_rest()
+            rules = rules_of(chosen, planned)  # before the trainings: a broken matrix must not cost their minutes
             examined.run(trainings(chosen, planned, replicas))
         facts, interrupted = examined.facts, examined.interrupted
     if save_snapshot:
         save(save_snapshot, facts)
 
     from kdoctor.assessment import RunNote, assess
-    from kdoctor.model import Severity
+    from kdoctor.rollback import since_last_green
 
-    rules = chosen.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
-    report = assess(facts, chosen, planned, rules, note)
+    report = since_last_green(assess(facts, chosen, planned, rules, note), facts, last_green, str(place))
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))

@@ -36,6 +36,15 @@ ReplicasOption = Annotated[
         show_default=False,
     ),
 ]
+MatrixOption = Annotated[
+    str | None,
+    typer.Option(
+        "--matrix",
+        metavar="FILE",
+        help="A version matrix of your own: it extends the shipped one, or stands for it. Otherwise KDOCTOR_MATRIX.",
+        show_default=False,
+    ),
+]
 TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Seconds for the whole run.")]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the trainings out.")]
 LockOption = Annotated[

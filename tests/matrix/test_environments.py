@@ -1,0 +1,140 @@
+"""Real environments against the version matrix: what kdoctor says of the files, what it says after training, and what
+was measured before, must be one. ``make test-matrix`` (downloads some 600 MB a release).
+
+``MATRIX_PYTHONS`` names interpreters besides those that PATH has (separated as PATH is); a Python that is not here is
+skipped, and the table says so. ``MATRIX_FOLDER`` keeps the environments for the next time, 2 GB each; otherwise each
+is deleted when it has been judged. ``MATRIX_TABLE`` names a file for the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.command import kdoctor
+from kdoctor.matrix import load_matrix
+
+pytestmark = [pytest.mark.matrix]
+
+CASES = (
+    ("2.16.2", None, "3.9"),
+    ("2.16.2", None, "3.11"),
+    ("2.17.1", None, "3.11"),
+    ("2.18.1", None, "3.10"),
+    ("2.18.1", None, "3.11"),
+    ("2.18.1", "3.6.0", "3.11"),
+    ("2.19.1", None, "3.11"),
+    ("2.19.1", "3.9.2", "3.11"),
+    ("2.20.0", None, "3.12"),
+    ("2.21.0", None, "3.11"),
+    ("2.21.0", None, "3.13"),
+)
+"""TensorFlow, the Keras that is installed by hand (None: whichever pip resolves), and Python."""
+
+_HEADER = ("TensorFlow", "Python", "Keras", "measured before", "static verdict", "smoke verdict", "agree")
+
+
+@dataclass
+class Table:
+    """What became of each environment."""
+
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [_HEADER, tuple("---" for _ in _HEADER), *sorted(self.rows, key=lambda row: row[:2])]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+@pytest.fixture(scope="session")
+def table() -> Iterator[Table]:
+    collected = Table()
+    yield collected
+    print(f"\n{collected}")  # noqa: T201 - the table is what one runs this for (pytest -s shows it)
+    if file := os.environ.get("MATRIX_TABLE"):
+        Path(file).write_text(str(collected), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    kept = os.environ.get("MATRIX_FOLDER")
+    yield Path(kept).absolute() if kept else tmp_path
+    if not kept:
+        shutil.rmtree(tmp_path)  # gigabytes
+
+
+def interpreter(minor: str) -> str | None:
+    """An interpreter of that minor release that really starts."""
+    named = [path for path in os.environ.get("MATRIX_PYTHONS", "").split(os.pathsep) if path]
+    for candidate in (*named, f"python{minor}"):
+        path = shutil.which(candidate)
+        ask = "import sys; print('{}.{}'.format(*sys.version_info))"
+        if path:
+            done = subprocess.run([path, "-c", ask], check=False, capture_output=True, text=True)
+            if done.returncode == 0 and done.stdout.strip() == minor:
+                return path
+    return None
+
+
+def make(folder: Path, python: str, case: tuple[str, str | None, str]) -> Path:
+    """The environment; one that was finished earlier is taken as it is."""
+    tensorflow, keras, minor = case
+    environment = folder / f"{tensorflow}-{minor}-{keras or 'resolved'}"
+    executable, finished = environment / "bin/python", environment / "finished"
+    if not finished.exists():
+        subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
+        pip = [executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pinned = [f"tensorflow=={tensorflow}", *([f"keras=={keras}"] if keras else [])]
+        subprocess.run([*pip, *pinned], check=True)
+        finished.touch()
+    return executable
+
+
+def examine(executable: Path) -> dict[str, dict[str, Any]]:
+    """Each check's result."""
+    select = ("--select", "versions", "--select", "smoke.baseline")
+    done = kdoctor("check", "-c", "cpu-smoke", "--python", executable, *select, "-f", "json", timeout_s=600)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return {result["id"]: result for result in report["results"]}
+
+
+def installed(executable: Path, name: str) -> str:
+    ask = f"from importlib.metadata import version; print(version({name!r}))"
+    return subprocess.run([executable, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def verdict(results: list[dict[str, Any]]) -> str:
+    """``pass``, or which checks did not pass and what became of them; a check that does not apply says nothing."""
+    bad = [f"{item['id']}: {item['status']}" for item in results if item["status"] in ("fail", "unknown")]
+    passed = any(item["status"] == "pass" for item in results)
+    return ", ".join(bad) or ("pass" if passed else "nothing evaluated")
+
+
+@pytest.mark.parametrize(("tensorflow", "keras", "minor"), CASES)
+def test_files_training_and_table_agree(
+    tensorflow: str, keras: str | None, minor: str, folder: Path, table: Table
+) -> None:
+    python = interpreter(minor)
+    if python is None:
+        table.rows.append((tensorflow, minor, keras or "resolved", "", "", "", f"not run: no Python {minor} here"))
+        pytest.skip(f"there is no Python {minor} here (MATRIX_PYTHONS may name one)")
+    executable = make(folder, python, (tensorflow, keras, minor))
+    found = installed(executable, "keras")
+    known = load_matrix().keras_behaviour(found)
+    assert known is not None, f"the matrix says nothing about Keras {found}"
+    results = examine(executable)
+    static = verdict([result for result in results.values() if result["family"] == "versions"])
+    smoke = verdict([result for result in results.values() if result["family"] == "smoke"])
+    right = known.weights == known.reported == "right"
+    agree = ((static == "pass") == right, (smoke == "pass") == right)
+    measured = f"weights {known.weights}, reported loss {known.reported}"
+    by_hand = " (by hand)" if keras else ""
+    table.rows.append((tensorflow, minor, f"{found}{by_hand}", measured, static, smoke, "yes" if all(agree) else "NO"))
+    assert agree == (True, True), (measured, static, smoke)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kdoctor.catalog import Catalog, load_catalog
 from kdoctor.check import Check
+from kdoctor.lint.reference import page as rules_page
 from kdoctor.model import FAMILIES
 from kdoctor.report.words import FAMILY_TITLES
 
@@ -108,7 +109,13 @@ def matrix_page(_: Catalog) -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"checks.md": checks_page, "version-matrix.md": matrix_page}
+def lint_page(catalog: Catalog) -> str:
+    """The rules of the linter, which are no checks and in no catalog."""
+    del catalog
+    return rules_page()
+
+
+PAGES = {"checks.md": checks_page, "lint.md": lint_page, "version-matrix.md": matrix_page}
 """File below docs/ to the function that writes it."""
 
 

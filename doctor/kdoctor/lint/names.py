@@ -68,6 +68,11 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.TRANSPARENT, re.compile(r"(tensorflow\.(function|autograph\.experimental\.do_not_convert))$")),
 )
 BATCH_NORMALIZATION = re.compile(r"keras\.layers\.(\w+\.)*BatchNormalization$")
+WEIGHTLESS = re.compile(
+    r"keras\.layers\.(\w+\.)*(Random\w+|Rescaling|Resizing|CenterCrop|AutoContrast|Solarization|CutMix|MixUp|AugMix"
+    r"|Dropout|SpatialDropout\dD|Flatten|Reshape|Permute|Activation|ReLU|Softmax|\w+Pool(ing)?\dD|ZeroPadding\dD)$"
+)
+"""Layers without weights: augmentation, shapes, activations."""
 LIST_LOCAL_DEVICES = re.compile(r"tensorflow\.python\.client\.device_lib\.list_local_devices$")
 MULTI_GPU_MODEL = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 GLOBAL_STRATEGY = re.compile(r"tensorflow\.distribute\.experimental_set_strategy$")

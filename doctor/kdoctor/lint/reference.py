@@ -1,8 +1,7 @@
-"""The rules as a page of documentation: ``python -m kdoctor.lint.reference > docs/lint.md``."""
+"""The rules as a page of documentation, which ``make docs`` writes."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from kdoctor.lint.model import Rule
@@ -11,7 +10,7 @@ from kdoctor.lint.rules import RULES
 
 _HEAD = """# The rules of `kdoctor lint`
 
-This page is made of the rules themselves: `python -m kdoctor.lint.reference > docs/lint.md`.
+<!-- Written by `make docs` from the rules themselves; change them, not this page. -->
 
 `kdoctor lint train.py notebooks/` reads training scripts and notebooks without running them, and without TensorFlow.
 It follows names through imports and assignments, and functions of the same file through their calls, in and out of
@@ -53,7 +52,3 @@ def _section(rule: Rule) -> Iterator[str]:
     yield from ("Instead of", "", "```python", rule.bad.rstrip("\n"), "```", "")
     yield from ("write", "", "```python", rule.good.rstrip("\n"), "```", "")
     yield from (f"Sources: {', '.join(rule.sources)}", "")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

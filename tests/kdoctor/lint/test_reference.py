@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "lint.md"
 
 
 def test_the_page_is_that_of_the_rules() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m kdoctor.lint.reference > docs/lint.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: make docs"
 
 
 def test_every_rule_has_a_section() -> None:

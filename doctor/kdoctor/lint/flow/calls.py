@@ -41,6 +41,7 @@ from kdoctor.lint.names import (
     GLOBAL_STRATEGY,
     LIST_LOCAL_DEVICES,
     MULTI_GPU_MODEL,
+    WEIGHTLESS,
     Kind,
     class_kind,
     kind_of,
@@ -177,7 +178,11 @@ def _model(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Val
             place, strategy, origin = Place.OUTSIDE, None, end.node  # type: ignore[assignment]
     if name.endswith("Sequential"):
         stack = given.get(0, "layers")
-        _built_on(machine, stack.items if isinstance(stack, Many) else ())
+        layers = stack.items if isinstance(stack, Many) else ()
+        _built_on(machine, layers)
+        if layers and all(isinstance(layer, Layer) and layer.weightless for layer in layers):
+            # Augmentation: nothing of it is trained, so it may be made anywhere.
+            return Model(node, Place.UNSURE, None)
     model = Model(origin, place, strategy)
     machine.add_model(model)
     if place is Place.OUTSIDE and machine.place is Place.INSIDE:
@@ -213,7 +218,7 @@ def _layer(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Val
         )
         unsure = given.spread or any(guard is not None and not isinstance(guard, Truth) for guard in guards)
         machine.trace.normalized.append(Normalized(node=node, guarded=harmless or unsure or "Sync" in name))
-    return Layer(node, machine.place, machine.strategy)
+    return Layer(node, machine.place, machine.strategy, weightless=WEIGHTLESS.match(name) is not None)
 
 
 def _optimizer(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
@@ -424,22 +429,23 @@ def _taken_over(machine: Machine, scope: Scope) -> Value:
     return UNKNOWN
 
 
-def _made(machine: Machine, node: ast.Call, callee: Made, given: Arguments) -> Value:
-    """A model or a layer is called on its inputs, or a metric on values."""
-    if isinstance(callee, Metric) and machine.in_replica:
-        machine.trace.used.append(Used(node=node, made=callee, strategy=machine.strategy))
-    if not isinstance(callee, Layer | Model):
-        return UNKNOWN
+def _measure(machine: Machine, node: ast.Call, callee: Metric, given: Arguments) -> Value:
+    """A metric is called on values."""
+    return _update(machine, node, callee, "update_state", given)
+
+
+def _apply(machine: Machine, node: ast.Call, callee: Layer | Model, given: Arguments) -> Value:
+    """A layer or a model is called on its inputs; the rules ask only for symbolic ones, which build a model."""
     symbolic = [value for value in given.args if isinstance(value, Tensor)]
     if not symbolic:
         return UNKNOWN
     if isinstance(callee, Model):
         _built_on(machine, [callee])
         return Tensor(callee.node, callee.place, machine.strategy)
+    if callee.weightless:
+        return symbolic[0]
     before = next((value for value in symbolic if value.place is Place.OUTSIDE), None)
-    if before is not None:
-        return Tensor(before.node, Place.OUTSIDE, None)
-    return Tensor(node, machine.place, machine.strategy)
+    return Tensor(before.node, Place.OUTSIDE, None) if before else Tensor(node, machine.place, machine.strategy)
 
 
 def _object(machine: Machine, node: ast.Call, callee: Object, given: Arguments) -> Value:
@@ -457,11 +463,9 @@ _BY_CALLEE: Mapping[type, Callable[[Machine, ast.Call, Any, Arguments], Value]] 
     Function: _function,
     Class: _class,
     Object: _object,
-    Model: _made,
-    Layer: _made,
-    Metric: _made,
-    Optimizer: _made,
-    Tensor: _made,
+    Model: _apply,
+    Layer: _apply,
+    Metric: _measure,
 }
 
 

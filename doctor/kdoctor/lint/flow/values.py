@@ -205,7 +205,20 @@ class Model(Made):
 class Layer(Made):
     """A Keras layer; it makes its variables when it is first called."""
 
-    __slots__ = ()
+    __slots__ = ("weightless",)
+
+    def __init__(
+        self,
+        node: ast.AST,
+        place: Place,
+        strategy: Strategy | None,
+        cls: Class | None = None,
+        *,
+        weightless: bool = False,
+    ) -> None:
+        super().__init__(node, place, strategy, cls)
+        self.weightless = weightless
+        """Whether it surely has nothing that is trained."""
 
 
 class Tensor(Made):

@@ -15,10 +15,12 @@ from kdoctor.cli.check import check
 from kdoctor.cli.lint import lint
 from kdoctor.cli.matrix import matrix
 from kdoctor.cli.plain import PlainCommand, PlainGroup
+from kdoctor.cli.rollback import rollback
 from kdoctor.cli.schema import schema
 from kdoctor.cli.smoke import smoke
 from kdoctor.cli.snapshot import snapshot
 from kdoctor.cli.streams import errors_in_words
+from kdoctor.cli.topology import topology
 
 app = typer.Typer(
     name="kdoctor",
@@ -35,9 +37,11 @@ app.command(epilog="Example: kdoctor smoke --tier standard --replicas 2")(smoke)
 app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
 app.command(epilog="Example: kdoctor lint --format github train.py notebooks/")(lint)
 app.command(epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11', cls=PlainCommand)(matrix)
+app.command(epilog="Example: kdoctor topology --replicas 4")(topology)
 app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
 app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
 app.add_typer(checklist.app, name="checklist")
+app.command(epilog="Example: kdoctor rollback --script > back.sh && bash back.sh")(rollback)
 app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema)
 
 

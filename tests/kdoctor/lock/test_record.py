@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers.catalogs import small_catalog
+from helpers.locks import RECORDED, lock, node_facts
+from helpers.reports import cpu_report, failure, result
+from kdoctor.checklist import Checklist, load_checklist
+from kdoctor.lock import Accepted, Measure, make_lock, not_green, recorded_facts
+from kdoctor.model import Report, Result, Severity, Status
+
+TEXT = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 3
+owner: me
+checks: [{id: host.memory}]
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+"""
+
+
+@pytest.fixture
+def checklist(tmp_path: Path) -> Checklist:
+    (tmp_path / "job.yaml").write_text(TEXT)
+    return load_checklist(str(tmp_path / "job.yaml"), small_catalog())
+
+
+def report(*results: Result, **changes: object) -> Report:
+    return replace(cpu_report(), results=results, started_at=RECORDED, **changes)  # type: ignore[arg-type]
+
+
+GOOD = result("host.memory")
+RED = failure("gpu.free")
+UNKNOWN = result("gpu.same-model", Status.UNKNOWN)
+BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
+
+
+@pytest.mark.parametrize(
+    ("results", "why_not"),
+    [
+        ((GOOD,), None),
+        ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
+        ((GOOD, replace(UNKNOWN, accepted="a container")), None),
+        ((GOOD, RED), "gpu.free failed"),
+        ((GOOD, UNKNOWN), "gpu.same-model could not be judged"),
+        ((GOOD, BLOCKED), "gpu.count-expected could not be judged"),
+        ((result("host.memory", Status.SKIP),), "nothing was tested"),
+        ((), "nothing was tested"),
+    ],
+)
+def test_only_a_green_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
+    assert not_green(report(*results)) == why_not
+
+
+def test_an_interrupted_run_is_never_recorded() -> None:
+    assert not_green(report(GOOD, interrupted=True)) == "the run was interrupted"
+
+
+def test_what_is_accepted_does_not_count_and_stands_in_the_lock(checklist: Checklist) -> None:
+    accepted = [Accepted(check="gpu.free", reason="a notebook"), Accepted(check="host.memory", reason="x")]
+    run = report(GOOD, RED)
+    assert not_green(run, accepted[:1]) is None
+    assert not_green(run, accepted[1:]) == "gpu.free failed"
+    assert not_green(report(RED), accepted) == "nothing was tested"
+    made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
+    assert made.accepted == (accepted[0],)
+    assert made.facts["checks"] == {"host.memory": "pass", "gpu.free": "fail"}
+
+
+def test_a_measure_within_the_range_of_the_last_lock_keeps_its_number(checklist: Checklist) -> None:
+    found = recorded_facts(node_facts())
+    name, other = "smoke.baseline/mirrored/final-loss", "smoke.baseline/mirrored/step-seconds"
+    near, far = Measure(value=0.4999, low=0.499, high=0.501), Measure(value=9.0, low=8.0, high=10.0)
+    previous = lock(measured={name: near, other: far, "gone/x/final-loss": near})
+    made = make_lock(checklist, report(GOOD), found, previous=previous)
+    assert made.measured[name] == near
+    assert made.measured[other] == found.measured[other]
+    assert "gone/x/final-loss" not in made.measured
+
+
+def test_the_same_machine_twice_is_the_same_lock_but_for_the_date(checklist: Checklist) -> None:
+    one = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    later = replace(report(GOOD), started_at="2026-05-01T06:00:00+00:00", duration_s=99.0)
+    two = make_lock(checklist, later, recorded_facts(node_facts()), previous=one)
+    assert replace(two, recorded=one.recorded) == one

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from helpers.catalogs import small_catalog
+from helpers.locks import lock
+from kdoctor.checklist import Checklist, load_checklist
+from kdoctor.lock import LockError, expectations_of, load_lock, lock_path, read_lock, text_of, write_lock
+from kdoctor.output import OutputError
+
+TEXT = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 3
+owner: me
+checks: [{id: host.memory}]
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+"""
+
+
+def checklist(folder: Path, text: str = TEXT, name: str = "job.yaml") -> Checklist:
+    path = folder / name
+    path.write_text(text)
+    return load_checklist(str(path), small_catalog())
+
+
+def test_the_lock_lies_beside_its_checklist(tmp_path: Path) -> None:
+    assert lock_path(checklist(tmp_path)) == tmp_path / "job.lock.yaml"
+    assert lock_path(checklist(tmp_path, name="other.yml")) == tmp_path / "other.lock.yaml"
+
+
+def test_expectations_do_not_change_with_order_and_comments(tmp_path: Path) -> None:
+    one = expectations_of(checklist(tmp_path))
+    turned = TEXT.replace("baseline: a test, edge-case: a test", "edge-case: a test, baseline: a test") + "# seen\n"
+    assert expectations_of(checklist(tmp_path, turned)) == one
+    assert expectations_of(checklist(tmp_path, TEXT.replace("version: 3", "version: 4"))) != one
+
+
+def test_no_lock_is_no_mistake_unless_it_is_named(tmp_path: Path) -> None:
+    chosen = checklist(tmp_path)
+    assert load_lock(chosen) == (tmp_path / "job.lock.yaml", None)
+    with pytest.raises(LockError, match="No such file"):
+        load_lock(chosen, tmp_path / "none.yaml")
+
+
+def test_the_lock_of_another_checklist_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+    write_lock(path, lock(checklist="other"), None)
+    with pytest.raises(LockError, match="this is the lock of checklist 'other', not of 'job'"):
+        load_lock(checklist(tmp_path))
+
+
+def test_a_link_to_nowhere_is_told(tmp_path: Path) -> None:
+    (tmp_path / "job.lock.yaml").symlink_to("nowhere")
+    with pytest.raises(LockError, match="No such file"):
+        load_lock(checklist(tmp_path))
+
+
+def test_a_lock_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+    write_lock(path, lock(), None)
+    before = path.read_bytes()
+    write_lock(path, lock(version=4), before)
+    assert read_lock(path).version == 4
+    assert [item.name for item in tmp_path.iterdir()] == ["job.lock.yaml"]
+
+
+def test_of_two_recorders_the_second_is_told_and_the_first_ones_lock_stays(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+
+    def record(version: int) -> str:
+        try:
+            write_lock(path, lock(version=version), None)
+        except OutputError as error:
+            return "told" if "was recorded by another run meanwhile" in error.message else error.message
+        return "written"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(record, range(1, 9)))
+    assert sorted(outcomes) == ["told"] * 7 + ["written"]
+    assert path.read_text() == text_of(lock(version=outcomes.index("written") + 1))
+
+
+def test_a_lock_that_vanished_meanwhile_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="meanwhile"):
+        write_lock(tmp_path / "job.lock.yaml", lock(), b"what stood there")
+
+
+FULL_DISK = """\
+import resource, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+sys.path[:0] = sys.argv[2:]
+from helpers.locks import lock
+from kdoctor.lock import write_lock
+from kdoctor.output import OutputError
+path = Path(sys.argv[1])
+try:
+    write_lock(path, lock(version=4), path.read_bytes())
+except OutputError as error:
+    print(error.message)
+"""
+
+
+def test_a_disk_that_fills_up_leaves_the_old_lock(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+    write_lock(path, lock(), None)
+    before = path.read_bytes()
+    command = [sys.executable, "-B", "-c", FULL_DISK, str(path), *sys.path]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.stdout == f"{path} cannot be written: {os.strerror(errno.EFBIG)}\n", done.stderr
+    assert path.read_bytes() == before
+    assert [item.name for item in tmp_path.iterdir()] == ["job.lock.yaml"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from kdoctor.collect.child import ChildrenEnded
 from kdoctor.collect.collector import Collection
 from kdoctor.collect.probe import Context, Probe
 from kdoctor.facts import Environment, FactGroup, Gpus, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
+from kdoctor.progress import bar
 from kdoctor.smoke.run import SmokeEvent, SmokeSession, SmokeSettings
 from kdoctor.smoke.scenario import Scenario
 
@@ -26,6 +28,8 @@ class Training:
     scenario: Scenario
     replicas: int | None
     """Number of logical CPU devices; None for one replica on every visible GPU."""
+    artifacts: Path | None = None
+    """A folder that keeps what the cases wrote; None keeps nothing."""
 
 
 class Examination:
@@ -38,6 +42,8 @@ class Examination:
         self._note = note
         self._sessions: list[SmokeSession] = []
         self._missing: dict[str, Unavailable] = {}
+        self._cases = 0
+        self._cases_ended = 0
         self._cut_short: str | None = None
         self._alarm = threading.Timer(deadline_s, context.children.end_all)
         self._alarm.daemon = True
@@ -89,6 +95,7 @@ class Examination:
                 self._missing[training.scenario.id] = settings
             else:
                 groups.setdefault(settings, []).append(training.scenario)
+                self._cases += len(training.scenario.cases)
         for settings, scenarios in groups.items():
             session = SmokeSession(scenarios, settings, self._context, self._show)
             self._sessions.append(session)
@@ -100,17 +107,22 @@ class Examination:
         if isinstance(build, TensorFlowBuild) and not build.installed:
             return Unavailable(unavailable="TensorFlow is not installed in the target environment")
         if training.replicas is not None:
-            return SmokeSettings(devices_kind="cpu", replicas=training.replicas)
+            return SmokeSettings(devices_kind="cpu", replicas=training.replicas, artifacts=training.artifacts)
         visible = _visible_gpus(self._collection.facts)
         if isinstance(visible, Unavailable):
             return visible
-        return SmokeSettings(devices_kind="gpu", replicas=visible)
+        return SmokeSettings(devices_kind="gpu", replicas=visible, artifacts=training.artifacts)
 
     def _show(self, event: SmokeEvent) -> None:
         if event.kind == "importing":
             self._note("importing TensorFlow")
+        elif event.kind == "ended":
+            self._cases_ended += 1
         elif event.kind in ("started", "phase"):
-            self._note(f"training {event.scenario}, case {event.case}" + (f": {event.detail}" if event.detail else ""))
+            self._note(
+                f"{bar(self._cases_ended, self._cases)} training {event.scenario}, case {event.case}"
+                + (f": {event.detail}" if event.detail else "")
+            )
 
 
 def _visible_gpus(facts: Facts) -> int | Unavailable:

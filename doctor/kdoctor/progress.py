@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+_BAR_WIDTH = 20
+
 
 class Progress(Protocol):
     """Takes short present-tense notes: what is being done now."""
@@ -31,6 +33,12 @@ class _Line:
 
     def note(self, text: str) -> None:
         self._status.update(text)  # type: ignore[attr-defined]
+
+
+def bar(done: int, total: int) -> str:
+    """How much is done, as a short bar and in numbers."""
+    filled = round(_BAR_WIDTH * done / total) if total else 0
+    return f"{'━' * filled}{'─' * (_BAR_WIDTH - filled)} {done} of {total}:"
 
 
 @contextmanager

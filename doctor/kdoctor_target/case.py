@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import IO, Any, Dict, Optional
+from pathlib import Path
+from typing import IO, Any, Dict, NoReturn, Optional
+
+
+class NotHere(Exception):  # noqa: N818 - no error, and shown nowhere by its name
+    """A case is not for this environment, for the reason that it carries."""
 
 
 class Case:
@@ -13,15 +18,28 @@ class Case:
     What it says is written at once, so that it is known even if the process hangs or dies later.
     """
 
-    def __init__(self, events: IO[str], devices_kind: str, replicas: Optional[int]) -> None:
+    def __init__(
+        self,
+        events: IO[str],
+        devices_kind: str,
+        replicas: Optional[int],
+        *,
+        stem: Path,
+        deadline_s: float,
+    ) -> None:
         self._events = events
+        self._measures: Dict[str, Any] = {}
+        self.stem = stem
+        """Where the case's files are: ``<stem>.stacks`` and the like; more may be put beside them."""
+        self.deadline_s = deadline_s
+        """Seconds after which the case is ended, counted from its start."""
         self.devices_kind = devices_kind
         """``gpu`` or ``cpu``: what the replicas run on."""
         self.replicas = replicas
         """Number of replicas asked for; None for every GPU that TensorFlow lists."""
 
     def phase(self, name: str) -> None:
-        """Say which phase is entered: strategy, build, reference, train or inspect."""
+        """Say which phase is entered: strategy, build, reference, train, save, load or inspect."""
         self.write({"phase": name})
 
     def note(self, **facts: Any) -> None:
@@ -30,6 +48,19 @@ class Case:
         A NaN or an infinity becomes None.
         """
         self.write({"facts": _plain(facts)})
+
+    def measure(self, numbers: Dict[str, Any]) -> None:
+        """Say numbers of this scenario's own, by name. They are added to those said before."""
+        self._measures.update(numbers)
+        self.note(measures=self._measures)
+
+    def skip(self, reason: str) -> NoReturn:
+        """End the case: it is not for this environment.
+
+        Raises:
+            NotHere: always; the runner makes it the case's outcome.
+        """
+        raise NotHere(reason)
 
     def write(self, event: Dict[str, Any]) -> None:
         """Hand one event to the runner."""

@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, Callable, Dict, List, Optional
 
-from kdoctor_target.case import Case
+from kdoctor_target.case import Case, NotHere
 from kdoctor_target.channel import Channel
 
 Settings = Dict[str, Any]
@@ -37,8 +38,15 @@ Facts = Dict[str, Any]
 POLL_S = 0.01
 MOST_PARALLEL = 4
 TAIL_LINES = 40
+STACKS_LINES = 150
 TAIL_BYTES = 16 * 1024
 MESSAGE_CHARACTERS = 2000
+MOST_COMPLAINTS = 10
+
+# NCCL's warnings, and errors and fatal ones of TensorFlow's log, which begin "2026-11-20 10:00:00.0: E tensorflow/...".
+_COMPLAINT = re.compile(
+    r"NCCL (?:WARN|ERROR)|ncclUnhandled|ncclSystem|ncclInternal|^[\d:. -]+(?:\d+ )?[EF] ?\S*[/ ]|^[EF]\d{4} "
+)
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -49,11 +57,11 @@ def main(settings: Settings) -> None:
     folder = Path(settings["folder"])
     own_case = settings.get("own_case")
     if own_case is not None:
-        _Files(folder, own_case["number"]).take_over()
+        _Files(folder, own_case).take_over()
     _end_with_the_parent(expected_parent=None)
     _prepare_environment(settings["devices_kind"])
     if own_case is not None:
-        _arm_stacks(_Files(folder, own_case["number"]).stacks, own_case["deadline_s"])
+        _arm_stacks(_Files(folder, own_case).stacks, own_case["deadline_s"])
         _import_and_run(own_case, settings, folder)
     else:
         threading.Thread(target=_die_when_orphaned, daemon=True).start()
@@ -68,6 +76,8 @@ def _prepare_environment(devices_kind: str) -> None:
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if devices_kind == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    else:
+        os.environ.setdefault("NCCL_DEBUG", "WARN")  # silent while all is well; a hang without it says nothing
 
 
 def _preload(settings: Settings, folder: Path, channel: Channel) -> bool:
@@ -107,10 +117,11 @@ def _import_all(names: List[str]) -> Facts:
 class _Files:
     """The files of one case."""
 
-    def __init__(self, folder: Path, number: int) -> None:
-        self.events = folder / "{}.events".format(number)
-        self.errors = folder / "{}.stderr".format(number)
-        self.stacks = folder / "{}.stacks".format(number)
+    def __init__(self, folder: Path, job: Facts) -> None:
+        self.stem = folder / job["stem"]
+        self.events, self.errors, self.stacks = (
+            folder / "{}.{}".format(job["stem"], kind) for kind in ("events", "stderr", "stacks")
+        )
         for path in (self.events, self.errors, self.stacks):
             path.touch()
 
@@ -200,10 +211,10 @@ class _RunningCase:
             facts["outcome"] = "died"
             facts["exit_code"] = status if status >= 0 else None
             facts["signal"] = _signal_name(-status) if status < 0 else None
-        if facts["outcome"] in ("died", "timed-out"):
-            facts["stacks"] = _tail(self._files.stacks) or None
-        if facts["outcome"] != "trained":
+        facts["stacks"] = _tail(self._files.stacks, STACKS_LINES) or None
+        if facts["outcome"] not in ("trained", "skipped"):
             facts["stderr_tail"] = _tail(self._files.errors) or None
+            facts["log_lines"] = _complaints(self._files.errors)
         return facts
 
 
@@ -214,7 +225,7 @@ class _Runner:
         self._settings = settings
         self._folder = folder
         self._channel = channel
-        self._waiting = list(enumerate(settings["cases"]))
+        self._waiting: List[Facts] = list(settings["cases"])
         self._running: List[_RunningCase] = []
 
     def run(self) -> None:
@@ -226,9 +237,9 @@ class _Runner:
         most = _parallel(self._settings)
         while self._waiting or self._running:
             while self._waiting and len(self._running) < most:
-                number, job = self._waiting.pop(0)
+                job = self._waiting.pop(0)
                 self._send("started", job)
-                self._running.append(self._start(number, job))
+                self._running.append(self._start(job))
             self._advance()
             time.sleep(POLL_S)
 
@@ -242,13 +253,13 @@ class _Runner:
     def _send(self, event: str, job: Facts, **more: Any) -> None:
         self._channel.send({"event": event, "scenario": job["scenario"], "case": job["case"], **more})
 
-    def _start(self, number: int, job: Facts) -> _RunningCase:
-        files = _Files(self._folder, number)
+    def _start(self, job: Facts) -> _RunningCase:
+        files = _Files(self._folder, job)
         if _may_fork(self._settings["isolation"]):
             return _RunningCase(job, self._fork(job, files), files, job["deadline_s"])
         # A fresh interpreter imports again, in the case's own time.
         deadline_s = self._settings["import_deadline_s"] + job["deadline_s"]
-        return _RunningCase(job, self._spawn(number, job, deadline_s), files, deadline_s)
+        return _RunningCase(job, self._spawn(job, deadline_s), files, deadline_s)
 
     def _fork(self, job: Facts, files: _Files) -> _Process:
         parent = os.getpid()
@@ -264,8 +275,8 @@ class _Runner:
         finally:
             os._exit(1)
 
-    def _spawn(self, number: int, job: Facts, deadline_s: float) -> _Process:
-        own_case = dict(job, number=number, deadline_s=deadline_s)
+    def _spawn(self, job: Facts, deadline_s: float) -> _Process:
+        own_case = dict(job, deadline_s=deadline_s)
         settings = dict(self._settings, cases=[], own_case=own_case)
         argv = [*self._settings["respawn"], json.dumps(settings)]
         popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # noqa: S603 - kdoctor's own command line
@@ -273,13 +284,13 @@ class _Runner:
 
 
 def _import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
-    files = _Files(folder, job["number"])
+    files = _Files(folder, job)
     try:
         _import_all(settings["preload"])
     except BaseException as error:
         traceback.print_exc()
         with files.events.open("a", encoding="utf-8") as events:
-            _case(events, settings).write({"end": {"outcome": "raised", **_describe_error(error)}})
+            _case(events, job, settings, files).write({"end": {"outcome": "raised", **_describe_error(error)}})
         return
     _run_case(job, settings, files)
 
@@ -287,11 +298,13 @@ def _import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
 def _run_case(job: Facts, settings: Settings, files: _Files) -> None:
     """Run the case's function and leave the process, without the clean-up that belongs to the parent."""
     with files.events.open("a", encoding="utf-8") as events:
-        case = _case(events, settings)
+        case = _case(events, job, settings, files)
         case.phase("import")
         try:
             _function(job)(case)
             end: Facts = {"outcome": "trained"}
+        except NotHere as reason:
+            end = {"outcome": "skipped", "skip_reason": str(reason)}
         except BaseException as error:
             traceback.print_exc()
             end = {"outcome": "raised", **_describe_error(error)}
@@ -303,8 +316,8 @@ def _run_case(job: Facts, settings: Settings, files: _Files) -> None:
     os._exit(0)
 
 
-def _case(events: IO[str], settings: Settings) -> Case:
-    return Case(events, settings["devices_kind"], settings["replicas"])
+def _case(events: IO[str], job: Facts, settings: Settings, files: _Files) -> Case:
+    return Case(events, settings["devices_kind"], settings["replicas"], stem=files.stem, deadline_s=job["deadline_s"])
 
 
 def _function(job: Facts) -> Callable[[Case], None]:
@@ -426,8 +439,16 @@ def _signal_name(number: int) -> str:
         return "signal {}".format(number)
 
 
-def _tail(path: Path) -> str:
+def _tail(path: Path, lines: int = TAIL_LINES) -> str:
     """The last lines of a file that may be of any size."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-TAIL_LINES:])
+        return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+
+
+def _complaints(path: Path) -> List[str]:
+    """The last lines of the error output in which native code complains."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 16 * TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return [line[:MESSAGE_CHARACTERS] for line in lines if _COMPLAINT.search(line)][-MOST_COMPLAINTS:]

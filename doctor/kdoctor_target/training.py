@@ -28,11 +28,18 @@ class Batches(NamedTuple):
     targets: Any
     global_batch: int
     drop_remainder: bool = False
+    by_example: bool = False
+    """Whether several workers share out the examples themselves, not the files that they come from."""
 
     def dataset(self) -> Any:
         """The batches as a ``tf.data.Dataset``."""
         dataset = tf.data.Dataset.from_tensor_slices((self.inputs, self.targets))
-        return dataset.batch(self.global_batch, drop_remainder=self.drop_remainder)
+        dataset = dataset.batch(self.global_batch, drop_remainder=self.drop_remainder)
+        if not self.by_example:
+            return dataset
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        return dataset.with_options(options)
 
     def facts(self) -> Dict[str, Any]:
         """Examples, global batch and final batch, by the names of ``SmokeCase``'s fields."""
@@ -50,17 +57,14 @@ def replica_devices(case: Case) -> List[str]:
 
     Where TensorFlow lists no GPU, the one device is the CPU, as in a user's job: kdoctor judges that.
     """
-    # TensorFloat-32 keeps ten bits of a product's factors: equality with one device could not be told.
-    tf.config.experimental.enable_tensor_float_32_execution(False)  # noqa: FBT003 - TensorFlow's signature
     if case.devices_kind == "cpu":
         wanted = case.replicas or 1
-        # Cases run side by side on the CPU, and the models are tiny: more threads only get in each other's way.
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(max(2, wanted))
+        one_thread_each(wanted)
         if wanted > 1:
             logical = [tf.config.LogicalDeviceConfiguration() for _ in range(wanted)]
             tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], logical)
         return [device.name for device in tf.config.list_logical_devices("CPU")]
+    _compute_exactly()
     gpus = tf.config.list_physical_devices("GPU")
     case.note(gpus_seen=len(gpus))
     wanted = len(gpus) if case.replicas is None else case.replicas
@@ -69,16 +73,36 @@ def replica_devices(case: Case) -> List[str]:
     return names or [tf.config.list_logical_devices("CPU")[0].name]
 
 
+def one_thread_each(replicas: int) -> None:
+    """Compute exactly, and with few threads on the CPU.
+
+    Cases run side by side there, and the models are tiny: more threads only get in each other's way.
+    """
+    _compute_exactly()
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(max(2, replicas))
+
+
+def _compute_exactly() -> None:
+    # TensorFloat-32 keeps ten bits of a product's factors: equality with one device could not be told.
+    tf.config.experimental.enable_tensor_float_32_execution(False)  # noqa: FBT003 - TensorFlow's signature
+
+
 def make_strategy(case: Case) -> Any:
     """A ``MirroredStrategy`` over the replicas that were asked for, or as many as there are."""
     case.phase("strategy")
     strategy = tf.distribute.MirroredStrategy(replica_devices(case))
+    describe_strategy(case, strategy)
+    return strategy
+
+
+def describe_strategy(case: Case, strategy: Any) -> None:
+    """Note the strategy's class, replicas and devices."""
     case.note(
         strategy=type(strategy).__name__,
         replicas=strategy.num_replicas_in_sync,
         devices=list(strategy.extended.worker_devices),
     )
-    return strategy
 
 
 def regression(examples: int, seed: int = 20) -> Tuple[Any, Any]:
@@ -148,7 +172,7 @@ def train(case: Case, model: Any, batches: Batches) -> None:
     """Fit the model, and note its losses and the time of its steps."""
     case.phase("train")
     case.note(**batches.facts())
-    clock = _clock()
+    clock = _clock(case)
     losses = _fit(model, batches, [clock]).history["loss"]
     later = sorted(clock.steps[len(clock.steps) // EPOCHS :])
     case.note(losses=losses, first_step_s=clock.steps[0], step_s=later[len(later) // 2])
@@ -158,20 +182,22 @@ def _fit(model: Any, batches: Batches, callbacks: List[Any]) -> Any:
     return model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-def _clock() -> Any:
-    """A callback that measures each step. Keras waits for a step's numbers, so its end is real."""
+def _clock(case: Case) -> Any:
+    """A callback that counts and measures each step. Keras waits for a step's numbers, so its end is real."""
 
     class Clock(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
         def __init__(self) -> None:
             super().__init__()
             self.steps: List[float] = []
             self._started = 0.0
+            case.note(steps=0)
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             self._started = time.perf_counter()
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             self.steps.append(time.perf_counter() - self._started)
+            case.note(steps=len(self.steps))
 
     return Clock()
 
@@ -180,7 +206,7 @@ def inspect_weights(case: Case, strategy: Any, model: Any, reference: Optional[R
     """Note what the variables hold on every replica, and how far they are from one device's."""
     case.phase("inspect")
     replicas = set(strategy.extended.worker_devices)
-    trainable = [_copies(strategy, variable) for variable in model.trainable_variables]
+    trainable = [read_copies(strategy, variable) for variable in model.trainable_variables]
     mirrored = [copies for copies in trainable if {copy.device for copy in copies} == replicas]
     case.note(
         weights={
@@ -194,7 +220,7 @@ def inspect_weights(case: Case, strategy: Any, model: Any, reference: Optional[R
         case.note(weight_deviation=_deviation(strategy, model, reference))
 
 
-def _copies(strategy: Any, variable: Any) -> Sequence[Any]:
+def read_copies(strategy: Any, variable: Any) -> Sequence[Any]:
     """The variable's copy on each replica: Keras 3 wraps TensorFlow's variable, Keras 2 hands it out."""
     inner = variable if callable(variable.value) else variable.value
     copies: Sequence[Any] = strategy.experimental_local_results(inner)
@@ -203,7 +229,7 @@ def _copies(strategy: Any, variable: Any) -> Sequence[Any]:
 
 def _nonfinite(strategy: Any, variables: Sequence[Any]) -> Iterator[str]:
     for variable in variables:
-        if not all(np.isfinite(copy.numpy()).all() for copy in _copies(strategy, variable)):
+        if not all(np.isfinite(copy.numpy()).all() for copy in read_copies(strategy, variable)):
             yield getattr(variable, "path", variable.name)
 
 
@@ -217,6 +243,11 @@ def _deviation(strategy: Any, model: Any, reference: Reference) -> float:
     differences: List[float] = [
         np.max(np.abs(copy.numpy() - weight))
         for variable, weight in zip(model.weights, reference.weights)  # noqa: B905 - Python 3.8
-        for copy in _copies(strategy, variable)
+        for copy in read_copies(strategy, variable)
     ]
     return float(np.max(differences))
+
+
+def count_nonfinite(strategy: Any, model: Any) -> int:
+    """How many variables hold a NaN or an infinity on any replica."""
+    return len(set(_nonfinite(strategy, model.variables)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kdoctor.catalog import Catalog, load_catalog
-from kdoctor.checklist import load_checklist, plan, scenarios_to_run
+from kdoctor.checklist import checklist_of, choose_scenarios, load_checklist, plan, scenarios_to_run
 
 SHIPPED = ("cpu-smoke", "multi-gpu-keras")
 
@@ -32,14 +32,28 @@ def test_a_shipped_checklist_asks_for_every_check_but_those_of_unstated_assumpti
     checklist = load_checklist(name, catalog)
     asked = {entry.check.id for entry in checklist.entries}
     assumed = {"gpu.model-expected", "versions.packages-expected", "environment.variables-expected"}
-    assert asked == set(catalog.checks) - assumed
+    assert asked == set(catalog.checks) - assumed - _of_thorough_tiers(catalog)
+
+
+def _of_thorough_tiers(catalog: Catalog) -> set[str]:
+    """Checks of scenarios that `kdoctor smoke --tier standard|full` trains: too long before every job."""
+    thorough = {scenario.id for scenario in catalog.scenarios.values() if scenario.tier != "quick"}
+    return {check.id for check in catalog.checks.values() if check.scenario in thorough}
+
+
+def test_every_check_of_a_scenario_is_asked_for_by_its_tier(catalog: Catalog) -> None:
+    every = checklist_of(catalog, choose_scenarios(catalog, tier="full"), "full")
+    assert {entry.check.id for entry in every.entries} == {
+        check.id for check in catalog.checks.values() if check.scenario
+    }
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_checklist_trains_every_scenario(catalog: Catalog, name: str) -> None:
+def test_a_shipped_checklist_trains_every_quick_scenario(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     running = scenarios_to_run(checklist, plan(checklist, catalog))
-    assert {entry.scenario.id for entry in running} == set(catalog.scenarios)
+    quick = {scenario.id for scenario in catalog.scenarios.values() if scenario.tier == "quick"}
+    assert {entry.scenario.id for entry in running} == quick
 
 
 def test_cpu_smoke_expects_no_gpu_and_trains_two_replicas(catalog: Catalog) -> None:

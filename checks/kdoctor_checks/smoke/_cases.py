@@ -18,6 +18,8 @@ docs/smoke.md."""
 MEASURE_ONLY = Rollback.nothing("the training changed nothing on this machine")
 
 _KERAS_RIGHT_SINCE = Version("3.10")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_HEADLINES = ("Exception encountered when calling", "Graph execution error:", "Detected at node", 'File "')
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
 
 
@@ -62,22 +64,46 @@ def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
 def how_it_ended(case: SmokeCase) -> str:
     """How a case ended that did not train: error or signal, phase, where, and the last line of its error output."""
     where = f" in phase {case.phase}" if case.phase else ""
+    if case.outcome == "skipped":
+        return f"did not run: {case.skip_reason}"
+    if case.outcome == "raised" and case.workers:  # its message names the worker, the error and the phase
+        return _first_line(case.error_message)
     if case.outcome == "raised":
         return f"{case.error_type}{where}: {_first_line(case.error_message) or 'no message'}"
+    where += _progress(case)
     if case.outcome == "timed-out":
         took = f" after {case.seconds:.0f} s" if case.seconds else ""
-        return f"hung{where} and was ended{took}{_innermost(case.stacks)}"
+        return f"hung{where} and was ended{took}{_innermost(case.stacks)}{_complaint(case)}"
     by = f"died of {case.signal}" if case.signal else f"exited with status {case.exit_code}"
-    return f"{by}{where}{_innermost(case.stacks)}{_last_words(case.stderr_tail)}"
+    return f"{by}{where}{_innermost(case.stacks)}{_complaint(case) or _last_words(case.stderr_tail)}"
+
+
+def _progress(case: SmokeCase) -> str:
+    """How far the training came."""
+    if case.phase != "train" or case.steps is None:
+        return ""
+    return f", after step {case.steps}" if case.steps else ", in the first step, which is traced"
+
+
+def _complaint(case: SmokeCase) -> str:
+    """The last line of NCCL or of TensorFlow's native code."""
+    return f'; its log: "{case.log_lines[-1].strip()[:300]}"' if case.log_lines else ""
 
 
 def _first_line(text: str | None) -> str:
-    return next((line.strip()[:300] for line in (text or "").splitlines() if line.strip()), "")
+    """The first line that says something: Keras and TensorFlow begin many messages with where, not with what."""
+    lines = [plain[:300] for line in (text or "").splitlines() if (plain := _STYLE.sub("", line).strip())]
+    return next((line for line in lines if not line.startswith(_HEADLINES)), lines[0] if lines else "")
 
 
 def _last_words(stderr: str | None) -> str:
     last = _first_line("\n".join(reversed((stderr or "").splitlines())))
     return f'; its last words: "{last}"' if last else ""
+
+
+def where_it_waits(case: SmokeCase) -> str:
+    """The innermost frames of what was ended, where they are known."""
+    return _innermost(case.stacks)
 
 
 def _innermost(stacks: str | None) -> str:

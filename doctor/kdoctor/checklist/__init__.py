@@ -7,6 +7,7 @@ from kdoctor.checklist.load import is_path, load_checklist, read_text
 from kdoctor.checklist.planning import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
+from kdoctor.checklist.scenarios import checklist_of, choose_scenarios, typical_seconds
 from kdoctor.checklist.text import plain_text, resolved_text
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "RollbackPolicy",
     "ScenarioEntry",
     "SelectionError",
+    "checklist_of",
+    "choose_scenarios",
     "decisions",
     "is_path",
     "json_schema",
@@ -29,4 +32,5 @@ __all__ = [
     "read_text",
     "resolved_text",
     "scenarios_to_run",
+    "typical_seconds",
 ]

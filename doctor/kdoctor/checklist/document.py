@@ -22,6 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from kdoctor.checklist.problems import Problem
 from kdoctor.errors import did_you_mean
 from kdoctor.model import Severity
+from kdoctor.smoke.scenario import Strategy
 from kdoctor.yamldoc import Path, Source
 
 SCHEMA = "kdoctor/checklist/v1"
@@ -134,7 +135,7 @@ class ScenarioPart(_Part):
 
     id: str
     kind: Literal["baseline", "edge-case", "failure-path"]
-    strategy: Literal["mirrored"] = "mirrored"
+    strategy: Annotated[Strategy | None, Field(description="That of the scenario, for the reader.")] = None
     replicas: Replicas
     expect: Annotated[Words, Field(description="The expected outcome in plain language.")]
 

@@ -20,7 +20,7 @@ from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.judge import Rules
 from kdoctor.model import Assumptions, ChecklistName, GpuAssumption, ScenarioNote, Severity, Waiver
-from kdoctor.smoke.scenario import Scenario
+from kdoctor.smoke.scenario import STRATEGIES, Scenario, Strategy
 from kdoctor.yamldoc import Path, Source
 
 
@@ -43,7 +43,7 @@ class ScenarioEntry:
     replicas: int | Literal["gpus"]
     """Number of logical CPU devices, or one replica on each visible GPU."""
     expect: str
-    strategy: Literal["mirrored"] = "mirrored"
+    strategy: Strategy = "mirrored"
 
     @property
     def note(self) -> ScenarioNote:
@@ -218,6 +218,9 @@ class _Names:
             elif entry.get("kind") in ("baseline", "edge-case", "failure-path") and entry["kind"] != scenario.kind:
                 message = f"{scenario.id} is of kind {scenario.kind!r}, not {entry['kind']!r}"
                 yield self._source.problem((*path, "kind"), message)
+            elif entry.get("strategy") in STRATEGIES and entry["strategy"] != scenario.strategy:
+                message = f"{scenario.id} is about strategy {scenario.strategy!r}, not {entry['strategy']!r}"
+                yield self._source.problem((*path, "strategy"), message)
 
     def _without(self) -> Iterator[Problem]:
         """Names of kinds; what is inherited and left out was looked up where the two were put together."""
@@ -312,7 +315,7 @@ def _make(document: Document, catalog: Catalog, origin: str) -> Checklist:
                 scenario=catalog.scenarios[part.id],
                 replicas=part.replicas if isinstance(part.replicas, int) else "gpus",
                 expect=part.expect,
-                strategy=part.strategy,
+                strategy=catalog.scenarios[part.id].strategy,
             )
             for part in document.scenarios
         ),

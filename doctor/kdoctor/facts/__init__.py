@@ -19,7 +19,7 @@ from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, Ke
 from kdoctor.facts.libraries import Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
-from kdoctor.facts.smoke import CaseOutcome, SmokeCase, SmokeRun, SmokeRuns, Weights
+from kdoctor.facts.smoke import CaseOutcome, SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Weights
 from kdoctor.facts.target import Choice, EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
@@ -63,6 +63,7 @@ __all__ = [
     "SmokeCase",
     "SmokeRun",
     "SmokeRuns",
+    "SmokeWorker",
     "Target",
     "TensorFlowBuild",
     "TopologyLevel",

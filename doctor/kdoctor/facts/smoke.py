@@ -8,9 +8,37 @@ from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Unavailable
 
-CaseOutcome = Literal["trained", "raised", "died", "timed-out"]
+CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited
-without a result; it passed its deadline and was ended."""
+without a result; it passed its deadline and was ended; it says itself that it is not for this environment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeWorker:
+    """One process of a case that trains in several."""
+
+    name: str
+    """Its task, as in TF_CONFIG: ``worker 0``, ``ps 0``."""
+    outcome: CaseOutcome
+    """How it ended; ``timed-out`` is one that the others waited for, or that waited for them, and was ended."""
+    phase: str | None = None
+    """The last phase that it entered."""
+    steps: int | None = None
+    """Training steps that it finished."""
+    error_type: str | None = None
+    """Class of the exception, for ``raised``."""
+    error_message: str | None = None
+    """The exception's first lines."""
+    exit_code: int | None = None
+    """Exit status of the process, for ``died``; None where a signal ended it."""
+    signal: str | None = None
+    """Name of the signal that ended it, for ``died``."""
+    losses: tuple[float | None, ...] = ()
+    """Loss of each epoch, as this worker saw it."""
+    weight_deviation: float | None = None
+    """Largest absolute difference of any of its weights from the same training on one device."""
+    seconds: float | None = None
+    """Wall time of the process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +65,10 @@ class SmokeCase:
     phase: str | None = None
     """The last phase that was entered: import (of the scenario's program), strategy, reference, build, train,
     inspect."""
+    steps: int | None = None
+    """Training steps that were finished, over all epochs; 0 while the first one is traced."""
+    skip_reason: str | None = None
+    """Why it is not for this environment, for ``skipped``."""
     error_type: str | None = None
     """Class of the exception, for ``raised``."""
     error_message: str | None = None
@@ -49,6 +81,10 @@ class SmokeCase:
     """Python stacks of all threads, where it crashed or passed its deadline."""
     stderr_tail: str | None = None
     """Last lines of its error output, where it did not finish."""
+    log_lines: tuple[str, ...] = ()
+    """The last lines in which NCCL or TensorFlow's native code complain, where it did not finish."""
+    workers: tuple[SmokeWorker, ...] = ()
+    """Its processes, where it trains in several."""
     strategy: str | None = None
     """Class name of the strategy that was made."""
     replicas: int | None = None
@@ -70,6 +106,8 @@ class SmokeCase:
     weight_deviation: float | None = None
     """Largest absolute difference of any weight (trainable or not, on any replica) from the same training on
     one device; None where it was not compared or is not finite."""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    """What only this scenario measures, by the names that its program documents; None is not finite."""
     build_s: float | None = None
     """Seconds to make the strategy, the model and the optimizer."""
     first_step_s: float | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import tempfile
 import threading
 import time
@@ -39,6 +41,8 @@ class SmokeSettings:
     """Seconds for ``import tensorflow``: on a cold network file system it takes minutes."""
     preload: tuple[str, ...] = ("tensorflow", "numpy.random")
     """Modules to import before the cases."""
+    artifacts: Path | None = None
+    """A folder that keeps every case's events, error output and stacks; None keeps nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +112,9 @@ class SmokeSession:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
                 self._conclude(end, _read(Path(folder, "runner.stacks")))
+            finally:
+                if self._settings.artifacts:
+                    shutil.copytree(folder, self._settings.artifacts, dirs_exist_ok=True)
         return self.known()
 
     def known(self) -> SmokeRuns:
@@ -155,6 +162,7 @@ class SmokeSession:
                     "program": str(scenario.program),
                     "case": case,
                     "deadline_s": scenario.deadline_s,
+                    "stem": re.sub(r"[^A-Za-z0-9._-]", "_", f"{scenario.id}.{case}"),
                 }
                 for scenario in self._scenarios()
                 for case in scenario.cases

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
+
+Tier = Literal["quick", "standard", "full"]
+"""How thorough a run is: seconds before every job; a minute after a change; everything, before a release or in
+search of a fault. Each holds the ones before it."""
+
+TIERS: tuple[Tier, ...] = get_args(Tier)
+
+Strategy = Literal["mirrored", "one-device", "central-storage", "multi-worker", "parameter-server", "tpu"]
+"""The strategy of ``tf.distribute`` that a scenario is about."""
+
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,3 +42,8 @@ class Scenario:
     """Names of the program's cases, in order."""
     deadline_s: float
     """Seconds for each case after TensorFlow was imported."""
+    tier: Tier = "standard"
+    """The least thorough tier that it belongs to."""
+    strategy: Strategy = "mirrored"
+    typical_s: float = 5.0
+    """Seconds that all its cases together took over two CPU replicas, one after another, without the import."""

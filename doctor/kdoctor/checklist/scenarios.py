@@ -1,0 +1,92 @@
+"""A checklist that nobody wrote: some scenarios alone, with every check that judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kdoctor.catalog import Catalog
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
+from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.model import Assumptions, GpuAssumption
+from kdoctor.smoke.scenario import STRATEGIES, TIERS, Scenario, Strategy, Tier
+
+IMPORT_S = 4.0
+"""Seconds of ``import tensorflow`` where the scenarios were measured."""
+
+_PREFIX = "smoke."
+
+
+def choose_scenarios(
+    catalog: Catalog, names: Sequence[str] = (), *, strategy: str | None = None, tier: str | None = None
+) -> tuple[Scenario, ...]:
+    """The scenarios of those names, of that strategy, of that tier and those above it.
+
+    Without any of the three it is the tier ``quick``; names and strategies are looked for in every tier.
+
+    Raises:
+        UsageError: there is no such scenario, strategy or tier, or nothing is left.
+    """
+    wanted = [_named(catalog, name) for name in names] or list(catalog.scenarios.values())
+    if strategy is not None:
+        _known("--strategy", strategy, STRATEGIES)
+    if tier is not None:
+        _known("--tier", tier, TIERS)
+    most: Tier = next((one for one in TIERS if one == tier), "full" if names or strategy else "quick")
+    chosen = [
+        scenario
+        for scenario in dict.fromkeys(wanted)
+        if (strategy is None or scenario.strategy == strategy) and TIERS.index(scenario.tier) <= TIERS.index(most)
+    ]
+    if not chosen:
+        raise UsageError("no scenario is both", hint="See what there is with: kdoctor list --scenarios")
+    return tuple(chosen)
+
+
+def checklist_of(
+    catalog: Catalog, scenarios: Sequence[Scenario], name: str, *, replicas: int | None = None
+) -> Checklist:
+    """The checklist that asks for these scenarios and for every check that judges one of them.
+
+    Args:
+        catalog: what is installed.
+        scenarios: what is to be trained.
+        name: the checklist's.
+        replicas: number of logical CPU devices, so that no GPU is expected; None for every visible GPU.
+    """
+    ids = {scenario.id for scenario in scenarios}
+    return Checklist(
+        name=name,
+        version=1,
+        owner="kdoctor",
+        source="made of the installed scenarios",
+        assumptions=Assumptions(gpus=GpuAssumption(count=0) if replicas else GpuAssumption(at_least=1)),
+        entries=tuple(
+            ChecklistEntry(check=check, severity=check.severity)
+            for check in catalog.checks.values()
+            if check.scenario in ids
+        ),
+        scenarios=tuple(
+            ScenarioEntry(
+                scenario=scenario, replicas=replicas or "gpus", expect=scenario.expect, strategy=scenario.strategy
+            )
+            for scenario in scenarios
+        ),
+    )
+
+
+def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1) -> float:
+    """About how long they take, where as many cases run at once; measured over two CPU devices."""
+    return IMPORT_S + sum(scenario.typical_s for scenario in scenarios) / parallel
+
+
+def _named(catalog: Catalog, name: str) -> Scenario:
+    found = catalog.scenarios.get(name) or catalog.scenarios.get(_PREFIX + name)
+    if found is None:
+        hint = "kdoctor list --scenarios shows them all."
+        raise UsageError(f"there is no scenario {name!r}{did_you_mean(name, catalog.scenarios)}", hint=hint)
+    return found
+
+
+def _known(option: str, word: str, known: Sequence[Strategy] | Sequence[Tier]) -> None:
+    if word not in known:
+        raise UsageError(f"{option} {word}: it is one of {', '.join(known)}{did_you_mean(word, known)}")

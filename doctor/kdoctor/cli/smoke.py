@@ -1,0 +1,136 @@
+"""``kdoctor smoke``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from kdoctor.cli.examine import examination, trainings
+from kdoctor.cli.options import DEFAULT_TIMEOUT_S, PluginOption, PythonOption, TimeoutOption
+from kdoctor.cli.streams import complain, show
+
+if TYPE_CHECKING:
+    from kdoctor.smoke.scenario import Scenario
+
+_FORMATS = "terminal|json|junit|markdown"
+_MOST_PARALLEL = 4  # as kdoctor_target.runner has it
+
+
+def smoke(
+    scenario: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Ids of scenarios.", show_default=False)
+    ] = None,
+    *,
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            metavar="quick|standard|full",
+            help="How thorough: quick, unless scenarios or a strategy are named.",
+            show_default=False,
+        ),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Only scenarios of this strategy: mirrored, multi-worker, ...", show_default=False
+        ),
+    ] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            "--replicas",
+            min=1,
+            max=64,
+            help="Train on this many logical CPU devices, not on every visible GPU.",
+            show_default=False,
+        ),
+    ] = None,
+    keep_artifacts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keep every case's events, error output and stacks there.", show_default=False
+        ),
+    ] = None,
+    python: PythonOption = None,
+    fail_on: Annotated[
+        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
+    ] = "error",
+    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")] = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(
+            "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
+        ),
+    ] = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    plugin: PluginOption = None,
+) -> None:
+    """Train only: what distributed Keras does here, strategy by strategy.
+
+    Exit codes are those of kdoctor check.
+    """
+    import datetime as dt
+    import time
+
+    from kdoctor.assessment import RunNote, assess
+    from kdoctor.catalog import load_catalog
+    from kdoctor.checklist import checklist_of, choose_scenarios, plan
+    from kdoctor.model import Severity
+    from kdoctor.output import parse_outputs, write_atomically
+    from kdoctor.report import FORMATS, canvas_for, render
+
+    started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
+    outputs = parse_outputs(output or (), FORMATS, stdout=format)
+    catalog = load_catalog(plugin or ())
+    chosen = choose_scenarios(catalog, scenario or (), strategy=strategy, tier=tier)
+    if keep_artifacts:
+        _make_folder(keep_artifacts)
+    name = f"smoke-{tier or ('chosen' if scenario or strategy else 'quick')}"
+    checklist = checklist_of(catalog, chosen, name, replicas=replicas)
+    planned = plan(checklist, catalog)
+    complain(_announcement(chosen, name, replicas))
+    with examination(catalog, python, timeout) as (examined, target):
+        asked = [replace(training, artifacts=keep_artifacts) for training in trainings(checklist, planned, None)]
+        examined.run(asked)
+    rules = checklist.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
+    duration_s = time.monotonic() - started
+    note = RunNote(target=target, started_at=started_at, duration_s=duration_s, interrupted=examined.interrupted)
+    report = assess(examined.facts, checklist, planned, rules, note)
+    for item in outputs.files:
+        write_atomically(item.path, render(report, item.format))
+    show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
+    raise typer.Exit(report.verdict.exit_code)
+
+
+def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | None) -> str:
+    """What is about to be trained, and about how long it takes."""
+    from kdoctor.checklist import typical_seconds
+
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parallel = 1 if replicas is None else max(1, min(_MOST_PARALLEL, usable))
+    cases = sum(len(item.cases) for item in scenarios)
+    where = "every visible GPU" if replicas is None else f"{replicas} CPU devices"
+    return (
+        f"kdoctor: {name} trains {len(scenarios)} scenarios ({cases} cases) on {where}: "
+        f"about {typical_seconds(scenarios, parallel=parallel):.0f} s on an idle machine"
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    from kdoctor.errors import UsageError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--keep-artifacts {folder}: {error.strerror}") from None

@@ -1,0 +1,52 @@
+"""CentralStorageStrategy: the variables are on one device, and every replica reads them there."""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+import tensorflow as tf
+
+from kdoctor_target.by_hand import train_by_hand
+from kdoctor_target.case import Case
+from kdoctor_target.training import (
+    Batches,
+    describe_strategy,
+    inspect_weights,
+    regression,
+    replica_devices,
+    train_mirrored,
+    train_reference,
+)
+
+STEPS = 6
+PER_REPLICA = 8
+
+
+def fit(case: Case) -> None:
+    """``Model.fit``."""
+    strategy, batches = _prepare(case)
+    reference = train_reference(case, batches, normalised=False)
+    model = train_mirrored(case, strategy, batches, normalised=False)
+    inspect_weights(case, strategy, model, reference)
+
+
+def custom_loop(case: Case) -> None:
+    """``strategy.run`` by hand."""
+    strategy, batches = _prepare(case)
+    reference = train_reference(case, batches, normalised=False)
+    model = train_by_hand(case, strategy, batches)
+    inspect_weights(case, strategy, model, reference)
+
+
+def _prepare(case: Case) -> Tuple[Any, Batches]:
+    case.phase("strategy")
+    devices = replica_devices(case)
+    home = tf.config.list_logical_devices("CPU")[0].name
+    strategy = tf.distribute.experimental.CentralStorageStrategy(devices, home)
+    describe_strategy(case, strategy)
+    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
+    inputs, targets = regression(STEPS * global_batch)
+    return strategy, Batches(inputs, targets, global_batch)
+
+
+CASES = {"fit": fit, "custom-loop": custom_loop}

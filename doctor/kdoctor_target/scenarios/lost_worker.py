@@ -1,0 +1,76 @@
+"""The failure path of several processes: one of them dies in the middle, or never comes at all.
+
+Measures: ``others_s``, the seconds from the loss until the other worker ended by itself (absent if it never did and
+kdoctor ended it after ``patience_s``).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from kdoctor_target.by_hand import train_by_hand
+from kdoctor_target.case import Case
+from kdoctor_target.scenarios.multi_worker import join
+from kdoctor_target.workers import Cluster, Task, note_workers
+
+WORKERS = 2
+PATIENCE_S = 25.0
+LAST_STEP = 3
+
+
+def dies(case: Case) -> None:
+    """The second worker is killed after its third step, as the kernel does when memory is short."""
+
+    def task(own: Case, me: Task) -> None:
+        strategy, batches = join(own, me, WORKERS)
+        if me.number:
+            _die_after(own, LAST_STEP)
+        train_by_hand(own, strategy, batches)
+
+    _lose(case, task, start=WORKERS)
+
+
+def never_comes(case: Case) -> None:
+    """The second worker is in TF_CONFIG, but nobody starts it."""
+
+    def task(own: Case, me: Task) -> None:
+        strategy, batches = join(own, me, WORKERS)
+        train_by_hand(own, strategy, batches)
+
+    _lose(case, task, start=1)
+
+
+def _die_after(own: Case, step: int) -> None:
+    """Have this process kill itself once it has noted that step."""
+    note = own.note
+
+    def note_and_die(**facts: Any) -> None:
+        note(**facts)
+        if facts.get("steps") == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    own.note = note_and_die  # type: ignore[method-assign]
+
+
+def _lose(case: Case, task: Any, *, start: int) -> None:
+    case.phase("strategy")
+    patience = min(PATIENCE_S, 0.7 * case.deadline_s)
+    case.measure({"patience_s": patience})
+    cluster = Cluster(case, worker=WORKERS)
+    began = time.monotonic()
+    try:
+        for index in range(start):
+            cluster.start(Task("worker", index), task)
+        ended = cluster.wait(patience)
+    finally:
+        cluster.end()
+    note_workers(case, ended)
+    if ended[0]["outcome"] != "timed-out":
+        lost_s = ended[1]["seconds"] if start > 1 else 0.0
+        case.measure({"others_s": time.monotonic() - began - lost_s})
+
+
+CASES = {"dies": dies, "never-comes": never_comes}

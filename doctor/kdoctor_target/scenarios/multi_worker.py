@@ -1,0 +1,102 @@
+"""MultiWorkerMirroredStrategy: real processes that speak to each other over 127.0.0.1.
+
+On the CPU each process has one device; GPUs are shared out among two processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Tuple
+
+import tensorflow as tf
+
+from kdoctor_target.by_hand import train_by_hand
+from kdoctor_target.case import Case
+from kdoctor_target.training import (
+    Batches,
+    describe_strategy,
+    inspect_weights,
+    one_thread_each,
+    regression,
+    train_mirrored,
+    train_reference,
+)
+from kdoctor_target.workers import Cluster, Facts, Task, expect_all_trained, note_workers
+
+STEPS = 6
+PER_REPLICA = 8
+MOST_WORKERS = 4
+
+Train = Callable[[Case, Any, Batches], Any]
+
+
+def fit(case: Case) -> None:
+    """``Model.fit`` in every worker."""
+    _train(case, lambda own, strategy, batches: train_mirrored(own, strategy, batches, normalised=False))
+
+
+def custom_loop(case: Case) -> None:
+    """``strategy.run`` by hand in every worker."""
+    _train(case, train_by_hand)
+
+
+def _train(case: Case, train: Train) -> None:
+    workers = worker_count(case)
+
+    def task(own: Case, me: Task) -> None:
+        strategy, batches = join(own, me, workers)
+        reference = train_reference(own, batches, normalised=False)
+        model = train(own, strategy, batches)
+        inspect_weights(own, strategy, model, reference)
+
+    expect_all_trained(run_workers(case, workers, task))
+
+
+def worker_count(case: Case) -> int:
+    """How many processes: one for each replica that is asked for, at most four; two on GPUs."""
+    if case.devices_kind == "gpu":
+        return 2
+    return max(2, min(case.replicas or 2, MOST_WORKERS))
+
+
+def run_workers(case: Case, workers: int, task: Callable[[Case, Task], None]) -> List[Facts]:
+    """Run the task in every worker; what the first says becomes the case's facts."""
+    case.phase("strategy")
+    cluster = Cluster(case, worker=workers)
+    try:
+        for index in range(workers):
+            cluster.start(Task("worker", index), task)
+        ended = cluster.wait(0.7 * case.deadline_s, grace_s=10.0)
+    finally:
+        cluster.end()
+    note_workers(case, ended)
+    skipped = [facts for facts in ended if facts["outcome"] == "skipped"]
+    if skipped:
+        case.skip(skipped[0]["error_message"])
+    return ended
+
+
+def join(own: Case, me: Task, workers: int) -> Tuple[Any, Batches]:
+    """Wait for the other workers; the strategy and the global batches."""
+    own.phase("strategy")
+    _take_devices(own, me, workers)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    describe_strategy(own, strategy)
+    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
+    inputs, targets = regression(STEPS * global_batch)
+    return strategy, Batches(inputs, targets, global_batch, by_example=True)
+
+
+def _take_devices(own: Case, me: Task, workers: int) -> None:
+    """This worker's share of the GPUs."""
+    one_thread_each(2)
+    if own.devices_kind == "cpu":
+        return
+    gpus = tf.config.list_physical_devices("GPU")
+    own.note(gpus_seen=len(gpus))
+    mine = gpus[: own.replicas][me.number :: workers]
+    if not mine:
+        own.skip("{} workers need as many GPUs, and there are {}".format(workers, len(gpus)))
+    tf.config.set_visible_devices(mine, "GPU")
+
+
+CASES = {"fit": fit, "custom-loop": custom_loop}

@@ -1,0 +1,127 @@
+"""What was trained over all replicas is saved, and is the same wherever it is loaded.
+
+Measures: ``variables``, and ``equal on 1`` and the like: how many of them, loaded on that many replicas, are bit by
+bit what was saved, on every replica.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any, List
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_target.case import Case
+from kdoctor_target.training import (
+    EPOCHS,
+    Batches,
+    Reference,
+    inspect_weights,
+    make_model,
+    make_strategy,
+    read_copies,
+    regression,
+    train_mirrored,
+)
+
+STEPS = 6
+PER_REPLICA = 8
+
+
+def model_file(case: Case) -> None:
+    """``Model.save`` on all replicas, ``load_model`` on one, on half and on all."""
+    strategy, model = _trained(case)
+    case.phase("save")
+    path = str(case.stem.with_name(case.stem.name + ".model.keras"))
+    model.save(path)
+    _compare(case, strategy, model, lambda: tf.keras.models.load_model(path))
+
+
+def weights_file(case: Case) -> None:
+    """``save_weights`` on all replicas, ``load_weights`` on one, on half and on all."""
+    strategy, model = _trained(case)
+    case.phase("save")
+    path = str(case.stem.with_name(case.stem.name + ".model.weights.h5"))
+    model.save_weights(path)
+
+    def load() -> Any:
+        fresh = make_model(normalised=True)
+        fresh.load_weights(path)
+        return fresh
+
+    _compare(case, strategy, model, load)
+
+
+def backup_and_restore(case: Case) -> None:
+    """A training that is interrupted and resumed by BackupAndRestore ends as one that was not."""
+    strategy = make_strategy(case)
+    batches = _batches(strategy)
+    folder = str(case.stem.with_name(case.stem.name + ".backup"))
+    undisturbed = _fit(strategy, batches, EPOCHS + 1, [])
+    reference = Reference(undisturbed.history.history["loss"], undisturbed.get_weights())
+    case.note(reference_losses=reference.losses, **batches.facts())
+    case.phase("train")
+    try:
+        _fit(strategy, batches, EPOCHS + 1, [tf.keras.callbacks.BackupAndRestore(folder), _Interrupt()])
+    except _PowerCut:
+        case.phase("load")
+    model = _fit(strategy, batches, EPOCHS + 1, [tf.keras.callbacks.BackupAndRestore(folder)])
+    resumed = model.history.history["loss"]
+    case.note(losses=resumed)
+    case.measure({"epochs": EPOCHS + 1, "epochs_after": len(resumed)})
+    inspect_weights(case, strategy, model, reference)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trained(case: Case) -> Any:
+    strategy = make_strategy(case)
+    model = train_mirrored(case, strategy, _batches(strategy), normalised=True)
+    inspect_weights(case, strategy, model)
+    return strategy, model
+
+
+def _batches(strategy: Any) -> Batches:
+    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
+    inputs, targets = regression(STEPS * global_batch)
+    return Batches(inputs, targets, global_batch)
+
+
+def _fit(strategy: Any, batches: Batches, epochs: int, callbacks: List[Any]) -> Any:
+    with strategy.scope():
+        model = make_model(normalised=False)
+        optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
+        model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
+    model.fit(batches.dataset(), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    return model
+
+
+def _compare(case: Case, strategy: Any, model: Any, load: Any) -> None:
+    case.phase("load")
+    saved = model.get_weights()
+    case.measure({"variables": len(saved)})
+    devices = list(strategy.extended.worker_devices)
+    for size in sorted({1, max(1, len(devices) // 2), len(devices)}):
+        other = tf.distribute.MirroredStrategy(devices[:size])
+        with other.scope():
+            loaded = load()
+        equal = [
+            all(np.array_equal(weight, copy.numpy()) for copy in read_copies(other, variable))
+            for variable, weight in zip(loaded.weights, saved)  # noqa: B905 - Python 3.8
+        ]
+        case.measure({"equal on {}".format(size): sum(equal)})
+
+
+class _PowerCut(Exception):  # noqa: N818 - what is played here
+    """The training is cut short."""
+
+
+class _Interrupt(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
+    """Cuts the training short in its second epoch."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        if self.model.optimizer.iterations.numpy() > STEPS + 1:
+            raise _PowerCut
+
+
+CASES = {"model-file": model_file, "weights-file": weights_file, "backup-and-restore": backup_and_restore}

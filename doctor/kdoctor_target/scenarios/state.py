@@ -1,0 +1,96 @@
+"""What carries state over a training: the optimizer, a metric, a callback, accumulated gradients.
+
+Measures: ``due`` and ``done``, what was to be counted and what was (updates, steps, epochs); ``metric`` and
+``metric_reference``, the mean absolute error over the last epoch, on all replicas and on one device.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_target.case import Case
+from kdoctor_target.training import (
+    EPOCHS,
+    Batches,
+    Reference,
+    inspect_weights,
+    make_model,
+    make_strategy,
+    regression,
+)
+
+STEPS = 6
+PER_REPLICA = 8
+ACCUMULATED = 2
+
+
+def optimizer(case: Case) -> None:
+    """Adam keeps two moments for each variable. In size its step hides summed gradients, in equality it does not."""
+    _train(case, tf.keras.optimizers.Adam, {"learning_rate": 0.01})
+
+
+def momentum(case: Case) -> None:
+    """SGD with momentum."""
+    _train(case, tf.keras.optimizers.SGD, {"learning_rate": 0.05, "momentum": 0.9})
+
+
+def accumulation(case: Case) -> None:
+    """One update for two steps' gradients."""
+    if "gradient_accumulation_steps" not in inspect.signature(tf.keras.optimizers.SGD.__init__).parameters:
+        case.skip("this Keras cannot accumulate gradients: its optimizers have no gradient_accumulation_steps")
+    _train(
+        case, tf.keras.optimizers.SGD, {"learning_rate": 0.1, "gradient_accumulation_steps": ACCUMULATED}, ACCUMULATED
+    )
+
+
+def _train(case: Case, make: Callable[..., Any], options: Dict[str, Any], steps_per_update: int = 1) -> None:
+    strategy = make_strategy(case)
+    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
+    inputs, targets = regression(STEPS * global_batch)
+    batches = Batches(inputs, targets, global_batch)
+    case.phase("reference")
+    alone = _compile(make(**options))
+    history = alone.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False).history
+    reference = Reference(history["loss"], alone.get_weights())
+    case.phase("build")
+    with strategy.scope():
+        model = _compile(make(**options))
+    counter = _Counter()
+    case.note(optimizer=type(model.optimizer).__name__, reference_losses=reference.losses, **batches.facts())
+    case.phase("train")
+    seen = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[counter]).history
+    case.note(losses=seen["loss"], steps=counter.steps)
+    case.measure({"metric": seen["mae"][-1], "metric_reference": history["mae"][-1]})
+    due = {"updates": EPOCHS * STEPS // steps_per_update, "steps": EPOCHS * STEPS, "epochs": EPOCHS}
+    done = {"updates": int(np.asarray(model.optimizer.iterations)), "steps": counter.steps, "epochs": counter.epochs}
+    case.measure({"due {}".format(name): number for name, number in due.items()})
+    case.measure({"done {}".format(name): number for name, number in done.items()})
+    inspect_weights(case, strategy, model, reference)
+
+
+def _compile(chosen: Any) -> Any:
+    model = make_model(normalised=False)
+    model.compile(optimizer=chosen, loss="mean_squared_error", metrics=["mae"], jit_compile=False)
+    return model
+
+
+class _Counter(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
+    """A callback with state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 0
+        self.epochs = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self.steps += 1
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self.epochs += 1
+
+
+CASES = {"adam": optimizer, "momentum": momentum, "accumulation": accumulation}

@@ -1,0 +1,300 @@
+"""Real processes on this machine that train together over 127.0.0.1, and whatever becomes of them.
+
+Each task is forked off the case's process before TensorFlow has touched a device. It says what it does in a
+file of its own, and writes the stacks of all its threads beside the case's when it is asked to. None of them
+outlives the case: Linux ends them with it, elsewhere they look for their parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from kdoctor_target.case import Case, NotHere
+
+Facts = Dict[str, Any]
+
+POLL_S = 0.02
+STACKS_S = 0.3
+"""Seconds that a process gets to write its stacks."""
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Task(NamedTuple):
+    """One process of a cluster, by the names of TF_CONFIG."""
+
+    role: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Role and number."""
+        return "{} {}".format(self.role, self.number)
+
+
+class Cluster:
+    """The tasks of one case. :meth:`end` must be called, whatever happens."""
+
+    def __init__(self, case: Case, **sizes: int) -> None:
+        """Find a port for each task.
+
+        Args:
+            case: the case that they belong to.
+            sizes: role to number of tasks.
+
+        Raises:
+            NotHere: processes cannot be forked here.
+        """
+        if not hasattr(os, "fork"):
+            case.skip("this system cannot fork processes")
+        self._case = case
+        self._stacks = case.stem.with_name(case.stem.name + ".stacks")
+        ports = iter(_free_ports(sum(sizes.values())))
+        self.addresses = {
+            role: ["127.0.0.1:{}".format(next(ports)) for _ in range(size)] for role, size in sizes.items()
+        }
+        self._processes: List[_TaskProcess] = []
+
+    def config(self, task: Task) -> str:
+        """TF_CONFIG of that task."""
+        return json.dumps({"cluster": self.addresses, "task": {"type": task.role, "index": task.number}})
+
+    def start(self, task: Task, function: Callable[[Case, Task], None], *, with_config: bool = True) -> None:
+        """Run the function in a process of its own, with that task's TF_CONFIG."""
+        stem = self._case.stem.with_name("{}.{}-{}".format(self._case.stem.name, task.role, task.number))
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            self._processes.append(_TaskProcess(task, pid, stem))
+            return
+        try:
+            _die_with(parent)
+            _write_stacks_on_request(self._stacks)
+            if with_config:
+                os.environ["TF_CONFIG"] = self.config(task)
+            os.environ["no_grpc_proxy"] = "127.0.0.1"  # noqa: SIM112 - gRPC's name; a proxy knows no loopback
+            _run_task(self._case, task, stem, function)
+        finally:
+            os._exit(1)
+
+    def processes(self) -> Dict[str, int]:
+        """Process id of every task that was started."""
+        return {process.task.name: process.pid for process in self._processes}
+
+    def kill(self, task: Task) -> None:
+        """End one task, as the kernel does when memory is short."""
+        for process in self._processes:
+            if process.task == task:
+                os.kill(process.pid, signal.SIGKILL)
+
+    def steps(self, task: Task) -> int:
+        """How many steps that task has finished by now."""
+        return next((process.facts().get("steps") or 0 for process in self._processes if process.task == task), 0)
+
+    def wait(self, patience_s: float, grace_s: Optional[float] = None) -> List[Facts]:
+        """Wait until every task has ended; those that do not are asked for their stacks and ended.
+
+        Args:
+            patience_s: seconds for all of them.
+            grace_s: seconds for the others once one ended badly; as much as is left if None.
+
+        Returns:
+            The facts of each, in the order of their start, by the names of ``SmokeWorker``'s fields and of
+            ``SmokeCase``'s.
+        """
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end:
+            running = [process for process in self._processes if process.poll()]
+            if not running:
+                break
+            if grace_s is not None and any(process.ended_badly() for process in self._processes):
+                end = min(end, time.monotonic() + grace_s)
+                grace_s = None
+            time.sleep(POLL_S)
+        self.end()
+        return [process.conclude() for process in self._processes]
+
+    def end(self) -> None:
+        """End every task that still runs, with its stacks."""
+        running = [process for process in self._processes if process.poll()]
+        for process in running:
+            with self._stacks.open("a", encoding="utf-8") as file:
+                file.write("{}:\n".format(process.task.name))
+            os.kill(process.pid, signal.SIGUSR1)
+            time.sleep(STACKS_S)  # one after another, for they write to one file
+        for process in running:
+            process.end()
+
+
+class _TaskProcess:
+    """One task from its start to its facts."""
+
+    def __init__(self, task: Task, pid: int, stem: Path) -> None:
+        self.task = task
+        self.pid = pid
+        self._events = stem.with_name(stem.name + ".events")
+        self._status: Optional[int] = None
+        self._killed = False
+        self._started = time.monotonic()
+        self._seconds = 0.0
+
+    def poll(self) -> bool:
+        """Whether it still runs."""
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._take(status)
+        return self._status is None
+
+    def end(self) -> None:
+        if self.poll():
+            self._killed = True
+            os.kill(self.pid, signal.SIGKILL)
+            self._take(os.waitpid(self.pid, 0)[1])
+
+    def _take(self, status: int) -> None:
+        self._status = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        self._seconds = time.monotonic() - self._started
+
+    def facts(self) -> Facts:
+        """What it has said by now."""
+        facts: Facts = {}
+        if not self._events.exists():
+            return facts
+        for line in self._events.read_text(encoding="utf-8").splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:  # the line is being written
+                continue
+            facts.update(event.get("facts", {}))
+            facts.update(event.get("end", {}))
+            facts["phase"] = event.get("phase", facts.get("phase"))
+        return facts
+
+    def ended_badly(self) -> bool:
+        return self._status is not None and self.facts().get("outcome") != "trained"
+
+    def conclude(self) -> Facts:
+        facts = dict(self.facts(), name=self.task.name, seconds=self._seconds)
+        if self._killed:
+            facts["outcome"] = "timed-out"
+        elif "outcome" not in facts:
+            status = self._status or 0
+            facts["outcome"] = "died"
+            facts["exit_code"] = status if status >= 0 else None
+            facts["signal"] = signal.Signals(-status).name if status < 0 else None
+        return facts
+
+
+_WORKER_FIELDS = (
+    "name", "outcome", "phase", "steps", "error_type", "error_message", "exit_code", "signal", "losses",
+    "weight_deviation", "seconds",
+)  # fmt: skip
+
+
+def note_workers(case: Case, ended: Sequence[Facts]) -> None:
+    """Say how each ended, and everything that the first of them said as the case's own."""
+    case.note(workers=[{name: facts[name] for name in _WORKER_FIELDS if name in facts} for facts in ended])
+    own = {
+        name: value
+        for name, value in ended[0].items()
+        if name not in ("name", "seconds", "outcome", "error_type", "error_message", "exit_code", "signal", "phase")
+    }
+    case.note(**own)
+    if ended[0].get("phase"):
+        case.phase(ended[0]["phase"])
+
+
+class WorkerFailed(Exception):  # noqa: N818 - says what happened
+    """A process of the cluster did not finish."""
+
+
+def expect_all_trained(ended: Sequence[Facts]) -> None:
+    """Nothing, if every process finished.
+
+    Raises:
+        WorkerFailed: one did not. It carries the words of the first that raised or died; only if none did,
+            that of one that was waited for in vain.
+    """
+    bad = [facts for facts in ended if facts["outcome"] != "trained"]
+    bad.sort(key=lambda facts: ("raised", "died", "timed-out", "skipped").index(facts["outcome"]))
+    if not bad:
+        return
+    first = bad[0]
+    where = " in phase {}".format(first["phase"]) if first.get("phase") else ""
+    if first["outcome"] == "raised":
+        raise WorkerFailed("{}: {}{}: {}".format(first["name"], first["error_type"], where, first["error_message"]))
+    if first["outcome"] == "died":
+        by = first["signal"] or "status {}".format(first["exit_code"])
+        raise WorkerFailed("{} ended by {}{}".format(first["name"], by, where))
+    waiting = ", ".join("{} (phase {})".format(facts["name"], facts.get("phase")) for facts in bad)
+    raise WorkerFailed("these waited in vain and were ended: {}".format(waiting))
+
+
+def _run_task(case: Case, task: Task, stem: Path, function: Callable[[Case, Task], None]) -> None:
+    with stem.with_name(stem.name + ".events").open("a", encoding="utf-8") as events:
+        own = Case(events, case.devices_kind, case.replicas, stem=stem, deadline_s=case.deadline_s)
+        try:
+            function(own, task)
+            own.write({"end": {"outcome": "trained"}})
+        except NotHere as reason:
+            own.write({"end": {"outcome": "skipped", "error_message": str(reason)}})
+        except BaseException as error:
+            traceback.print_exc()
+            message = str(error)[:2000]
+            own.write({"end": {"outcome": "raised", "error_type": type(error).__name__, "error_message": message}})
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _free_ports(count: int) -> List[int]:
+    """Ports of the loopback that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+_kept_open: List[IO[str]] = []
+"""Files that ``faulthandler`` writes to, which Python must not close."""
+
+
+def _write_stacks_on_request(path: Path) -> None:
+    """Write the stacks of all threads on a crash and on SIGUSR1, without Python's lock."""
+    file = path.open("a")
+    _kept_open.append(file)
+    faulthandler.enable(file)
+    # The case's own watch (dump_traceback_later) is a thread and stayed behind; to cancel it would wait for ever.
+    faulthandler.register(signal.SIGUSR1, file)
+
+
+def _die_with(parent: int) -> None:
+    """Have this process end when its parent does."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    else:
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.facts import smoke_case, smoke_run
+from helpers.judging import compute_check
+from kdoctor.facts import SmokeRun, Weights
+from kdoctor.model import Severity, Status
+from kdoctor_checks.smoke.central_storage import central_storage
+
+CENTRAL = Weights(variables=4, mirrored=0, nonfinite=(), replicas_agree=None)
+
+
+def _run(fit: dict[str, Any] | None = None, loop: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
+    cases = [
+        smoke_case(name, replicas, **{"weights": CENTRAL, **(changes or {})})
+        for name, changes in (("fit", fit), ("custom-loop", loop))
+    ]
+    return smoke_run("smoke.central-storage", replicas, *cases)
+
+
+def test_passes_though_nothing_is_mirrored() -> None:
+    assert compute_check(central_storage, _run()).status is Status.PASS
+
+
+def test_warns_of_losses_that_are_not_the_trainings() -> None:
+    """What Keras 3.15.1 does: the right weights, and the losses of another calculation."""
+    result = compute_check(central_storage, _run({"losses": (1.1, 0.6)}))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
+    assert "trains under CentralStorageStrategy, but not rightly" in result.findings[0].finding.observed
+    assert "losses of 1.1, 0.6, one device 1, 0.5" in result.findings[0].finding.observed
+
+
+def test_warns_of_a_custom_loop_with_other_weights() -> None:
+    result = compute_check(central_storage, _run(loop={"weight_deviation": 0.1}))
+    assert "weights differ by up to 0.1" in result.findings[0].finding.observed
+
+
+def test_is_unknown_without_its_weights_and_skipped_on_one_replica() -> None:
+    assert compute_check(central_storage, _run(loop={"weights": None})).status is Status.UNKNOWN
+    assert compute_check(central_storage, _run(replicas=1)).status is Status.SKIP

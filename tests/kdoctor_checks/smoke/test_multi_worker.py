@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import smoke_case, smoke_run
+from helpers.judging import compute_check
+from kdoctor.facts import SmokeRun, SmokeWorker
+from kdoctor.model import Status
+from kdoctor_checks.smoke.multi_worker import multi_worker
+
+
+def _worker(number: int, **changes: Any) -> SmokeWorker:
+    values: dict[str, Any] = {
+        "name": f"worker {number}", "outcome": "trained", "losses": (1.0, 0.5), "weight_deviation": 0.0, **changes
+    }  # fmt: skip
+    return SmokeWorker(**values)
+
+
+def _run(*workers: SmokeWorker, **changes: Any) -> SmokeRun:
+    case = smoke_case("custom-loop", 2, workers=workers or (_worker(0), _worker(1)), **changes)
+    return smoke_run("smoke.multi-worker", 2, case)
+
+
+def test_passes_where_all_workers_agree() -> None:
+    result = compute_check(multi_worker, _run())
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed.startswith("2 workers agree")
+
+
+def test_fails_where_one_worker_has_other_weights_or_losses() -> None:
+    weights = compute_check(multi_worker, _run(_worker(0), _worker(1, weight_deviation=0.2)))
+    assert "the weights of worker 1 differ by up to 0.2" in weights.findings[0].finding.observed
+    losses = compute_check(multi_worker, _run(_worker(0), _worker(1, losses=(1.0, 0.6))))
+    assert "worker 1 did not report the losses" in losses.findings[0].finding.observed
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"weight_deviation": 0.3}, "weights differ by up to 0.3"),
+        (
+            {
+                "outcome": "raised",
+                "error_type": "WorkerFailed",
+                "error_message": "worker 1: OSError in phase strategy: x",
+            },
+            "worker 1: OSError in phase strategy: x",
+        ),
+    ],
+)
+def test_fails_where_the_training_does(changes: dict[str, Any], words: str) -> None:
+    result = compute_check(multi_worker, _run(**changes))
+    assert result.status is Status.FAIL
+    assert words in result.findings[0].finding.observed
+
+
+def test_one_worker_alone_shows_nothing() -> None:
+    assert compute_check(multi_worker, _run(_worker(0))).status is Status.UNKNOWN

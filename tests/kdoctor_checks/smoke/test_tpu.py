@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.facts import smoke_case, smoke_run
+from helpers.judging import compute_check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import Status
+from kdoctor_checks.smoke.tpu import tpu
+
+
+def _run(**changes: Any) -> SmokeRun:
+    return smoke_run("smoke.tpu", 8, smoke_case("custom-loop", 8, **changes))
+
+
+def test_passes_near_the_weights_of_the_cpu() -> None:
+    assert compute_check(tpu, _run(weight_deviation=0.01)).status is Status.PASS
+
+
+def test_fails_far_from_them() -> None:
+    assert compute_check(tpu, _run(weight_deviation=0.03)).status is Status.FAIL
+
+
+def test_is_skipped_where_there_is_none() -> None:
+    result = compute_check(tpu, _run(outcome="skipped", skip_reason="TensorFlow finds no TPU here"))
+    assert (result.status, result.reason) == (Status.SKIP, "case custom-loop: TensorFlow finds no TPU here")
+
+
+def test_is_unknown_without_a_comparison() -> None:
+    assert compute_check(tpu, _run(weight_deviation=None)).status is Status.UNKNOWN

@@ -9,7 +9,7 @@ from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import FAMILIES
-from kdoctor.smoke.scenario import Scenario
+from kdoctor.smoke.scenario import TIERS, Scenario
 
 _WIDTH = 80
 _INDENT = "  "
@@ -30,9 +30,18 @@ def list_checks(catalog: Catalog) -> str:
 
 
 def list_scenarios(catalog: Catalog) -> str:
-    """Every scenario: id, kind and title."""
-    lines = [line for item in catalog.scenarios.values() for line in _entry(item.id, item.kind, item.title)]
-    return "\n".join(["scenarios", *lines, "", "kdoctor explain ID says more about each.", ""])
+    """Every scenario by tier: id, kind, strategy and title."""
+    lines: list[str] = []
+    for tier in TIERS:
+        scenarios = [item for item in catalog.scenarios.values() if item.tier == tier]
+        if scenarios:
+            lines += [f"scenarios of tier {tier}"]
+            lines += [
+                line for item in scenarios for line in _entry(item.id, f"{item.kind}, {item.strategy}", item.title)
+            ]
+            lines += [""]
+    last = "kdoctor smoke --tier TIER trains a tier and the quicker ones; kdoctor explain ID says more about each."
+    return "\n".join([*lines, *textwrap.wrap(last, _WIDTH), ""])
 
 
 def list_checklists(catalog: Catalog) -> str:
@@ -84,7 +93,12 @@ def _parameter(parameter: Parameter) -> str:
 def _explain_scenario(scenario: Scenario) -> str:
     lines = [f"Scenario {scenario.id}, version {scenario.version} ({scenario.kind})", *_paragraph(scenario.title)]
     lines += ["", "Expected", *_paragraph(scenario.expect), "", "Cases", *_paragraph(", ".join(scenario.cases))]
-    return "\n".join([*lines, "", f"Each case has {scenario.deadline_s:g} s, in a process of its own.", ""])
+    lines += ["", "Tier and strategy", f"{_INDENT}{scenario.tier}, {scenario.strategy}"]
+    last = (
+        f"Each case has {scenario.deadline_s:g} s, in a process of its own; all of them took {scenario.typical_s:g} s "
+        "over two CPU devices where they were measured."
+    )
+    return "\n".join([*lines, "", *textwrap.wrap(last, _WIDTH), ""])
 
 
 def _paragraph(text: str) -> Iterator[str]:

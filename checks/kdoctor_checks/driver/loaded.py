@@ -32,14 +32,15 @@ def loaded(
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         https://github.com/tensorflow/tensorflow/issues/37689
     """
-    closed = [node for node in kernel.nodes if _NODE.fullmatch(node.path) and not (node.readable and node.writable)]
+    nodes = kernel.nodes or ()
+    closed = [node for node in nodes if _NODE.fullmatch(node.path) and not (node.readable and node.writable)]
     for node in closed:
         yield _closed_node(node)
     # A library that does not fit the module was found, and so was the module: driver.library-matches-module tells it.
     if gpus.state in ("ready", "library-mismatch"):
         module = f"module {kernel.version or '(version not read)'}" if kernel.loaded else "module not seen from here"
         library = f"NVML {gpus.state}, driver {gpus.driver_version or '(version not read)'}"
-        yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {len(kernel.nodes)} device nodes")
+        yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {_counted(kernel)}")
     elif gpus.state != "no-permission" or not closed:
         yield _cause(kernel, gpus, pci, host)
 
@@ -48,17 +49,21 @@ def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host
     contained = isinstance(host, Host) and host.container not in (None, "none")
     if not kernel.loaded:
         return _no_module(gpus, pci)
-    if contained and (gpus.state == "library-absent" or not kernel.nodes):
+    if contained and (gpus.state == "library-absent" or kernel.nodes == ()):
         return _no_runtime(kernel, gpus)
     if gpus.state == "library-absent":
         return _no_library(kernel, gpus)
-    if not kernel.nodes:
+    if kernel.nodes == ():
         return _no_nodes(gpus)
     return _nvml_fails(gpus)
 
 
 def _finding(observed: str, remedy: Remedy, rollback: Rollback) -> Finding:
     return Finding(subject=_SUBJECT, observed=observed, expected=_HEALTHY, remedy=remedy, rollback=rollback)
+
+
+def _counted(kernel: KernelDriver) -> str:
+    return "device nodes not read" if kernel.nodes is None else f"{len(kernel.nodes)} device nodes"
 
 
 def _said(gpus: Gpus) -> str:
@@ -96,7 +101,7 @@ def _no_module(gpus: Gpus, pci: PciDevices | Unavailable) -> Finding:
 def _no_runtime(kernel: KernelDriver, gpus: Gpus) -> Finding:
     return _finding(
         f"the host's nvidia module {kernel.version or ''} is loaded, but this container has "
-        f"{len(kernel.nodes)} device nodes; {_said(gpus)}".replace("  ", " "),
+        f"{_counted(kernel)}; {_said(gpus)}".replace("  ", " "),
         Remedy(
             summary="Start the container with the NVIDIA runtime (Docker's is shown; in Kubernetes request "
             "nvidia.com/gpu), with the driver capabilities compute and utility.",

@@ -22,6 +22,20 @@ from kdoctor.cli.options import (
 
 def snapshot(
     *,
+    import_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--import",
+            metavar="FILE",
+            help="Make the snapshot of this dump instead of this machine (repeatable): nvidia-smi's output (-q, -q -x, "
+            "topo -m, nvlink -s, the table), lspci -vvv, a kernel log.",
+            show_default=False,
+        ),
+    ] = None,
+    more_files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Further dumps, after --import.", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write; stdout otherwise.", show_default=False)
     ] = None,
@@ -42,6 +56,9 @@ def snapshot(
 
     if output:
         check_writable(output)
+    if import_files or more_files:
+        _import(output, import_files, more_files)
+        return
     catalog = load_catalog(plugin or ())
     with examination(catalog, python, timeout) as (examined, _):
         chosen, planned = Wanted(checklist=checklist, smoke=not no_smoke).plan(catalog)
@@ -49,3 +66,17 @@ def snapshot(
     save(output, examined.facts)
     if examined.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _import(output: Path | None, files: list[Path] | None, more: list[Path] | None) -> None:
+    """Write the snapshot that dumps of another machine give."""
+    from kdoctor.cli.streams import complain
+    from kdoctor.errors import UsageError
+    from kdoctor.importing import import_files
+
+    if not files:
+        raise UsageError("a file was given without --import", hint="Write: kdoctor snapshot --import FILE [FILE]...")
+    imported = import_files([*files, *(more or ())])
+    for note in imported.notes:
+        complain(f"kdoctor: {note}")
+    save(output, imported.facts)

@@ -33,8 +33,8 @@ class KernelDriver(FactGroup):
     """The module's version, from /proc/driver/nvidia/version or /sys/module/nvidia/version."""
     flavour: Literal["open", "proprietary"] | None = None
     """Which of NVIDIA's two kernel modules it is."""
-    nodes: tuple[DeviceNode, ...] = ()
-    """/dev/nvidia*, in order of path."""
+    nodes: tuple[DeviceNode, ...] | None = ()
+    """/dev/nvidia*, in order of path; None where /dev was not looked at (a snapshot made of dumps)."""
 
 
 @dataclass(frozen=True, kw_only=True)

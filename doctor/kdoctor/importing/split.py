@@ -1,0 +1,185 @@
+"""Finds the dumps in a file by what stands in it: one, or several one after another."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+from kdoctor.importing import kernel_log, lspci, proc_version, smi_failure, smi_nvlink
+from kdoctor.importing.part import Kind, Section
+
+UNDERSTOOD = (
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, "
+    "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
+)
+_MOST_BYTES = 128 * 1024**2
+_LONGEST_LINE = 100_000
+"""Characters of a line; what is longer is no line of a dump, and would only take time."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
+_MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
+_MATRIX_ROW = re.compile(r"\s*GPU\d+\s+(?:\S+\s+)*?(?:X|OK|CNS|GNS|TNS|DR|NS)(?:\s|$)")
+_COMMAND = re.compile(
+    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
+)
+_RULE = re.compile(r"[#_*-]{20,}\s*")
+_NO_DUMP = re.compile(r"\s*<(?:\?xml|system |topology|!DOCTYPE (?!nvidia_smi_log))")
+
+_BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
+    ("nvidia-smi -q", _QUERY.fullmatch),
+    ("nvidia-smi", _TABLE.match),
+    ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
+    ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
+    ("nvidia-smi's failure", smi_failure.START.match),
+    ("lspci -vvv", lspci.HEAD.match),
+    ("kernel log", kernel_log.START.match),
+)
+"""How a line begins a dump; those that need the lines around it are told apart in :class:`_Splitter`."""
+
+
+def read_sections(path: Path) -> tuple[Section, ...]:
+    """The dumps of a file.
+
+    Raises:
+        UsageError: it cannot be read, or nothing in it is understood.
+    """
+    text = _read(path)
+    lines = _COLOUR.sub("", text).replace("\r\n", "\n").split("\n")
+    whole = lines[-1] == ""
+    if whole:
+        lines.pop()
+    sections = tuple(_Splitter(path.name, lines, whole=whole).sections())
+    if not sections:
+        what = "empty" if not text.strip() else _known_otherwise(text) or "not a dump that kdoctor understands"
+        raise UsageError(f"{path}: {what}", hint=f"Understood are {UNDERSTOOD}.")
+    return sections
+
+
+def _known_otherwise(text: str) -> str | None:
+    """What a file of machines is that is not read."""
+    if _NO_DUMP.match(text) or "<system " in text[:4096]:
+        return "XML, but not that of nvidia-smi -q -x"
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+            if data.startswith(b"\x1f\x8b"):
+                # nvidia-bug-report.sh and log rotation write such files.
+                data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
+    except IsADirectoryError as error:
+        raise UsageError(f"{path}: a folder, not a dump", hint=f"Understood are {UNDERSTOOD}.") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: compressed, and damaged: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, which no dump is")
+    # Windows' shell writes UTF-16 where output is sent to a file.
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace").replace("\x00", "")
+
+
+@dataclass(kw_only=True)
+class _Open:
+    """A section that is being read."""
+
+    kind: Kind
+    command: str | None
+    lines: list[str] = field(default_factory=list)
+
+
+class _Splitter:
+    """Goes through the lines; each line that begins a dump ends the one before."""
+
+    def __init__(self, file: str, lines: list[str], *, whole: bool) -> None:
+        self._file = file
+        self._lines = lines
+        self._whole = whole
+        self._open: _Open | None = None
+        self._command: str | None = None
+        self._before: list[str] = []
+        """Lines before the first dump: if it is a kernel log, they are the beginning of it."""
+
+    def sections(self) -> Iterator[Section]:
+        """The dumps, in the file's order."""
+        for place, line in enumerate(self._lines):
+            command = _COMMAND.match(line)
+            if command or _RULE.fullmatch(line):
+                yield from self._close(last=False)
+                self._command = command["command"].strip() if command else self._command
+                self._before.clear()
+                continue
+            kind = self._begins(line, place)
+            if kind:
+                yield from self._close(last=False)
+                before = self._before if kind == "kernel log" else []
+                self._open = _Open(kind=kind, command=self._command, lines=[*before])
+                self._before = []
+            if self._open:
+                self._open.lines.append(line)
+            else:
+                self._before.append(line)
+        yield from self._close(last=True)
+
+    def _close(self, *, last: bool) -> Iterator[Section]:
+        opened, self._open = self._open, None
+        if opened:
+            lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in opened.lines)
+            yield Section(
+                kind=opened.kind,
+                file=self._file,
+                lines=lines,
+                whole=not last or self._whole,
+                ended=not last or (self._whole and not lines[-1].strip()),
+                command=opened.command,
+            )
+
+    def _begins(self, line: str, place: int) -> Kind | None:
+        """The kind of the dump that this line begins; None where it belongs to the one that is open."""
+        if len(line) > _LONGEST_LINE:
+            return None
+        current = self._open.kind if self._open else None
+        kind = self._kind(line, place, current)
+        if kind != current:
+            return kind
+        # Of these, each beginning is one dump; of the others, each line or block begins as the dump does.
+        again = kind in {"nvidia-smi", "nvidia-smi topo -m", "nvidia-smi topo -p2p", "/proc/driver/nvidia/version"}
+        return kind if again or (kind == "nvidia-smi -q" and "NVSMI LOG" in line) else None
+
+    def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
+        if current == "nvidia-smi -q -x" and not self._xml_is_over():
+            return None
+        if _XML.match(line):
+            return "nvidia-smi -q -x" if self._is_smi_xml(place) else None
+        if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
+            return self._matrix(place)
+        if not line[:1].strip():
+            return None
+        return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+
+    def _xml_is_over(self) -> bool:
+        return self._open is not None and any("</nvidia_smi_log>" in line for line in self._open.lines[-3:])
+
+    def _is_smi_xml(self, place: int) -> bool:
+        return any("nvidia_smi_log" in line for line in self._lines[place : place + 3])
+
+    def _matrix(self, place: int) -> Kind | None:
+        """Which matrix: its first row's words tell."""
+        rows = [line for line in self._lines[place + 1 : place + 3] if _MATRIX_ROW.match(line)]
+        if not rows:
+            return None
+        words = {word for row in rows for word in row.split()[1:]}
+        return "nvidia-smi topo -p2p" if words & {"OK", "CNS", "GNS", "TNS", "DR", "NS"} else "nvidia-smi topo -m"

@@ -1,0 +1,18 @@
+"""Machines that others recorded, in the folder that KDOCTOR_CORPUS names (its INDEX.md says where each is from)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REASON = "KDOCTOR_CORPUS names no folder of recorded machines"
+
+
+def recorded(name: str) -> Path:
+    """The path of a recorded file; the test is skipped where there is no corpus."""
+    folder = os.environ.get("KDOCTOR_CORPUS")
+    if not folder:
+        pytest.skip(REASON)
+    return Path(folder) / name

@@ -1,0 +1,90 @@
+"""Which cross-device communication of ``MirroredStrategy`` suits a set of GPUs.
+
+Sources: https://www.tensorflow.org/api_docs/python/tf/distribute/NcclAllReduce,
+https://www.tensorflow.org/api_docs/python/tf/distribute/HierarchicalCopyAllReduce,
+https://www.tensorflow.org/api_docs/python/tf/distribute/ReductionToOneDevice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from kdoctor.topology.choice import Choice
+from kdoctor.topology.layout import Layout, Place
+
+CrossDeviceOps = Literal["NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice"]
+
+_CUBE_MESH = 8
+"""GPUs of the hybrid cube mesh (DGX-1) that TensorFlow's hierarchical copy was made for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What to give to ``MirroredStrategy(cross_device_ops=...)``."""
+
+    cross_device_ops: CrossDeviceOps | None
+    """None for one GPU, which has nothing to exchange."""
+    why: str
+    fallback: CrossDeviceOps | None = None
+    """What to try where that one hangs or fails."""
+    environment: tuple[str, ...] = ()
+    """Variables to set with it."""
+
+
+def advise(layout: Layout, choice: Choice) -> Advice:
+    """The communication for the chosen GPUs."""
+    places = [place for place in layout.places if place.gpu.index in choice.gpus]
+    if len(places) == 1:
+        return Advice(cross_device_ops=None, why="one GPU has nothing to exchange: train without a strategy")
+    part = next((place for place in places if _is_part(place)), None)
+    if part:
+        return Advice(
+            cross_device_ops="ReductionToOneDevice",
+            why=f"{part.gpu.subject} is shared or divided (MIG, vGPU), which NCCL does not support",
+        )
+    links = [layout.link(*pair) for pair in combinations(choice.gpus, 2)]
+    if all(link.nvlinks for link in links):
+        return Advice(
+            cross_device_ops="NcclAllReduce",
+            why="NVLink connects every pair, and NCCL uses it",
+            fallback="HierarchicalCopyAllReduce" if len(places) == _CUBE_MESH else "ReductionToOneDevice",
+        )
+    if any(link.nvlinks for link in links) and len(places) == _CUBE_MESH:
+        return Advice(
+            cross_device_ops="NcclAllReduce",
+            why="NVLink connects some of the pairs; NCCL finds its rings. Measure HierarchicalCopyAllReduce, too: it "
+            "was made for eight GPUs that are connected in this way",
+            fallback="HierarchicalCopyAllReduce",
+        )
+    trouble = _peer_trouble(places)
+    if trouble:
+        return Advice(
+            cross_device_ops="NcclAllReduce",
+            why=f"{trouble}, which has made peer copies over PCIe hang or return wrong data: let NCCL go through the "
+            "host's memory until that is mended",
+            fallback="ReductionToOneDevice",
+            environment=("NCCL_P2P_DISABLE=1",),
+        )
+    why = "NCCL picks peer access where it is allowed and the host's memory elsewhere"
+    return Advice(cross_device_ops="NcclAllReduce", why=why, fallback="ReductionToOneDevice")
+
+
+def _is_part(place: Place) -> bool:
+    return bool(place.gpu.mig_mode) or place.gpu.virtualization_mode == "vgpu"
+
+
+def _peer_trouble(places: Sequence[Place]) -> str | None:
+    """ACS above a GPU, or an IOMMU that translates, on bare metal; virtual machines need both."""
+    if any(place.gpu.virtualization_mode not in (None, "none") for place in places):
+        return None
+    for place in places:
+        bridges = place.device.path if place.device and place.device.path else ()
+        redirecting = next((bridge.bus_id for bridge in bridges if bridge.acs_redirects), None)
+        if redirecting:
+            return f"ACS on {redirecting} redirects the peer traffic of {place.gpu.subject}"
+        if place.device and place.device.iommu_type in ("DMA", "DMA-FQ"):
+            return f"the IOMMU translates the addresses of {place.gpu.subject}"
+    return None

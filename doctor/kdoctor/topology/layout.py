@@ -1,0 +1,154 @@
+"""GPUs and what connects them, made of the facts of NVML and of the kernel's PCI tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices
+
+LEVELS = ("SYS", "NODE", "PHB", "PXB", "PIX", "internal")
+"""PCIe distances, the farthest first; the words are ``nvidia-smi topo -m``'s."""
+
+_THROUGH_THE_HOST = LEVELS.index("PHB")
+"""Without peer access data go through the host's memory, however near the GPUs are."""
+
+_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
+"""Bandwidth of one PCIe lane in one direction in GB/s by generation, encoding taken off (PCI Express Base
+Specification: 2.5 to 64 GT/s; 8b/10b, 128b/130b, and 242/256 in flits)."""
+
+_IDLE_FROM = 8
+"""P-states from here on are idle: the link may then run narrower than it can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """What connects two GPUs."""
+
+    first: int
+    second: int
+    level: str | None
+    """PCIe distance; None where the driver did not say."""
+    nvlinks: int | None
+    """NVLinks between them; None where the driver did not say."""
+    blocked: str | None
+    """Why one may not read or write the other's memory (NVML's status word); None where it may, or is not known."""
+    gbs: float | None
+    """What its slowest part can carry in one direction, GB/s, by its version and width; no measurement."""
+
+    @property
+    def label(self) -> str:
+        """``NV12``, ``PIX``, ..., with an exclamation mark where peer access is blocked; ``?`` if nothing is known."""
+        if self.nvlinks:
+            return f"NV{self.nvlinks}"
+        return (self.level or "?") + ("!" if self.blocked else "")
+
+    @property
+    def quality(self) -> tuple[int, float, int, int]:
+        """The greater, the better: NVLinks before PCIe; then bandwidth; then links or nearness; then peer access."""
+        if self.nvlinks:
+            return (1, self.gbs or 0.0, self.nvlinks, 1)
+        near = LEVELS.index(self.level) if self.level in LEVELS else -1
+        if self.blocked:
+            near = min(near, _THROUGH_THE_HOST)
+        return (0, self.gbs or 0.0, near, 0 if self.blocked else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A GPU and where it sits."""
+
+    gpu: Gpu
+    device: PciDevice | None
+    """Its PCI function, where the kernel's tree was read."""
+    numa_node: int | None
+    narrow: str | None
+    """How its PCIe link falls short of what GPU and slot can do, if it does: ``x1 of x16``."""
+    lost: bool
+    """Whether the driver lost it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """All GPUs of a machine and every pair of them."""
+
+    places: tuple[Place, ...]
+    """In order of index."""
+    links: Mapping[tuple[int, int], Link]
+    """By the two indices, the smaller first."""
+
+    @property
+    def usable(self) -> tuple[Place, ...]:
+        """The GPUs that a job could take."""
+        return tuple(place for place in self.places if not place.lost)
+
+    def link(self, one: int, other: int) -> Link:
+        """What connects these two."""
+        return self.links[min(one, other), max(one, other)]
+
+    def numa_node(self, index: int) -> int | None:
+        """The NUMA node of a GPU."""
+        return next(place.numa_node for place in self.places if place.gpu.index == index)
+
+
+def read_layout(gpus: Gpus, pci: PciDevices | None) -> Layout:
+    """Join what the driver and the kernel say."""
+    places = tuple(_place(gpu, pci) for gpu in gpus.devices)
+    told = {(min(pair.first, pair.second), max(pair.first, pair.second)): pair for pair in gpus.pairs}
+    links = {
+        (one.gpu.index, other.gpu.index): _link(one, other, told.get((one.gpu.index, other.gpu.index)))
+        for one, other in combinations(places, 2)
+    }
+    return Layout(places=places, links=links)
+
+
+def _place(gpu: Gpu, pci: PciDevices | None) -> Place:
+    device = pci.find(gpu.bus_id) if pci else None
+    numa = device.numa_node if device else None
+    if numa is None and gpu.numa_affinity and len(gpu.numa_affinity) == 1:
+        numa = gpu.numa_affinity[0]
+    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu))
+
+
+def _is_lost(gpu: Gpu) -> bool:
+    return any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
+
+
+def _narrow(gpu: Gpu) -> str | None:
+    busy = gpu.performance_state is not None and gpu.performance_state < _IDLE_FROM
+    if busy and gpu.pcie_width and gpu.pcie_width_max and gpu.pcie_width < gpu.pcie_width_max:
+        return f"x{gpu.pcie_width} of x{gpu.pcie_width_max}"
+    return None
+
+
+def _link(one: Place, other: Place, pair: GpuPair | None) -> Link:
+    nvlinks = pair.nvlinks if pair else None
+    return Link(
+        first=one.gpu.index,
+        second=other.gpu.index,
+        level=pair.level if pair else None,
+        nvlinks=nvlinks,
+        blocked=_blocked(pair) if pair else None,
+        gbs=_nvlink_gbs(one.gpu, other.gpu, nvlinks) if nvlinks else _pcie_gbs((one, other)),
+    )
+
+
+def _blocked(pair: GpuPair) -> str | None:
+    statuses = (pair.p2p_read, pair.p2p_write)
+    return next((status for status in statuses if status not in (None, "OK")), None)
+
+
+def _nvlink_gbs(one: Gpu, other: Gpu, count: int) -> float | None:
+    speeds = [link.speed_gbs for gpu in (one, other) for link in gpu.nvlinks or () if link.active and link.speed_gbs]
+    return count * min(speeds) if speeds else None
+
+
+def _pcie_gbs(ends: Sequence[Place]) -> float | None:
+    """The narrower end decides. Generations are the links' best, for an idle link runs slower."""
+    shares = [_LANE_GBS.get(place.gpu.pcie_generation_max or 0, 0.0) * _lanes(place) for place in ends]
+    return min(shares) or None
+
+
+def _lanes(place: Place) -> int:
+    return (place.gpu.pcie_width if place.narrow else place.gpu.pcie_width_max) or 0

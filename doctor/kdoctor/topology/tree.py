@@ -1,0 +1,80 @@
+"""The machine as a tree: sockets, NUMA nodes, root ports, switches, GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from kdoctor.facts import Host, PciBridge
+from kdoctor.topology.layout import Layout, Place
+
+_UNKNOWN_LAST = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """A part of the machine and what hangs below it."""
+
+    label: str
+    children: tuple[Branch, ...] = ()
+    trouble: str | None = None
+    """What is wrong with it: a narrow link, a lost GPU."""
+
+
+def grow(layout: Layout, host: Host | None = None) -> tuple[Branch, ...]:
+    """The tree. A level of which nothing is known, or that everything shares, is left out."""
+    sockets = {node.index: node.socket for node in (host.numa_nodes or ())} if host else {}
+    places = sorted(
+        layout.places, key=lambda place: (_order(sockets.get(place.numa_node or 0)), _order(place.numa_node))
+    )
+    by_socket = groupby(places, key=lambda place: None if place.numa_node is None else sockets.get(place.numa_node))
+    branches: list[Branch] = []
+    for socket, members in by_socket:
+        nodes = tuple(_numa_nodes(list(members)))
+        branches += nodes if socket is None else [Branch(label=f"socket {socket}", children=nodes)]
+    return tuple(branches)
+
+
+def _numa_nodes(places: Sequence[Place]) -> Iterable[Branch]:
+    for node, members in groupby(places, key=lambda place: place.numa_node):
+        label = "NUMA node not known" if node is None else f"NUMA node {node}"
+        yield Branch(label=label, children=tuple(_below(list(members), 0)))
+
+
+def _below(places: Sequence[Place], depth: int) -> Iterable[Branch]:
+    """The branches below a bridge: GPUs behind the same next bridge share it."""
+    for bridge, members in groupby(places, key=lambda place: _bridge(place, depth)):
+        inside = list(members)
+        if bridge is None:
+            yield from (_gpu(place) for place in inside)
+        else:
+            yield _merged(bridge, depth, tuple(_below(inside, depth + 1)))
+
+
+def _merged(bridge: str, depth: int, children: tuple[Branch, ...]) -> Branch:
+    """A bridge with its children; one that leads to a single other bridge is written in one line with it."""
+    label = f"{'root port' if depth == 0 else 'bridge'} {bridge}"
+    if len(children) == 1 and children[0].label.startswith("bridge "):
+        return Branch(label=f"{label} > {children[0].label.removeprefix('bridge ')}", children=children[0].children)
+    return Branch(label=label, children=children)
+
+
+def _bridge(place: Place, depth: int) -> str | None:
+    path: Sequence[PciBridge] = place.device.path if place.device and place.device.path else ()
+    return path[depth].bus_id if depth < len(path) else None
+
+
+def _gpu(place: Place) -> Branch:
+    gpu = place.gpu
+    width, generation = gpu.pcie_width_max, gpu.pcie_generation_max
+    link = f", gen{generation} x{width}" if width and generation else ""
+    links = sum(bool(item.active) for item in gpu.nvlinks or ())
+    nvlink = f", NV{links}" if links else ""
+    address = f" {gpu.bus_id}" if gpu.bus_id else ""
+    trouble = "lost" if place.lost else f"runs {place.narrow}" if place.narrow else None
+    return Branch(label=f"GPU {gpu.index}{address} {gpu.name or 'of unknown model'}{link}{nvlink}", trouble=trouble)
+
+
+def _order(number: int | None) -> int:
+    return _UNKNOWN_LAST if number is None else number

@@ -1,0 +1,67 @@
+"""``kdoctor topology`` on described machines, by the real binding, and on a recorded one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import machines
+from helpers.command import kdoctor
+
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
+
+
+def test_two_sockets_with_switches(tmp_path: Path) -> None:
+    done = kdoctor("topology", "--replicas", "4", **machines.environment("a100-pcie", tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "  GPU0       X   PIX   PHB   PHB   SYS   SYS   SYS   SYS\n" in done.stdout
+    assert "├─ socket 0\n  │  └─ NUMA node 0\n" in done.stdout
+    assert "For 4 replicas: GPU 0, 1, 2, 3\n" in done.stdout
+    assert "    export CUDA_VISIBLE_DEVICES=0,1,2,3\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_narrow_link_is_marked_where_it_is(tmp_path: Path) -> None:
+    done = kdoctor("topology", **machines.environment("l4-one-x1", tmp_path))
+    (line,) = [line for line in done.stdout.splitlines() if "<--" in line]
+    assert "GPU 1 0000:c1:00.0 NVIDIA L4" in line
+    assert line.endswith("<-- runs x1 of x16")
+
+
+def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
+    variables = machines.environment("h100-nvswitch", tmp_path)
+    live = kdoctor("topology", "--format", "json", **variables)
+    record = tmp_path / "record.json"
+    assert kdoctor("snapshot", "--no-smoke", "-o", record, **variables).returncode == 0
+    again = kdoctor("topology", "--format", "json", "--snapshot", record)
+    assert json.loads(live.stdout) == json.loads(again.stdout)
+    document = json.loads(live.stdout)
+    assert document["schema"] == "kdoctor/topology/v1"
+    assert [choice["replicas"] for choice in document["choices"]] == [2, 4, 8]
+    assert {pair["link"] for pair in document["pairs"]} == {"NV18"}
+    assert document["choices"][1]["environment"] == {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": "0,1,2,3",
+    }
+
+
+def test_sixteen_gpus_are_shown_in_80_columns(tmp_path: Path) -> None:
+    done = kdoctor("topology", "-n", "8", **machines.environment("a100-sixteen", tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_no_gpu_is_a_clear_message() -> None:
+    done = kdoctor("topology", LD_LIBRARY_PATH="/nowhere")
+    assert done.returncode == 2
+    assert "there are no GPUs to show" in done.stderr
+    assert not done.stdout
+
+
+def test_more_replicas_than_gpus_is_a_clear_message(tmp_path: Path) -> None:
+    done = kdoctor("topology", "-n", "3", **machines.environment("rtx5090", tmp_path))
+    assert done.returncode == 2
+    assert "3 replicas need 3 GPUs, and this machine has 2 that answer" in done.stderr

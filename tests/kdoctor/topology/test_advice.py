@@ -1,0 +1,72 @@
+"""Which communication suits: NVLink, PCIe, and what NCCL cannot or should not do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+from helpers import facts as healthy
+from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices
+from kdoctor.facts.pci import ACS_REQUEST_REDIRECT, PciBridge, PciDevice
+from kdoctor.topology import Advice, advise, choose, read_layout
+
+
+def advice_for(*devices: Gpu, nvlinks: int = 0, pci: PciDevices | None = None) -> Advice:
+    pairs = tuple(
+        GpuPair(first=first, second=second, level="PHB", nvlinks=nvlinks)
+        for first, second in combinations(range(len(devices)), 2)
+    )
+    layout = read_layout(Gpus(state="ready", count=len(devices), devices=devices, pairs=pairs), pci)
+    return advise(layout, choose(layout, len(devices)))
+
+
+def pci_of(*devices: Gpu, acs: int | None = 0, iommu: str | None = None) -> PciDevices:
+    bridge = PciBridge(bus_id="0000:00:01.0", device_id="1234", acs_control=acs)
+    return PciDevices(
+        devices=tuple(
+            PciDevice(
+                bus_id=gpu.bus_id or "", device_id="2330", device_class="0302", driver="nvidia", path=(bridge,),
+                iommu_type=iommu,  # type: ignore[arg-type]
+            )
+            for gpu in devices
+        )
+    )  # fmt: skip
+
+
+TWO = (healthy.gpu(0, virtualization_mode="none"), healthy.gpu(1, virtualization_mode="none"))
+
+
+def test_nvlink_means_nccl() -> None:
+    advice = advice_for(*TWO, nvlinks=4)
+    assert advice.cross_device_ops == "NcclAllReduce"
+    assert advice.environment == ()
+
+
+def test_eight_gpus_fall_back_to_the_copy_that_was_made_for_eight() -> None:
+    assert advice_for(*map(healthy.gpu, range(8)), nvlinks=12).fallback == "HierarchicalCopyAllReduce"
+
+
+def test_pcie_with_nothing_in_the_way_means_nccl_with_peer_access() -> None:
+    advice = advice_for(*TWO, pci=pci_of(*TWO))
+    assert (advice.cross_device_ops, advice.environment) == ("NcclAllReduce", ())
+
+
+def test_acs_above_a_gpu_keeps_nccl_off_peer_access() -> None:
+    advice = advice_for(*TWO, pci=pci_of(*TWO, acs=ACS_REQUEST_REDIRECT))
+    assert advice.environment == ("NCCL_P2P_DISABLE=1",)
+    assert "0000:00:01.0" in advice.why
+
+
+def test_a_translating_iommu_does_so_too_but_not_in_a_virtual_machine_that_needs_it() -> None:
+    assert advice_for(*TWO, pci=pci_of(*TWO, iommu="DMA")).environment == ("NCCL_P2P_DISABLE=1",)
+    guests = tuple(replace(gpu, virtualization_mode="passthrough") for gpu in TWO)
+    assert advice_for(*guests, pci=pci_of(*guests, iommu="DMA")).environment == ()
+
+
+def test_parts_of_gpus_are_nothing_for_nccl() -> None:
+    for part in (healthy.gpu(1, mig_mode=True), healthy.gpu(1, virtualization_mode="vgpu")):
+        assert advice_for(healthy.gpu(0), part).cross_device_ops == "ReductionToOneDevice"
+
+
+def test_one_gpu_has_nothing_to_exchange() -> None:
+    assert advice_for(healthy.gpu(0)).cross_device_ops is None

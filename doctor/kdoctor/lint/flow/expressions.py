@@ -139,7 +139,9 @@ def _compare(machine: Machine, node: Any, env: Env) -> Value:
 
 
 def _unary(machine: Machine, node: Any, env: Env) -> Value:
-    machine.evaluate(node.operand, env)
+    operand = machine.evaluate(node.operand, env)
+    if isinstance(node.op, ast.USub) and isinstance(operand, Number) and operand.value is not None:
+        return Number(-operand.value, operand.names)
     return UNKNOWN
 
 

@@ -225,7 +225,7 @@ def vgpu() -> Description:
     """A virtual machine with two vGPUs: no bridges, no NUMA, and much that is not told."""
     told = (
         *("name", "compute_capability", "architecture", "memory_total", "memory_used", "memory_reserved"),
-        *("minor_number", "performance_state", "compute_mode", "persistence_mode", "utilization_gpu"),
+        *("performance_state", "compute_mode", "persistence_mode", "utilization_gpu"),
         *("utilization_memory", "addressing_mode"),
     )
     full = nvml.a100(name="NVIDIA A100-40C", memory_total=40960 * 1024**2)

@@ -63,8 +63,7 @@ class Machine:
             "pair.*.p2p_nvlink": 0 if all("nvlinks" in facts for facts in gpus) else 5,
         }
         for index, facts in enumerate(gpus):
-            own: Facts = {"bus_id": nvml_bus_id(index), "uuid": uuid(index)}
-            facts = facts | {"minor_number": index} if facts.get("minor_number") == 0 else facts  # noqa: PLW2901
+            own: Facts = {"bus_id": nvml_bus_id(index), "uuid": uuid(index), "minor_number": index}
             lines |= {f"gpu.{index}.{name}": value for name, value in (own | facts).items()}
         for first, second in itertools.combinations(range(len(gpus)), 2):
             lines[f"pair.{first}.{second}.level"] = level
@@ -107,7 +106,6 @@ def uuid(index: int) -> str:
 
 
 _IDLE: Facts = {
-    "minor_number": 0,
     "performance_state": 0,
     "pcie_width": 16,
     "pcie_width_max": 16,

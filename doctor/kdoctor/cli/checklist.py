@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,6 +23,7 @@ from kdoctor.cli.streams import complain, show
 
 if TYPE_CHECKING:
     from kdoctor.catalog import Catalog
+    from kdoctor.diff.sides import Git
     from kdoctor.lock import Accepted, Lock
 
 app = typer.Typer(
@@ -144,6 +146,84 @@ def record(
             complain(f"kdoctor: {item.check} was not red, so there was nothing to accept")
     write_lock(path, made, before)
     show(f"{path}: recorded ({chosen.name} version {chosen.version}, {sum(map(len, made.facts.values()))} facts)\n")
+
+
+@app.command(epilog="Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened")
+def diff(
+    checklists: Annotated[list[str], typer.Argument(metavar="[OLD] NEW", help="Names or paths of checklists.")],
+    *,
+    base: Annotated[
+        str | None, typer.Option(metavar="REV", help="Compare NEW with what git has in REV.", show_default=False)
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        Literal["terminal", "markdown", "json"], typer.Option("--format", "-f", help="What stdout carries.")
+    ] = "terminal",
+    fail_on: Annotated[
+        Literal["loosened", "tightened", "moved"] | None,
+        typer.Option(help="Exit with 1 if there is such a change.", show_default=False),
+    ] = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Say what a change of a checklist means: loosened, tightened, moved or cosmetic; with the locks beside them."""
+    from kdoctor.catalog import load_catalog
+    from kdoctor.diff import compare, from_files, from_git, render_diff
+    from kdoctor.errors import UsageError
+
+    if len(checklists) != (1 if base else 2):
+        wanted = "--base takes one checklist, the new one" if base else "give two checklists, or one with --base REV"
+        raise UsageError(f"{len(checklists)} checklists are named: {wanted}")
+    catalog = load_catalog(plugin or ())
+    new = from_files(checklists[-1], catalog)
+    if base:
+        old = from_git(base, Path(checklists[0]), catalog, _git())
+        if old is None:
+            complain(f"kdoctor: {checklists[0]} is not in {base}: the whole checklist is new")
+            return
+    else:
+        old = from_files(checklists[0], catalog)
+    found = compare(old, new)
+    show(render_diff(found, format))
+    raise typer.Exit(1 if fail_on and found.of(fail_on) else 0)
+
+
+@app.command(name="git-diff", epilog="Set up: git config diff.kdoctor.command 'kdoctor checklist git-diff'")
+def git_diff(
+    arguments: Annotated[list[str], typer.Argument(metavar="GIT'S ARGUMENTS", help="As git hands them over.")],
+) -> None:
+    """Be git's external diff for checklists and locks (see docs/checklist.md)."""
+    from kdoctor.catalog import load_catalog
+    from kdoctor.diff import render_diff
+    from kdoctor.diff.git_driver import compare_as_git_asks
+    from kdoctor.errors import UsageError
+
+    path = arguments[0]
+    if len(arguments) == 1:
+        show(f"{path}: unmerged\n")
+        return
+    if len(arguments) < 7:  # noqa: PLR2004 - path, and file, hash and mode of both sides
+        raise UsageError("git hands 7 arguments to an external diff; run it through git (see docs/checklist.md)")
+    try:
+        found = compare_as_git_asks(path, Path(arguments[1]), Path(arguments[4]), load_catalog())
+    except UsageError as error:
+        # An external diff that fails ends the whole `git diff`.
+        show(f"{path}: {error}\n")
+        return
+    show(found if isinstance(found, str) else render_diff(found, "terminal"))
+
+
+def _git() -> Git:
+    """Runs git where children are started: with a deadline, and ended with us."""
+    import os
+
+    from kdoctor.collect.child import ChildEnd, Children
+
+    children = Children()
+    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+    def run(arguments: Sequence[str]) -> ChildEnd:
+        return children.run(["git", *arguments], env=environ, deadline_s=30)
+
+    return run
 
 
 def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:

@@ -30,10 +30,10 @@ def render_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"## kdoctor: {report.verdict.conclusion.value.upper()}"
     yield ""
-    yield _escape(verdict_words(report))
+    yield escape(verdict_words(report))
     yield ""
-    yield f"- Target: {_escape(report.target)}"
-    yield f"- Checklist: {_escape(report.checklist.name)}, version {report.checklist.version}"
+    yield f"- Target: {escape(report.target)}"
+    yield f"- Checklist: {escape(report.checklist.name)}, version {report.checklist.version}"
     if report.interrupted:
         yield "- **The run was interrupted: what is missing says nothing.**"
     yield ""
@@ -69,11 +69,11 @@ def _scenarios(report: Report) -> Iterator[str]:
         return
     yield from ("", f"### {FAMILY_TITLES['smoke']}", "")
     for note in report.scenarios:
-        yield f"- {_code(note.id)} ({note.kind}). Expected: {_escape(note.expect)}"
+        yield f"- {_code(note.id)} ({note.kind}). Expected: {escape(note.expect)}"
         for result in report.results:
             if result.scenario == note.id:
                 measured = _found(result) or "nothing was measured"
-                yield f"  - {result.status.value.upper()} {_code(result.id)}: {_escape(measured)}"
+                yield f"  - {result.status.value.upper()} {_code(result.id)}: {escape(measured)}"
 
 
 def _waived(report: Report) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _waived(report: Report) -> Iterator[str]:
         if waiver:
             agreement = f"waived by {waiver.owner} until {waiver.expires}: {waiver.reason}"
             text = f"{judged.finding.subject}: {judged.finding.observed}; {agreement}"
-            yield f"- {_code(result.id)} {_escape(text)}"
+            yield f"- {_code(result.id)} {escape(text)}"
 
 
 def _unused(report: Report) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _unused(report: Report) -> Iterator[str]:
     yield from ("", "### Waivers that match nothing any more", "")
     for waiver in report.unused_waivers:
         text = f"({waiver.subject}), until {waiver.expires}, by {waiver.owner}: {waiver.reason}"
-        yield f"- {_code(waiver.check)} {_escape(text)}"
+        yield f"- {_code(waiver.check)} {escape(text)}"
 
 
 def _drift(report: Report) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _drift(report: Report) -> Iterator[str]:
     if drift is None or not (drift.changes or drift.unread):
         return
     yield from ("", "### Changed since the last green run", "")
-    yield f"Recorded {_escape(drift.recorded)} in {_escape(drift.lock)}."
+    yield f"Recorded {escape(drift.recorded)} in {escape(drift.lock)}."
     yield ""
     if drift.changes:
         yield from ("| Fact | Then | Now | May explain |", "|---|---|---|---|")
@@ -114,7 +114,7 @@ def _drift(report: Report) -> Iterator[str]:
     if drift.unread:
         yield ""
     for text in drift.unread:
-        yield f"- Not compared: {_escape(text)}"
+        yield f"- Not compared: {escape(text)}"
 
 
 def _failures(report: Report) -> Iterator[str]:
@@ -123,8 +123,8 @@ def _failures(report: Report) -> Iterator[str]:
         return
     yield from ("", "### Failures")
     for result in failed:
-        yield from ("", f"#### {_code(result.id)} ({result.severity.value})", "", _escape(result.title), "")
-        yield f"Why: {_escape(result.why)}"
+        yield from ("", f"#### {_code(result.id)} ({result.severity.value})", "", escape(result.title), "")
+        yield f"Why: {escape(result.why)}"
         for judged in counting(result):
             yield from _finding(judged)
         yield from _unjudged(result)
@@ -132,14 +132,14 @@ def _failures(report: Report) -> Iterator[str]:
 
 def _finding(judged: JudgedFinding) -> Iterator[str]:
     finding = judged.finding
-    yield from ("", f"- **{_escape(finding.subject)}**")
-    yield f"  - Observed: {_escape(finding.observed)}"
-    yield f"  - Expected: {_escape(finding.expected)}"
+    yield from ("", f"- **{escape(finding.subject)}**")
+    yield f"  - Observed: {escape(finding.observed)}"
+    yield f"  - Expected: {escape(finding.expected)}"
     if judged.waiver:
-        yield f"  - Its waiver expired on {judged.waiver.expires} ({_escape(judged.waiver.owner)})"
-    yield f"  - Fix ({finding.remedy.action.value}): {_escape(finding.remedy.summary)}"
+        yield f"  - Its waiver expired on {judged.waiver.expires} ({escape(judged.waiver.owner)})"
+    yield f"  - Fix ({finding.remedy.action.value}): {escape(finding.remedy.summary)}"
     yield from _fence(finding.remedy.commands)
-    yield f"  - Rollback: {_escape(rollback_words(finding.rollback))}"
+    yield f"  - Rollback: {escape(rollback_words(finding.rollback))}"
     yield from _fence(finding.rollback.commands)
 
 
@@ -147,7 +147,7 @@ def _unjudged(result: Result) -> Iterator[str]:
     if result.unjudged:
         yield ""
     for item in result.unjudged:
-        yield f"- Not judged: {_escape(item.subject)}: {_escape(item.reason)}"
+        yield f"- Not judged: {escape(item.subject)}: {escape(item.reason)}"
 
 
 def _decisions(report: Report) -> Iterator[str]:
@@ -157,12 +157,12 @@ def _decisions(report: Report) -> Iterator[str]:
     for decision in report.decisions:
         yield f"- {decision.action.capitalize()}: {', '.join(map(_code, decision.checks))}"
         if decision.criteria:
-            yield f"  - Why: {_escape(criteria_words(decision))}"
+            yield f"  - Why: {escape(criteria_words(decision))}"
         if decision.decides:
             within = f", within {decision.within}" if decision.within else ""
-            yield f"  - Decides: {_escape(decision.decides + within)}"
+            yield f"  - Decides: {escape(decision.decides + within)}"
         for number, step in enumerate(decision.steps, 1):
-            yield f"  - Step {number}: {_escape(step.summary)}"
+            yield f"  - Step {number}: {escape(step.summary)}"
             yield from _fence(step.commands)
 
 
@@ -178,14 +178,14 @@ def _fence(commands: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """One line of text that Markdown shows as it is."""
     flat = " ".join(text.split())
     return _AT_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", flat))
 
 
 def _cell(text: str) -> str:
-    return _escape(text) or "-"
+    return escape(text) or "-"
 
 
 def _code(identifier: str) -> str:

@@ -1,0 +1,20 @@
+"""What a change of a checklist or of its lock means, for whoever reviews it."""
+
+from kdoctor.diff.compare import compare, compare_locks
+from kdoctor.diff.model import KINDS, Change, Comparison, Kind
+from kdoctor.diff.sides import Side, from_files, from_git
+from kdoctor.diff.written import render_diff, summary
+
+__all__ = [
+    "KINDS",
+    "Change",
+    "Comparison",
+    "Kind",
+    "Side",
+    "compare",
+    "compare_locks",
+    "from_files",
+    "from_git",
+    "render_diff",
+    "summary",
+]

@@ -1,0 +1,93 @@
+"""Which way a value is looser: for numbers by the parameter's name, for versions by what they allow."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from kdoctor.diff.model import Kind
+
+Looser = Literal["greater", "smaller", "more", "farther", "true"]
+
+DIRECTIONS: tuple[tuple[str, Looser], ...] = (
+    (r"(^|_)max(imum)?(_|$)|(^|_)(at_)?most(_|$)|(^|_)limit(_|$)|(^|_)tolerance(_|$)|(^|_)slack(_|$)", "greater"),
+    (r"(^|_)min(imum)?(_|$)|(^|_)(at_)?least(_|$)|(^|_)floor(_|$)", "smaller"),
+    (r"^allow(ed)?(_|$)|^ignore(d)?(_|$)|^tolerate(_|$)|^accept(ed)?(_|$)|^refusals$", "more"),
+    (r"^farthest$", "farther"),
+)
+"""Names of parameters to what is looser. A name that is not here has no known direction, and its change is told as
+moved. Checks name their parameters so: ``max_...``, ``least_...``, ``..._tolerance``, ``allow_...``."""
+
+_DISTANCES = ("internal", "PIX", "PXB", "PHB", "NODE", "SYS")
+
+
+def direction_of(parameter: str) -> Looser | None:
+    """What is looser for a parameter of that name; None where that is not known."""
+    return next((looser for pattern, looser in DIRECTIONS if re.search(pattern, parameter)), None)
+
+
+def compare_numbers(old: Any, new: Any, looser: Looser) -> Kind:
+    """What it means that a value with that direction changed."""
+    if looser == "farther":
+        if old not in _DISTANCES or new not in _DISTANCES:
+            return "moved"
+        return "loosened" if _DISTANCES.index(new) > _DISTANCES.index(old) else "tightened"
+    if isinstance(old, tuple | list | set | frozenset) and isinstance(new, tuple | list | set | frozenset):
+        return _compare_sets({*map(str, old)}, {*map(str, new)}) if looser == "more" else "moved"
+    if not isinstance(old, int | float) or not isinstance(new, int | float):
+        return "moved"
+    is_greater = new > old
+    return "loosened" if is_greater == (looser != "smaller") else "tightened"
+
+
+def _compare_sets(old: set[str], new: set[str]) -> Kind:
+    if old == new:
+        return "cosmetic"
+    if old < new:
+        return "loosened"
+    return "tightened" if new < old else "moved"
+
+
+def compare_specifiers(old: str, new: str) -> Kind:
+    """What it means that another specifier of versions (PEP 440) is expected: by the versions that each allows.
+
+    Only around the versions that the two name can they differ, so those and their neighbours are tried.
+    """
+    one, two = SpecifierSet(old), SpecifierSet(new)
+    if one == two:
+        return "cosmetic"
+    tried = _telling_versions(f"{old},{new}")
+    allowed = [
+        {version for version in tried if specifier.contains(version, prereleases=True)} for specifier in (one, two)
+    ]
+    return _compare_sets({*map(str, allowed[0])}, {*map(str, allowed[1])})
+
+
+def _telling_versions(text: str) -> set[Version]:
+    found: set[Version] = {Version("0"), Version("99999")}
+    for word in re.findall(r"[\w.!+*-]+", text):
+        try:
+            version = Version(word.removesuffix(".*"))
+        except InvalidVersion:
+            continue
+        found |= _around(version)
+    return found
+
+
+def _around(version: Version) -> set[Version]:
+    """A version and those on either side of it, at each of its places."""
+    release = version.release
+    found = {version, Version(f"{version.public}.dev0") if not version.dev else version}
+    found.add(Version(f"{version.base_version}a0"))
+    found.add(Version(f"{version.base_version}.post1"))
+    epoch = f"{version.epoch}!" if version.epoch else ""
+    for place in range(len(release) + 1):
+        head = release[:place] if place < len(release) else release
+        last = release[place] if place < len(release) else 0
+        for number in {max(last - 1, 0), last, last + 1}:
+            parts = ".".join(map(str, (*head, number)))
+            found |= {Version(epoch + parts), Version(f"{epoch}{parts}.999")}
+    return found

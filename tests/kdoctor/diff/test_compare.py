@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
+from helpers.locks import lock
+from kdoctor.catalog import Catalog
+from kdoctor.check import Check, check
+from kdoctor.diff import Change, Comparison, Kind, Side, compare, from_files
+from kdoctor.facts import Host
+from kdoctor.lock import Accepted, Lock, text_of, write_lock
+from kdoctor.model import Evidence, Outcome, Severity
+
+
+def limits_check() -> Check:
+    def function(
+        host: Host,
+        *,
+        max_used_mib: int = 10,
+        least_share: float = 0.5,
+        loss_tolerance: float = 0.1,
+        allow_processes: bool = False,
+        refusals: tuple[str, ...] = ("A", "B"),
+        farthest: str = "NODE",
+        idle_from: int = 8,
+    ) -> Iterator[Outcome]:
+        """The limits are kept.
+
+        Why: they must be.
+        Remedy: mend it.
+        Source: this test.
+        """
+        limits = (max_used_mib, least_share, loss_tolerance, allow_processes, refusals, farthest, idle_from)
+        yield Evidence(subject=host.os, observed=str(limits))
+
+    return check("host.limits", severity=Severity.ERROR)(function)
+
+
+CATALOG = small_catalog(
+    limits_check(),
+    gpu_check("gpu.model-expected", judges=["gpus.model"]),
+    host_check("versions.packages-expected", judges=["packages"]),
+    host_check("environment.variables-expected", judges=["environment"]),
+    scenario("smoke.edge", "edge-case"),
+    smoke_check("smoke.edge", "smoke.edge"),
+)
+
+BASE = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 3
+owner: ml-platform
+assumptions:
+  python: ">=3.10,<3.14"
+  packages: {keras: "~=3.15", tf-keras: "==2.21.0"}
+  environment: {NCCL_P2P_DISABLE: unset, TF_FORCE_GPU_ALLOW_GROWTH: "true"}
+  gpus: {count: 8, model: "NVIDIA H100*"}
+checks:
+  - {id: gpu.count-expected}
+  - {id: gpu.model-expected}
+  - {id: gpu.free, accept_unknown: a container}
+  - {id: host.limits, severity: warning, parameters: {max_used_mib: 20, refusals: [A, B]}}
+  - {id: host.memory}
+  - {id: versions.python-supported}
+  - {id: versions.packages-expected}
+  - {id: environment.variables-expected}
+  - {id: smoke.baseline}
+  - {id: smoke.edge}
+scenarios:
+  - {id: smoke.baseline, kind: baseline, replicas: gpus, expect: it trains}
+  - {id: smoke.edge, kind: edge-case, replicas: 4, expect: it trains}
+without: {failure-path: none was written yet}
+waivers:
+  - {check: host.memory, subject: host, reason: known, owner: ada, expires: 2030-06-30}
+rollback:
+  decides: ada
+  within: an hour
+  at_once: [versions.*]
+  fix_forward: [host]
+  investigate: [gpu]
+"""
+
+# What is written instead of what, and what that change means, with the place that it is told at.
+EDITS: tuple[tuple[str, str, Kind, str], ...] = (
+    # heads
+    ("name: job", "name: task", "moved", "name"),
+    ("version: 3", "version: 4", "cosmetic", "version"),
+    ("owner: ml-platform", "owner: hpc", "moved", "owner"),
+    # versions
+    (">=3.10,<3.14", ">=3.10,<3.15", "loosened", "assumptions.python"),
+    (">=3.10,<3.14", ">=3.10", "loosened", "assumptions.python"),
+    (">=3.10,<3.14", ">=3.9,<3.14", "loosened", "assumptions.python"),
+    (">=3.10,<3.14", ">=3.11,<3.14", "tightened", "assumptions.python"),
+    (">=3.10,<3.14", "==3.11.*", "tightened", "assumptions.python"),
+    (">=3.10,<3.14", ">=3.10,<3.14,!=3.12.1", "tightened", "assumptions.python"),
+    (">=3.10,<3.14", ">=3.11,<3.15", "moved", "assumptions.python"),
+    (">=3.10,<3.14", "<3.14,>=3.10", "cosmetic", "assumptions.python"),
+    ('  python: ">=3.10,<3.14"\n', "", "loosened", "assumptions.python"),
+    ('keras: "~=3.15"', 'keras: "~=3.15.1"', "tightened", "assumptions.packages.keras"),
+    ('keras: "~=3.15"', 'keras: "~=3.14"', "loosened", "assumptions.packages.keras"),
+    ('keras: "~=3.15"', 'keras: "==3.15.1"', "tightened", "assumptions.packages.keras"),
+    ('keras: "~=3.15"', 'keras: "~=4.0"', "moved", "assumptions.packages.keras"),
+    ('keras: "~=3.15"', 'keras: ">=3.15,<4"', "cosmetic", "assumptions.packages.keras"),
+    ('keras: "~=3.15", ', "", "loosened", "assumptions.packages.keras"),
+    ('keras: "~=3.15"', 'keras: "~=3.15", numpy: ">=2"', "tightened", "assumptions.packages.numpy"),
+    ('"==2.21.0"', '"==2.20.0"', "moved", "assumptions.packages.tf-keras"),
+    # variables
+    ("NCCL_P2P_DISABLE: unset, ", "", "loosened", "assumptions.environment.NCCL_P2P_DISABLE"),
+    ("NCCL_P2P_DISABLE: unset", 'NCCL_P2P_DISABLE: "1"', "moved", "assumptions.environment.NCCL_P2P_DISABLE"),
+    ("{NCCL_P2P", "{NCCL_DEBUG: WARN, NCCL_P2P", "tightened", "assumptions.environment.NCCL_DEBUG"),
+    # GPUs
+    ("count: 8", "count: 4", "moved", "assumptions.gpus.count"),
+    ("count: 8", "count: 0", "loosened", "assumptions.gpus.count"),
+    ("count: 8", "at_least: 8", "loosened", "assumptions.gpus.count"),
+    ("count: 8", "at_least: 4", "loosened", "assumptions.gpus.count"),
+    ("count: 8", "at_least: 9", "moved", "assumptions.gpus.count"),
+    ("count: 8, ", "", "loosened", "assumptions.gpus.count"),
+    (', model: "NVIDIA H100*"', "", "loosened", "assumptions.gpus.model"),
+    ("H100*", "H200*", "moved", "assumptions.gpus.model"),
+    # checks
+    ("  - {id: host.memory}\n", "  - {id: host.memory}\n  - {id: host.shared-memory}\n", "tightened",
+     "checks.host.shared-memory"),
+    ("  - {id: gpu.model-expected}\n", "", "loosened", "checks.gpu.model-expected"),
+    ("severity: warning", "severity: info", "loosened", "checks.host.limits.severity"),
+    ("severity: warning", "severity: error", "tightened", "checks.host.limits.severity"),
+    ("severity: warning, ", "", "tightened", "checks.host.limits.severity"),
+    ("{id: host.memory}", "{id: host.memory, severity: warning}", "loosened", "checks.host.memory.severity"),
+    (", accept_unknown: a container", "", "tightened", "checks.gpu.free.accept_unknown"),
+    ("accept_unknown: a container", "accept_unknown: a pod", "cosmetic", "checks.gpu.free.accept_unknown"),
+    ("{id: host.memory}", "{id: host.memory, accept_unknown: why not}", "loosened",
+     "checks.host.memory.accept_unknown"),
+    # parameters
+    ("max_used_mib: 20", "max_used_mib: 30", "loosened", "checks.host.limits.parameters.max_used_mib"),
+    ("max_used_mib: 20", "max_used_mib: 15", "tightened", "checks.host.limits.parameters.max_used_mib"),
+    ("max_used_mib: 20, ", "", "tightened", "checks.host.limits.parameters.max_used_mib"),
+    ("max_used_mib: 20", "max_used_mib: 20, least_share: 0.4", "loosened", "checks.host.limits.parameters.least_share"),
+    ("max_used_mib: 20", "max_used_mib: 20, least_share: 0.6", "tightened",
+     "checks.host.limits.parameters.least_share"),
+    ("max_used_mib: 20", "max_used_mib: 20, loss_tolerance: 0.2", "loosened",
+     "checks.host.limits.parameters.loss_tolerance"),
+    ("max_used_mib: 20", "max_used_mib: 20, loss_tolerance: 0.01", "tightened",
+     "checks.host.limits.parameters.loss_tolerance"),
+    ("max_used_mib: 20", "max_used_mib: 20, allow_processes: true", "loosened",
+     "checks.host.limits.parameters.allow_processes"),
+    ("refusals: [A, B]", "refusals: [A, B, C]", "loosened", "checks.host.limits.parameters.refusals"),
+    ("refusals: [A, B]", "refusals: [A]", "tightened", "checks.host.limits.parameters.refusals"),
+    ("refusals: [A, B]", "refusals: [A, C]", "moved", "checks.host.limits.parameters.refusals"),
+    ("refusals: [A, B]", "refusals: [B, A]", "cosmetic", "checks.host.limits.parameters.refusals"),
+    ("max_used_mib: 20", "max_used_mib: 20, farthest: SYS", "loosened", "checks.host.limits.parameters.farthest"),
+    ("max_used_mib: 20", "max_used_mib: 20, farthest: PIX", "tightened", "checks.host.limits.parameters.farthest"),
+    ("max_used_mib: 20", "max_used_mib: 20, idle_from: 5", "moved", "checks.host.limits.parameters.idle_from"),
+    # scenarios
+    ("  - {id: smoke.edge, kind: edge-case, replicas: 4, expect: it trains}\n", "", "loosened", "scenarios.smoke.edge"),
+    ("replicas: 4", "replicas: 2", "loosened", "scenarios.smoke.edge.replicas"),
+    ("replicas: 4", "replicas: 8", "tightened", "scenarios.smoke.edge.replicas"),
+    ("replicas: 4", "replicas: gpus", "tightened", "scenarios.smoke.edge.replicas"),
+    ("replicas: gpus", "replicas: 8", "loosened", "scenarios.smoke.baseline.replicas"),
+    ("replicas: 4, expect: it trains", "replicas: 4, expect: it still trains", "cosmetic",
+     "scenarios.smoke.edge.expect"),
+    ("none was written yet", "it is being written", "cosmetic", "without.failure-path"),
+    # waivers
+    ("expires: 2030-06-30", "expires: 2030-07-01", "loosened", "waivers.host.memory (host).expires"),
+    ("expires: 2030-06-30", "expires: 2030-06-29", "tightened", "waivers.host.memory (host).expires"),
+    ("owner: ada, ", "owner: bob, ", "moved", "waivers.host.memory (host).owner"),
+    ("reason: known", "reason: well known", "cosmetic", "waivers.host.memory (host).reason"),
+    ("subject: host", 'subject: "*"', "loosened", "waivers.host.memory (*)"),
+    ("subject: host", 'subject: "*"', "tightened", "waivers.host.memory (host)"),
+    ("waivers:\n", "waivers:\n  - {check: gpu.free, reason: x, owner: y, expires: 2030-01-01}\n", "loosened",
+     "waivers.gpu.free (*)"),
+    ("  - {check: host.memory, subject: host, reason: known, owner: ada, expires: 2030-06-30}\n", "", "tightened",
+     "waivers.host.memory (host)"),
+    # what is decided in advance
+    ("decides: ada", "decides: bob", "moved", "rollback.decides"),
+    ("within: an hour", "within: a day", "moved", "rollback.within"),
+    ("at_once: [versions.*]", "at_once: []", "loosened", "rollback.versions.*"),
+    ("at_once: [versions.*]", "at_once: [versions.*, host.limits]", "tightened", "rollback.host.limits"),
+    ("fix_forward: [host]", "fix_forward: []", "loosened", "rollback.host"),
+    ("fix_forward: [host]", "fix_forward: [host, gpu.free]", "tightened", "rollback.gpu.free"),
+    ("investigate: [gpu]", "investigate: []", "cosmetic", "rollback.gpu"),
+    (re.search(r"rollback:.*", BASE, re.DOTALL)[0], "", "loosened", "rollback"),  # type: ignore[index]
+)  # fmt: skip
+
+
+def side(folder: Path, text: str, found: Lock | None = None, name: str = "job.yaml") -> Side:
+    path = folder / name
+    path.write_text(text)
+    if found:
+        path.with_suffix(".lock.yaml").write_text(text_of(found))
+    return from_files(str(path), CATALOG)
+
+
+def compared(folder: Path, old: str, new: str) -> Comparison:
+    return compare(side(folder, old), side(folder, new))
+
+
+def edited(old: str, new: str) -> str:
+    assert BASE.count(old) >= 1, old
+    text = BASE.replace(old, new, 1)
+    # What a checklist names must exist, and what it judges be stated: the parts that go with an edit go along.
+    if old == '  python: ">=3.10,<3.14"\n':
+        return text
+    if "model-expected" in old:
+        text = text.replace(', model: "NVIDIA H100*"', "")
+    if "id: smoke.edge, kind" in old:
+        text = text.replace("  - {id: smoke.edge}\n", "").replace("without: {", "without: {edge-case: slow, ")
+    return text
+
+
+def test_the_table_is_long_enough() -> None:
+    assert len(EDITS) >= 60
+
+
+@pytest.mark.parametrize(("old", "new", "kind", "where"), EDITS, ids=[f"{n}-{edit[3]}" for n, edit in enumerate(EDITS)])
+def test_an_edit_is_told_as_what_it_means(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
+    found = compared(tmp_path, BASE, edited(old, new))
+    assert [(change.kind) for change in found.changes if change.where == where] == [kind]
+
+
+MIRRORED: dict[Kind, Kind] = {
+    "loosened": "tightened",
+    "tightened": "loosened",
+    "moved": "moved",
+    "cosmetic": "cosmetic",
+}
+
+
+@pytest.mark.parametrize(("old", "new", "kind", "where"), EDITS, ids=[f"{n}-{edit[3]}" for n, edit in enumerate(EDITS)])
+def test_loosened_one_way_is_tightened_the_other(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
+    there, back = compared(tmp_path, BASE, edited(old, new)), compared(tmp_path, edited(old, new), BASE)
+    assert there.changes
+    assert {(item.where, MIRRORED[item.kind], item.new, item.old) for item in there.changes} == {
+        (item.where, item.kind, item.old, item.new) for item in back.changes
+    }
+
+
+def test_a_checklist_against_itself_is_empty(tmp_path: Path) -> None:
+    found = compared(tmp_path, BASE, BASE)
+    assert (found.changes, found.notes) == ((), ())
+
+
+def _shuffled(value: Any, draw: st.DrawFn) -> Any:
+    if isinstance(value, dict):
+        return {key: _shuffled(value[key], draw) for key in draw(st.permutations(list(value)))}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [_shuffled(item, draw) for item in draw(st.permutations(value))]
+    return value
+
+
+@st.composite
+def reordered(draw: st.DrawFn) -> str:
+    text: str = yaml.safe_dump(_shuffled(yaml.safe_load(BASE), draw), sort_keys=False)
+    return "".join(f"{line}  # seen\n" if draw(st.booleans()) and line else f"{line}\n" for line in text.splitlines())
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(reordered())
+def test_reordering_and_comments_never_show(tmp_path: Path, text: str) -> None:
+    assert compared(tmp_path, BASE, text).changes == ()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(range(len(EDITS))), min_size=1, max_size=4, unique=True))
+def test_several_edits_are_mirrored_too(tmp_path: Path, chosen: list[int]) -> None:
+    text = BASE
+    for number in chosen:
+        old, new, *_ = EDITS[number]
+        if text.count(old) == 1 and "model-expected" not in old and "kind: edge-case" not in old and old != "rollback":
+            text = text.replace(old, new)
+    try:
+        there, back = compared(tmp_path, BASE, text), compared(tmp_path, text, BASE)
+    except Exception as error:  # noqa: BLE001 - two edits together may make a checklist that is refused
+        assert "job.yaml" in str(error)  # noqa: PT017 - and then in words
+        return
+    assert {(item.where, MIRRORED[item.kind]) for item in there.changes} == {
+        (item.where, item.kind) for item in back.changes
+    }
+
+
+def test_how_it_is_put_together_does_not_show(tmp_path: Path) -> None:
+    (tmp_path / "team.yaml").write_text(BASE)
+    over = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nextends: ./team.yaml\n"
+    new = side(tmp_path, over, name="over.yaml")
+    assert compare(side(tmp_path, BASE), new).changes == ()
+
+
+def locked(folder: Path, text: str, **changes: Any) -> Side:
+    chosen = side(folder, text)
+    return replace(chosen, lock=lock(**{"expectations": chosen.expectations, **changes}))
+
+
+def test_recorded_facts_move(tmp_path: Path) -> None:
+    facts = {**lock().facts, "packages": {**lock().facts["packages"], "keras": "3.16.0"}}
+    new = locked(tmp_path, BASE, facts=facts, accepted=(Accepted(check="gpu.free", reason="x"),), measured={})
+    found = compare(locked(tmp_path, BASE), new)
+    assert [(item.kind, item.where, item.old, item.new) for item in found.changes][:2] == [
+        ("loosened", "lock.accepted.gpu.free", None, "x"),
+        ("moved", "lock.packages.keras", "3.15.1", "3.16.0"),
+    ]
+    assert found.changes[2].where.startswith("lock.smoke.baseline/")
+    assert found.notes == (
+        "The lock changed, and no expectation did: was this change of the machine or the packages meant?",
+    )
+
+
+def test_a_lock_of_another_day_alone_is_cosmetic(tmp_path: Path) -> None:
+    found = compare(locked(tmp_path, BASE), locked(tmp_path, BASE, recorded="2026-05-01T06:00:00+00:00"))
+    assert [(item.kind, item.where) for item in found.changes] == [("cosmetic", "lock.recorded")]
+    assert found.notes == ()
+
+
+def test_an_expectation_that_changed_without_the_lock_is_pointed_out(tmp_path: Path) -> None:
+    old = locked(tmp_path, BASE)
+    new = replace(side(tmp_path, BASE.replace("severity: warning", "severity: error")), lock=old.lock)
+    assert compare(old, new).notes == (
+        "Expectations changed, and the lock did not: record it anew (kdoctor checklist record).",
+        "The lock was recorded under other expectations than the checklist has now: record it anew.",
+        "Expectations changed, and the checklist's version did not.",
+    )
+
+
+def test_a_lock_that_came_or_went_is_told(tmp_path: Path) -> None:
+    with_lock, without = locked(tmp_path, BASE), side(tmp_path, BASE)
+    assert [item.why for item in compare(without, with_lock).changes] == ["a lock was added"]
+    assert compare(with_lock, without).changes == (
+        Change(kind="loosened", where="lock", old=lock().recorded, new=None, why="the lock was removed"),
+    )
+
+
+def test_the_lock_beside_a_file_is_read(tmp_path: Path) -> None:
+    chosen = side(tmp_path, BASE)
+    write_lock(tmp_path / "job.lock.yaml", lock(expectations=chosen.expectations), None)
+    assert side(tmp_path, BASE).lock == lock(expectations=chosen.expectations)
+
+
+def test_the_gravest_stands_first(tmp_path: Path) -> None:
+    text = BASE.replace("severity: warning", "severity: info").replace("version: 3", "version: 4")
+    text = text.replace("decides: ada", "decides: bob").replace("replicas: 4", "replicas: 8")
+    kinds = [change.kind for change in compared(tmp_path, BASE, text).changes]
+    assert kinds == ["loosened", "tightened", "moved", "cosmetic"]
+
+
+def test_the_catalog_of_this_test_is_what_the_engine_takes() -> None:
+    assert isinstance(CATALOG, Catalog)

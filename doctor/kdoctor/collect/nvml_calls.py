@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,7 +112,7 @@ def _count(number: int) -> int | Failure:
     return number if 0 <= number not in {2**32 - 1, 2**64 - 1} else Failure("no count")
 
 
-def _numbers(words: Sequence[int]) -> tuple[int, ...] | Failure:
+def _numbers(words: Iterable[int]) -> tuple[int, ...] | Failure:
     """The members of a set of 64-bit words; an empty one says nothing."""
     found = [64 * place + bit for place, word in enumerate(words) if word for bit in range(64) if word >> bit & 1]
     return tuple(found) or Failure("an empty set")
@@ -172,7 +172,7 @@ def _architecture(handle: Any) -> str | Failure:
 def _sram_threshold(handle: Any) -> bool | Failure:
     status = pynvml.c_nvmlEccSramErrorStatus_v1_t()
     pynvml.nvmlDeviceGetSramEccErrorStatus(handle, ctypes.byref(status))
-    return _flag(status.bThresholdExceeded)
+    return _flag(int(status.bThresholdExceeded))
 
 
 def _ecc_errors(kind: int, counter: int) -> Read:
@@ -229,7 +229,7 @@ FIELDS: dict[str, Read] = {
     "clock_memory_mhz": lambda handle: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
     "clock_memory_max_mhz": lambda handle: pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM),
     "virtualization_mode": lambda handle: one_of(_VIRTUALIZATION_MODES, pynvml.nvmlDeviceGetVirtualizationMode(handle)),
-    "addressing_mode": lambda handle: one_of(_ADDRESSING_MODES, pynvml.nvmlDeviceGetAddressingMode(handle)),
+    "addressing_mode": lambda handle: one_of(_ADDRESSING_MODES, int(pynvml.nvmlDeviceGetAddressingMode(handle))),
     "cpu_affinity": lambda handle: _numbers(pynvml.nvmlDeviceGetCpuAffinity(handle, _SET_WORDS)),
     "numa_affinity": lambda handle: _numbers(
         pynvml.nvmlDeviceGetMemoryAffinity(handle, _SET_WORDS, pynvml.NVML_AFFINITY_SCOPE_NODE)
@@ -276,10 +276,10 @@ def _fabric(handle: Any) -> tuple[Any, Any]:
             raise
         info = pynvml.c_nvmlGpuFabricInfo_t()
         pynvml.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
-    state = one_of(_FABRIC_STATES, info.state)
+    state = one_of(_FABRIC_STATES, int(info.state))
     if state != "completed":
         return state, Failure("the registration has not ended")
-    return state, "success" if info.status == pynvml.NVML_SUCCESS else code_name(info.status)
+    return state, "success" if info.status == pynvml.NVML_SUCCESS else code_name(int(info.status))
 
 
 _BY_FIELD_ID: dict[str, tuple[int, Callable[[int], Any]]] = {

@@ -45,7 +45,8 @@ MOST_COMPLAINTS = 10
 
 # NCCL's warnings, and errors and fatal ones of TensorFlow's log, which begin "2026-11-20 10:00:00.0: E tensorflow/...".
 _COMPLAINT = re.compile(
-    r"NCCL (?:WARN|ERROR)|ncclUnhandled|ncclSystem|ncclInternal|^[\d:. -]+(?:\d+ )?[EF] ?\S*[/ ]|^[EF]\d{4} "
+    r"NCCL (?:WARN|ERROR)|nccl(?:Unhandled|System|Internal|Remote)\w*Error"
+    r"|^\d{4}-\d\d-\d\d [\d:.]+: [EF] |^[EF]\d{4} [\d:.]+ "
 )
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h

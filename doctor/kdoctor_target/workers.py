@@ -130,6 +130,7 @@ class Cluster:
         """End every task that still runs, with its stacks."""
         running = [process for process in self._processes if process.poll()]
         for process in running:
+            process.give_up()
             with self._stacks.open("a", encoding="utf-8") as file:
                 file.write("{}:\n".format(process.task.name))
             os.kill(process.pid, signal.SIGUSR1)
@@ -146,7 +147,7 @@ class _TaskProcess:
         self.pid = pid
         self._events = stem.with_name(stem.name + ".events")
         self._status: Optional[int] = None
-        self._killed = False
+        self._given_up = False
         self._started = time.monotonic()
         self._seconds = 0.0
 
@@ -158,9 +159,12 @@ class _TaskProcess:
                 self._take(status)
         return self._status is None
 
+    def give_up(self) -> None:
+        """Take it as one that waits, even if the signal that asks for its stacks is what wakes it."""
+        self._given_up = True
+
     def end(self) -> None:
         if self.poll():
-            self._killed = True
             os.kill(self.pid, signal.SIGKILL)
             self._take(os.waitpid(self.pid, 0)[1])
 
@@ -188,7 +192,7 @@ class _TaskProcess:
 
     def conclude(self) -> Facts:
         facts = dict(self.facts(), name=self.task.name, seconds=self._seconds)
-        if self._killed:
+        if self._given_up:
             facts["outcome"] = "timed-out"
         elif "outcome" not in facts:
             status = self._status or 0

@@ -1,0 +1,163 @@
+"""Cases of several processes, without TensorFlow: whatever becomes of one, it is told and nothing is left."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helpers import smoke
+from kdoctor.collect.child import ChildrenEnded
+from kdoctor.facts import SmokeCase
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+
+_CLUSTER = """
+import os, signal, socket, time
+from kdoctor_target.workers import Cluster, Task, expect_all_trained, note_workers
+
+def task(own, me):
+    own.phase("train")
+    {body}
+
+cluster = Cluster(case, worker=2)
+try:
+    for number in range(2):
+        cluster.start(Task("worker", number), task)
+    ended = cluster.wait({patience}, grace_s={grace})
+finally:
+    cluster.end()
+note_workers(case, ended)
+expect_all_trained(ended)
+"""
+
+
+def cluster(
+    folder: Path, body: str, *, patience: float = 10.0, grace: float | None = None, isolation: str = "fork"
+) -> SmokeCase:
+    """A case of two workers that both have this body."""
+    text = _CLUSTER.format(body=body, patience=patience, grace=grace)
+    fake = smoke.scenario(folder, together=text)
+    return smoke.only_case(fake, smoke.context(KDOCTOR_TEST_MARK=str(folder)), isolation=isolation)
+
+
+def left(mark: str) -> list[psutil.Process]:
+    """Processes that still carry the mark after a moment."""
+    deadline = time.monotonic() + 10
+    while (found := [one for one in psutil.process_iter() if _carries(one, mark)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+@pytest.mark.parametrize("isolation", ["fork", "fresh"])
+def test_workers_have_their_task_and_the_first_speaks_for_all(tmp_path: Path, isolation: str) -> None:
+    body = 'own.note(optimizer=os.environ["TF_CONFIG"], losses=[1.0 + me.number], steps=2)'
+    case = cluster(tmp_path, body, isolation=isolation)
+    assert case.outcome == "trained", case
+    assert [(worker.name, worker.outcome, worker.losses) for worker in case.workers] == [
+        ("worker 0", "trained", (1.0,)),
+        ("worker 1", "trained", (2.0,)),
+    ]
+    assert (case.losses, case.steps, case.phase) == ((1.0,), 2, "train")
+    assert case.optimizer is not None
+    assert case.optimizer.count("127.0.0.1:") == 2
+    assert '"index": 0' in case.optimizer
+
+
+def test_an_error_of_one_is_told_and_the_other_is_not_waited_for_long(tmp_path: Path) -> None:
+    started = time.monotonic()
+    case = cluster(tmp_path, "time.sleep(60) if me.number else {}['gone']", grace=0.5)
+    assert (case.outcome, case.error_type) == ("raised", "WorkerFailed")
+    assert case.error_message == "worker 0: KeyError in phase train: 'gone'"
+    assert [worker.outcome for worker in case.workers] == ["raised", "timed-out"]
+    assert time.monotonic() - started < 9
+    assert left(str(tmp_path)) == []
+
+
+def test_a_death_is_told_by_its_signal(tmp_path: Path) -> None:
+    case = cluster(tmp_path, "os.kill(os.getpid(), signal.SIGKILL) if me.number else None", grace=1.0)
+    assert case.error_message == "worker 1 ended by SIGKILL in phase train"
+    assert [(worker.outcome, worker.signal) for worker in case.workers] == [("trained", None), ("died", "SIGKILL")]
+
+
+@pytest.mark.parametrize("body", ["time.sleep(60)", "__import__('ctypes').PyDLL(None).sleep(60)"], ids=["python", "c"])
+def test_those_that_wait_for_ever_are_ended_with_their_stacks(tmp_path: Path, body: str) -> None:
+    case = cluster(tmp_path, body, patience=1.0)
+    assert case.error_message == ("these waited in vain and were ended: worker 0 (phase train), worker 1 (phase train)")
+    stacks = case.stacks or ""
+    assert "worker 0:" in stacks
+    assert "worker 1:" in stacks
+    assert stacks.count("in task") == 2
+    assert left(str(tmp_path)) == []
+
+
+def test_no_worker_and_no_port_outlives_an_interruption(tmp_path: Path) -> None:
+    body = """server = socket.create_server(("127.0.0.1", 0)); own.note(steps=1); time.sleep(60)"""
+    fake = smoke.scenario(tmp_path, together=_CLUSTER.format(body=body, patience=50.0, grace=None))
+    where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 20
+        while len(_listeners(str(tmp_path))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        where.children.end_all()
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(ChildrenEnded):
+        smoke.session(fake, where).run()
+    thread.join()
+    assert left(str(tmp_path)) == []
+    assert _listeners(str(tmp_path)) == []
+
+
+def _listeners(mark: str) -> list[int]:
+    """Ports that processes with the mark listen on."""
+    ports: list[int] = []
+    for process in psutil.process_iter():
+        if _carries(process, mark):
+            try:
+                ports += [item.laddr.port for item in process.net_connections() if item.status == psutil.CONN_LISTEN]
+            except psutil.Error:
+                continue
+    return ports
+
+
+def test_a_case_that_is_not_for_this_environment_says_why(tmp_path: Path) -> None:
+    case = smoke.only_case(smoke.scenario(tmp_path, away="case.skip('no TPU')"))
+    assert (case.outcome, case.skip_reason, case.stderr_tail) == ("skipped", "no TPU", None)
+
+
+def test_measures_add_up_and_what_is_not_finite_is_none(tmp_path: Path) -> None:
+    fake = smoke.scenario(tmp_path, count="case.measure({'a': 1})\ncase.measure({'b': float('nan')})")
+    assert smoke.only_case(fake).measures == {"a": 1.0, "b": None}
+
+
+def test_complaints_of_native_code_are_kept(tmp_path: Path) -> None:
+    log = (
+        "2026-11-20 10:00:00.123456: I tensorflow/core/x.cc:1] fine\\n"
+        "2026-11-20 10:00:00.123456: E tensorflow/core/x.cc:2] broken\\n"
+        "node7:12:34 [0] net.cc:5 NCCL WARN Connection refused\\n"
+        "E0000 00:00:1795204269.944037   30581 cuda_platform.cc:52] failed call to cuInit\\n"
+    )
+    fake = smoke.scenario(tmp_path, bad=f"import os\nos.write(2, b'''{log}''')\nraise OSError('no')")
+    assert [line.rpartition(" ")[2] for line in smoke.only_case(fake).log_lines] == ["broken", "refused", "cuInit"]
+
+
+def test_artifacts_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    fake = smoke.scenario(tmp_path, good="case.phase('train')\nprint('hello')")
+    smoke.run(fake, artifacts=kept)
+    assert (kept / "smoke.fake.good.stderr").read_text() == "hello\n"
+    assert '"train"' in (kept / "smoke.fake.good.events").read_text()

@@ -1,0 +1,62 @@
+"""The wider tiers with the real TensorFlow, over two CPU replicas, against the table of docs/smoke.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers import smoke
+from helpers.judging import compute_check
+from kdoctor.catalog import load_catalog
+from kdoctor.checklist import checklist_of, choose_scenarios
+from kdoctor.facts import SmokeRun, SmokeRuns
+from kdoctor.smoke.run import SmokeSettings, run_scenarios
+
+PAGE = Path(__file__).parents[2] / "docs" / "smoke.md"
+ROW = re.compile(r"^\| (smoke\.[a-z-]+) \| (standard|full) \| (\w+)[^|]* \| (\w+)[^|]* \|$", re.MULTILINE)
+MEASURED = {
+    (check, flavour): (tier, status)
+    for check, tier, *statuses in ROW.findall(PAGE.read_text(encoding="utf-8"))
+    for flavour, status in zip(("keras", "tf_keras"), statuses, strict=True)
+}
+
+
+def outcomes(tier: str, *, legacy: bool) -> dict[str, str]:
+    """Check to its status, after training every scenario of that tier alone."""
+    catalog = load_catalog()
+    scenarios = [item for item in choose_scenarios(catalog, tier=tier) if item.tier == tier]
+    where = smoke.context(TF_USE_LEGACY_KERAS="1" if legacy else "0")
+    runs = run_scenarios(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), where)
+    checks = [entry.check for entry in checklist_of(catalog, scenarios, "tier", replicas=2).entries]
+    return {check.id: compute_check(check, _run(runs, check.scenario)).status.value for check in checks}
+
+
+def _run(runs: SmokeRuns, scenario: str | None) -> SmokeRun:
+    run = runs.runs[scenario or ""]
+    assert isinstance(run, SmokeRun), run
+    return run
+
+
+def measured(tier: str, flavour: str) -> dict[str, str]:
+    """Check to its status by the page."""
+    return {check: status for (check, which), (of, status) in MEASURED.items() if (which, of) == (flavour, tier)}
+
+
+@pytest.mark.tensorflow
+def test_the_standard_tier_does_what_the_page_says() -> None:
+    assert outcomes("standard", legacy=False) == measured("standard", "keras")
+
+
+@pytest.mark.smoke_full
+@pytest.mark.parametrize(("tier", "legacy"), [("standard", True), ("full", False), ("full", True)])
+def test_every_other_tier_and_keras_does_what_the_page_says(tier: str, *, legacy: bool) -> None:
+    assert outcomes(tier, legacy=legacy) == measured(tier, "tf_keras" if legacy else "keras")
+
+
+def test_the_page_has_a_row_for_every_check_of_the_wider_tiers() -> None:
+    catalog = load_catalog()
+    wider = {scenario.id: scenario.tier for scenario in catalog.scenarios.values() if scenario.tier != "quick"}
+    checks = {check.id: wider[check.scenario] for check in catalog.checks.values() if check.scenario in wider}
+    assert {check: tier for (check, _), (tier, _) in MEASURED.items()} == checks

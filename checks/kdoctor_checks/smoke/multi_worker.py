@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import TOLERANCE, name_of, wrong_arithmetic
-from kdoctor_checks.smoke._strategies import each_case, equals_one_device, in_short
+from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, name_of, wrong_arithmetic
+from kdoctor_checks.smoke._strategies import change_code, each_case, equals_one_device, in_short
 
 
 @check(
@@ -23,8 +23,8 @@ def multi_worker(
     """Several worker processes train together, and each ends with the weights of one device.
 
     Why: MultiWorkerMirroredStrategy is how a job spans machines. Real processes that meet over 127.0.0.1 show
-    that its collectives work in this environment, with a custom training loop. The network between machines is not
-    tried.
+    that its collectives work in this environment, with a custom training loop, and that what the first of them saves
+    is what all of them hold. The network between machines is not tried.
     Remedy: see which worker raised, died or waited; a firewall on the loopback, a proxy, or a TensorFlow whose
     collectives are broken.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
@@ -46,3 +46,23 @@ def multi_worker(
         return Evidence(subject=name_of(case), observed=f"{len(case.workers)} workers agree: {in_short(run, case)}")
 
     yield from each_case(run, ("custom-loop",), judge, spread=False)
+    yield from each_case(run, ("chief-saves",), lambda case: _judge_saved(run, case), spread=False)
+
+
+def _judge_saved(run: SmokeRun, case: SmokeCase) -> Outcome:
+    if case.outcome != "trained":
+        return did_not_finish(run, case)
+    variables = case.measures.get("variables")
+    equal = {name: count for name, count in case.measures.items() if name.startswith("equal to ")}
+    if not variables or not equal:
+        return Unjudged(subject=name_of(case), reason="nothing was compared after loading")
+    wrong = [
+        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
+        for name, count in equal.items()
+        if count != variables
+    ]
+    if wrong:
+        advice = "Compare the weights of all workers before you save, and after you load."
+        return change_code(case, "; ".join(wrong), "what the first worker saved is what each of them held", advice)
+    observed = f"saved by {len(equal)} workers, loaded on one device: all {variables:.0f} variables bit-equal to each"
+    return Evidence(subject=name_of(case), observed=observed)

@@ -122,11 +122,11 @@ SCENARIOS: tuple[Scenario, ...] = (
         title="MultiWorkerMirroredStrategy over real processes of this machine",
         expect=(
             "Workers that meet over 127.0.0.1 train a custom loop to the weights of one device, and all "
-            "report the same losses. Model.fit does the same where Keras supports it: Keras 3 on TensorFlow "
-            "does not."
+            "report the same losses. What the first of them saves is what all of them hold. Model.fit does "
+            "the same where Keras supports it: Keras 3 on TensorFlow does not."
         ),
         program=_PROGRAMS / "multi_worker.py",
-        cases=("fit", "custom-loop"),
+        cases=("fit", "custom-loop", "chief-saves"),
         deadline_s=_DEADLINE_S,
         typical_s=5.0,
     ),

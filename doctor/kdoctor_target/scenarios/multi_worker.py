@@ -1,12 +1,16 @@
 """MultiWorkerMirroredStrategy: real processes that speak to each other over 127.0.0.1.
 
 On the CPU each process has one device; GPUs are shared out among two processes.
+
+Measures of ``chief-saves``: ``variables``, and ``equal to worker 0`` and so on: how many of them, loaded from what the
+first worker saved, are bit by bit what that worker held.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, List, Tuple
 
+import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.by_hand import train_by_hand
@@ -15,6 +19,7 @@ from kdoctor_target.training import (
     Batches,
     describe_strategy,
     inspect_weights,
+    make_model,
     one_thread_each,
     regression,
     train_mirrored,
@@ -99,4 +104,26 @@ def _take_devices(own: Case, me: Task, workers: int) -> None:
     tf.config.set_visible_devices(mine, "GPU")
 
 
-CASES = {"fit": fit, "custom-loop": custom_loop}
+def chief_saves(case: Case) -> None:
+    """All workers save, as TensorFlow asks for; the file that counts is the first one's, and loads on one device."""
+    workers = worker_count(case)
+    stem = str(case.stem)
+
+    def task(own: Case, me: Task) -> None:
+        strategy, batches = join(own, me, workers)
+        model = train_by_hand(own, strategy, batches)
+        own.phase("save")
+        np.savez("{}.{}.npz".format(stem, me.number), *model.get_weights())
+        model.save_weights("{}.{}.weights.h5".format(stem, me.number))
+
+    expect_all_trained(run_workers(case, workers, task))
+    case.phase("load")
+    loaded = make_model(normalised=False)
+    loaded.load_weights("{}.0.weights.h5".format(stem))
+    for number in range(workers):
+        saved = list(np.load("{}.{}.npz".format(stem, number)).values())
+        equal = [np.array_equal(one, other) for one, other in zip(loaded.get_weights(), saved)]  # noqa: B905
+        case.measure({"variables": len(saved), "equal to worker {}".format(number): sum(equal)})
+
+
+CASES = {"fit": fit, "custom-loop": custom_loop, "chief-saves": chief_saves}

@@ -10,6 +10,8 @@ from kdoctor.facts import SmokeRun, SmokeWorker
 from kdoctor.model import Status
 from kdoctor_checks.smoke.multi_worker import multi_worker
 
+SAVED: dict[str, float | None] = {"variables": 4.0, "equal to worker 0": 4.0, "equal to worker 1": 4.0}
+
 
 def _worker(number: int, **changes: Any) -> SmokeWorker:
     values: dict[str, Any] = {
@@ -20,7 +22,7 @@ def _worker(number: int, **changes: Any) -> SmokeWorker:
 
 def _run(*workers: SmokeWorker, **changes: Any) -> SmokeRun:
     case = smoke_case("custom-loop", 2, workers=workers or (_worker(0), _worker(1)), **changes)
-    return smoke_run("smoke.multi-worker", 2, case)
+    return smoke_run("smoke.multi-worker", 2, case, smoke_case("chief-saves", 2, measures=SAVED))
 
 
 def test_passes_where_all_workers_agree() -> None:
@@ -54,6 +56,16 @@ def test_fails_where_the_training_does(changes: dict[str, Any], words: str) -> N
     result = compute_check(multi_worker, _run(**changes))
     assert result.status is Status.FAIL
     assert words in result.findings[0].finding.observed
+
+
+@pytest.mark.parametrize(
+    ("measures", "status"),
+    [({**SAVED, "equal to worker 1": 3.0}, Status.FAIL), ({"variables": 4.0}, Status.UNKNOWN)],
+)
+def test_what_the_chief_saves_is_compared_with_every_worker(measures: dict[str, float], status: Status) -> None:
+    loop = smoke_case("custom-loop", 2, workers=(_worker(0), _worker(1)))
+    run = smoke_run("smoke.multi-worker", 2, loop, smoke_case("chief-saves", 2, measures=measures))
+    assert compute_check(multi_worker, run).status is status
 
 
 def test_one_worker_alone_shows_nothing() -> None:

@@ -84,6 +84,54 @@ def validate(
     raise typer.Exit(EXIT_USAGE if broken else 0)
 
 
+@app.command(epilog="Example: kdoctor checklist init ci/gpu-node.yaml --owner ml-platform")
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; its stem becomes the name.")],
+    *,
+    owner: Annotated[str | None, typer.Option(help="Who owns it; you, unless given.", show_default=False)] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    python: PythonOption = None,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Ask this recorded snapshot, not this machine.", show_default=False)
+    ] = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    plugin: PluginOption = None,
+) -> None:
+    """Ask the machine, and write a first checklist of your own, with comments. Nothing is trained."""
+    import os
+    import re
+
+    from kdoctor.catalog import load_catalog
+    from kdoctor.draft import draft
+    from kdoctor.errors import UsageError
+    from kdoctor.output import check_writable, write_atomically
+
+    if os.path.lexists(file) and not force:
+        raise UsageError(f"{file} is there, and stays as it is", hint="Name another file, or replace it with --force")
+    check_writable(file)
+    name = re.sub(r"[^a-z0-9]+", "-", file.name.partition(".")[0].lower()).strip("-") or "job"
+    catalog = load_catalog(plugin or ())
+    if snapshot:
+        facts = recorded(snapshot, catalog)
+    else:
+        with examination(catalog, python, timeout) as (examined, _):
+            examined.run([])
+        facts = examined.facts
+        if examined.interrupted:
+            raise KeyboardInterrupt
+    write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user()))
+    show(f"{file}: written. Go through it, then: kdoctor check --checklist {file}\n")
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "the owner of this machine"
+
+
 @app.command(epilog="Example: kdoctor checklist record ci/gpu-node.yaml && git add ci/gpu-node.lock.yaml")
 def record(
     checklist: Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")] = DEFAULT_CHECKLIST,

@@ -64,6 +64,7 @@ def test_what_is_accepted_does_not_count_and_stands_in_the_lock(checklist: Check
     run = report(GOOD, RED)
     assert not_green(run, accepted[:1]) is None
     assert not_green(run, accepted[1:]) == "gpu.free failed"
+    assert not_green(run, accepted) is None
     assert not_green(report(RED), accepted) == "nothing was tested"
     made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
     assert made.accepted == (accepted[0],)

@@ -71,6 +71,20 @@ PAIRS = (
         rounds=15,
     ),
     Pair(
+        name="kdoctor checklist validate / kdoctor --help",
+        ours=(KDOCTOR, "checklist", "validate", "cpu-smoke"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
+        name="kdoctor checklist diff / kdoctor --help",
+        ours=(KDOCTOR, "checklist", "diff", "cpu-smoke", "multi-gpu-keras"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
         name="kdoctor matrix / kdoctor --help",
         ours=(KDOCTOR, "matrix"),
         yardstick=(KDOCTOR, "--help"),

@@ -376,7 +376,14 @@ SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "
         ),
         (
             "{id: smoke.baseline, kind: baseline, strategy: miror, replicas: 2, expect: x}",
-            "7:52: 'strategy' is 'miror'; expected one of mirrored; did you mean 'mirrored'?",
+            (
+                "7:52: 'strategy' is 'miror'; expected one of mirrored, one-device, central-storage, multi-worker, "
+                "parameter-server, tpu; did you mean 'mirrored'?"
+            ),
+        ),
+        (
+            "{id: smoke.baseline, kind: baseline, strategy: tpu, replicas: 2, expect: x}",
+            "7:52: smoke.baseline is about strategy 'mirrored', not 'tpu'",
         ),
         ("{id: smoke.baseline, kind: baseline, replicas: 2}", "7:5: 'expect' is missing"),
     ],

@@ -18,6 +18,7 @@ from kdoctor.collect.probe import Probe
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, GpuAssumption
+from kdoctor.version_matrix import VersionMatrix
 from kdoctor.smoke.scenario import Scenario
 
 if TYPE_CHECKING:  # the class moved in Python 3.11, and nothing needs it at run time
@@ -261,7 +262,7 @@ def _fact_groups(probes: Iterable[Probe], problems: list[str]) -> dict[str, type
 def _problems_of_checks(
     checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], fact_groups: Mapping[str, type[FactGroup]]
 ) -> Iterable[str]:
-    askable = {*fact_groups.values(), SmokeRun, Assumptions}
+    askable = {*fact_groups.values(), SmokeRun, Assumptions, VersionMatrix}
     for check in checks.values():
         for prerequisite in check.requires:
             if prerequisite not in checks:

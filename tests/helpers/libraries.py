@@ -1,4 +1,7 @@
-"""Builders of the group ``libraries``: what a healthy ``tensorflow[and-cuda]`` would load where there is a driver."""
+"""Builders of the group ``libraries``: what a healthy ``tensorflow[and-cuda]==2.21.0`` would load beside a driver.
+
+That release does not look into nvidia/cusolver/lib by itself, so the healthy job has that folder on LD_LIBRARY_PATH.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 from helpers.facts import DRIVER, SITE
 from kdoctor.facts import Libraries, Library, SearchPlace, XlaFile
 
-# Name: component, soname's number, package, its version, and the library's own version. CUDA 12.9.1 and cuDNN 9.10.2.
+# Name: component, soname's number, package, its version, and the library's own version. CUDA 12.9.1 and cuDNN 9.24.0.
 _WHEELS = {
     "cudart": ("cuda_runtime", "12", "nvidia-cuda-runtime-cu12", "12.9.79", "12.9"),
     "cublas": ("cublas", "12", "nvidia-cublas-cu12", "12.9.1.4", "12.9.1"),
@@ -15,11 +18,12 @@ _WHEELS = {
     "cufft": ("cufft", "11", "nvidia-cufft-cu12", "11.4.1.4", "11.4.1"),
     "cusolver": ("cusolver", "11", "nvidia-cusolver-cu12", "11.7.5.82", "11.7.5"),
     "cusparse": ("cusparse", "12", "nvidia-cusparse-cu12", "12.5.10.65", "12.5.10"),
-    "cudnn": ("cudnn", "9", "nvidia-cudnn-cu12", "9.10.2.21", "9.10.2"),
+    "cudnn": ("cudnn", "9", "nvidia-cudnn-cu12", "9.24.0.43", "9.24.0"),
     "nccl": ("nccl", "2", "nvidia-nccl-cu12", "2.27.7", "2.27.7"),
     "cupti": ("cuda_cupti", "12", "nvidia-cuda-cupti-cu12", "12.9.79", "28"),
 }
-_CODES = {"cudart": 12090, "cudnn": 91002, "nccl": 22707, "cupti": 28}
+_CODES = {"cudart": 12090, "cudnn": 92400, "nccl": 22707, "cupti": 28}
+SOLVER_FOLDER = f"{SITE}/nvidia/cusolver/lib"
 _PURPOSES = {"nccl": "several GPUs", "cupti": "profiling"}
 
 
@@ -38,7 +42,7 @@ def library(name: str, **changes: Any) -> Library:
         "status": "found",
         "path": f"{folder}/{soname}",
         "real_path": f"{folder}/libcuda.so.{DRIVER}" if name == "cuda" else f"{folder}/{soname}",
-        "found_by": "ld.so.cache" if name == "cuda" else "RUNPATH",
+        "found_by": {"cuda": "ld.so.cache", "cusolver": "LD_LIBRARY_PATH"}.get(name, "RUNPATH"),
         "package": package[0],
         "package_version": package[1],
         "version": package[2],
@@ -60,7 +64,7 @@ def libraries(*changed: Library, **changes: Any) -> Libraries:
     """All ten, each as given or else healthy."""
     given = {entry.name: entry for entry in changed}
     listed = tuple(given.get(name) or library(name) for name in ("cuda", *_WHEELS))
-    components = dict.fromkeys(component for component, *_ in _WHEELS.values())
+    components = dict.fromkeys(component for component, *_ in _WHEELS.values() if component != "cusolver")
     nvcc: dict[str, Any] = {
         "package": "nvidia-cuda-nvcc-cu12",
         "package_version": "12.9.86",
@@ -73,6 +77,7 @@ def libraries(*changed: Library, **changes: Any) -> Libraries:
         "path_kind": "RUNPATH",
         "runpath": tuple(f"$ORIGIN/../nvidia/{component}/lib" for component in components),
         "searched": (
+            SearchPlace(found_by="LD_LIBRARY_PATH", path=SOLVER_FOLDER, exists=True),
             *(SearchPlace(found_by="RUNPATH", path=f"{SITE}/nvidia/{c}/lib", exists=True) for c in components),
             SearchPlace(found_by="ld.so.cache", path="/etc/ld.so.cache", exists=True),
             SearchPlace(found_by="default directory", path="/usr/lib", exists=True),
@@ -91,3 +96,8 @@ def libraries(*changed: Library, **changes: Any) -> Libraries:
 def no_libraries() -> Libraries:
     """A TensorFlow without CUDA."""
     return Libraries(cuda_build=False, note="this TensorFlow was built without CUDA and opens none of its libraries")
+
+
+def without_wheels() -> Libraries:
+    """Plain ``tensorflow`` on a machine with a driver and no CUDA: none of the libraries is anywhere."""
+    return libraries(*map(missing, _WHEELS))

@@ -101,6 +101,7 @@ def examine(executable: Path) -> dict[str, dict[str, Any]]:
     """Each check's result."""
     select = ("--select", "versions", "--select", "smoke.baseline")
     done = kdoctor("check", "-c", "cpu-smoke", "--python", executable, *select, "-f", "json", timeout_s=600)
+    assert done.stdout, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return {result["id"]: result for result in report["results"]}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, Target, TensorFlowBuild
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._install import install, restore, uninstall
 
 
@@ -29,6 +29,9 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
     if tensorflow.cuda_build:
         yield Evidence(subject=subject, observed=f"built with CUDA {tensorflow.cuda_version or '(release not stated)'}")
         return
+    if not target.platform.endswith("x86_64") or not target.platform.startswith("linux"):
+        yield _other_platform(subject, target)
+        return
     wanted = f"tensorflow[and-cuda]=={tensorflow.version}" if tensorflow.version else "tensorflow[and-cuda]"
     # tensorflow-cpu and tensorflow share their folder: the one must go before the other comes.
     removal = (uninstall(target, packages, name),) if name != "tensorflow" else ()
@@ -37,10 +40,24 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
         observed="built without CUDA",
         expected="a build with CUDA, since the checklist expects GPUs",
         remedy=Remedy(
-            summary="Replace it by the build with CUDA of the same version, with the CUDA libraries that it needs "
-            "(Linux; on Windows native GPU support ended with 2.10, use WSL2).",
+            summary="Replace it by the build with CUDA of the same version, with the CUDA libraries that it needs.",
             action=Action.REINSTALL,
             commands=(*removal, install(target, packages, wanted)),
         ),
         rollback=restore(target, packages, name),
+    )
+
+
+def _other_platform(subject: str, target: Target) -> Finding:
+    return Finding(
+        subject=subject,
+        observed=f"built without CUDA, as all of TensorFlow's wheels for {target.platform} are",
+        expected="a build with CUDA, since the checklist expects GPUs",
+        remedy=Remedy(
+            summary="Run the job in NVIDIA's TensorFlow container, which is built for Arm too (on Windows: in WSL2); "
+            "no wheel brings CUDA to this platform.",
+            action=Action.REINSTALL,
+            commands=("docker run --gpus all --rm -it '<NVIDIA TensorFlow image>' '<command>'",),
+        ),
+        rollback=Rollback.nothing(f"a container leaves {target.prefix} as it is"),
     )

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Target, TensorFlowBuild
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._cuda import MINIMUM_DRIVERS
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.version_matrix import VersionMatrix
+from kdoctor_checks._builds import cuda_of
 from kdoctor_checks._versions import numbers
+from kdoctor_checks.versions._drivers import previous_driver, upgrade_commands
 
 _SUBJECT = "NVIDIA driver"
 
@@ -19,7 +21,9 @@ _SUBJECT = "NVIDIA driver"
     needs_gpus=True,
     requires=["versions.cuda-build", "driver.library-matches-module"],
 )
-def driver_for_cuda(tensorflow: TensorFlowBuild, gpus: Gpus, target: Target) -> Iterator[Outcome]:
+def driver_for_cuda(
+    tensorflow: TensorFlowBuild, gpus: Gpus, target: Target, matrix: VersionMatrix
+) -> Iterator[Outcome]:
     """The NVIDIA driver is new enough for the CUDA release that TensorFlow was built against.
 
     Why: an older driver cannot run programs of a newer major CUDA release. TensorFlow then registers no GPU and
@@ -28,24 +32,25 @@ def driver_for_cuda(tensorflow: TensorFlowBuild, gpus: Gpus, target: Target) -> 
     CUDA.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
     """
-    cuda, driver = numbers(tensorflow.cuda_version), numbers(gpus.driver_version)
+    cuda, driver = cuda_of(tensorflow, matrix), numbers(gpus.driver_version)
+    least = matrix.oldest_driver(cuda) if cuda else None
     if not target.platform.startswith("linux"):
         yield Unjudged(subject=_SUBJECT, reason=f"the known minimums are those of Linux, not of {target.platform}")
     elif cuda is None:
-        reason = tensorflow.unreadable or "the build does not state it"
+        reason = tensorflow.unreadable or "neither the build nor the version matrix states it"
         yield Unjudged(subject=_SUBJECT, reason=f"TensorFlow's CUDA release is unknown: {reason}")
     elif driver is None:
         error = gpus.errors.get("driver_version") or f"it says {gpus.driver_version!r}"
         yield Unjudged(subject=_SUBJECT, reason=f"the driver's version is unknown: {error}")
-    elif cuda[0] not in MINIMUM_DRIVERS:
-        yield Unjudged(subject=_SUBJECT, reason=f"no minimum driver is known for CUDA {cuda[0]}")
+    elif least is None:
+        yield Unjudged(subject=_SUBJECT, reason=f"no minimum driver is known for CUDA {cuda.partition('.')[0]}")
     else:
-        yield _judge(tensorflow, gpus, cuda[0])
+        yield _judge(gpus, cuda, least)
 
 
-def _judge(tensorflow: TensorFlowBuild, gpus: Gpus, major: int) -> Outcome:
-    least = MINIMUM_DRIVERS[major]
-    observed = f"driver {gpus.driver_version}, TensorFlow built against CUDA {tensorflow.cuda_version}"
+def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
+    observed = f"driver {gpus.driver_version}, TensorFlow built against CUDA {cuda}"
+    major = int(cuda.partition(".")[0])
     if (numbers(gpus.driver_version) or ()) >= (numbers(least) or ()):
         return Evidence(subject=_SUBJECT, observed=f"{observed} (CUDA {major} needs {least})")
     offered = numbers(gpus.cuda_driver_version)
@@ -54,25 +59,16 @@ def _judge(tensorflow: TensorFlowBuild, gpus: Gpus, major: int) -> Outcome:
         said = f"offers CUDA {gpus.cuda_driver_version}" if offered else "does not say which CUDA it offers"
         reason = f"{observed}: older than {least}, but the driver {said}; a cuda-compat package may bridge the gap"
         return Unjudged(subject=_SUBJECT, reason=reason)
-    branch = least.partition(".")[0]
     return Finding(
         subject=_SUBJECT,
         observed=observed,
         expected=f"driver {least} or newer for CUDA {major}",
         remedy=Remedy(
-            summary=f"Install a driver of branch {branch} or newer from the distribution's packages (the command is "
-            "Ubuntu's) and restart; in a container, on the host.",
+            summary=f"Install a driver of branch {least.partition('.')[0]} or newer from the distribution's packages "
+            "(the command is Ubuntu's) and restart; in a container, on the host. kdoctor matrix names the TensorFlow "
+            "that runs on the present one.",
             action=Action.REBOOT,
-            commands=(f"sudo apt-get install nvidia-driver-{branch}", "sudo reboot"),
+            commands=(*upgrade_commands(least), f"kdoctor matrix --driver {gpus.driver_version}"),
         ),
-        rollback=_previous_driver(gpus.driver_version or ""),
-    )
-
-
-def _previous_driver(version: str) -> Rollback:
-    branch = version.partition(".")[0]
-    return Rollback.to(
-        f"the driver {version} (Ubuntu's packages)",
-        f"sudo apt-get install --allow-downgrades 'nvidia-driver-{branch}={version}-*'",
-        "sudo reboot",
+        rollback=previous_driver(gpus.driver_version or ""),
     )

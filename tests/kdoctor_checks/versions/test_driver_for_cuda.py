@@ -23,7 +23,7 @@ from kdoctor_checks.versions.driver_for_cuda import driver_for_cuda
         ("12.5.1", "470.223.02", "12.4", Status.UNKNOWN),  # a cuda-compat package offers more than the module
         ("12.5.1", "470.223.02", None, Status.UNKNOWN),
         ("14.0", "580.65.06", "13.0", Status.UNKNOWN),
-        (None, "580.65.06", "13.0", Status.UNKNOWN),
+        (None, "580.65.06", "13.0", Status.PASS),  # the matrix knows what the wheel of 2.21.0 was built against
         ("12.5.1", None, "13.0", Status.UNKNOWN),
         ("12.5.1", "N/A", "13.0", Status.UNKNOWN),
     ],
@@ -46,4 +46,9 @@ def test_the_finding_gives_both_versions_and_the_way_back() -> None:
 
 def test_the_minimums_of_linux_say_nothing_about_windows() -> None:
     facts = (tensorflow(), gpus(driver_version="600.0"), target(platform="win-amd64"))
+    assert compute_check(driver_for_cuda, *facts).status is Status.UNKNOWN
+
+
+def test_a_build_that_says_nothing_and_that_the_matrix_does_not_know_is_unknown() -> None:
+    facts = (tensorflow(version="2.99.0", cuda_version=None), gpus(), target())
     assert compute_check(driver_for_cuda, *facts).status is Status.UNKNOWN

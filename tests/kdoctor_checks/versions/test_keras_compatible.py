@@ -21,11 +21,11 @@ def judged(**choice: Any) -> Result:
 @pytest.mark.parametrize(
     ("version", "status", "defect"),
     [  # the table in which these releases were measured: gradients not reduced, summed, metrics wrong, right
-        ("3.0.0", Status.FAIL, "not all-reduced"),
-        ("3.2.1", Status.FAIL, "not all-reduced"),
-        ("3.4.1", Status.FAIL, "not all-reduced"),
-        ("3.5.0", Status.FAIL, "summed"),
-        ("3.7.0", Status.FAIL, "summed"),
+        ("3.0.0", Status.FAIL, "are not summed"),
+        ("3.2.1", Status.FAIL, "are not summed"),
+        ("3.4.1", Status.FAIL, "are not summed"),
+        ("3.5.0", Status.FAIL, "summed and not averaged"),
+        ("3.7.0", Status.FAIL, "summed and not averaged"),
         ("3.8.0", Status.FAIL, "metrics"),
         ("3.9.2", Status.FAIL, "metrics"),
         ("3.10.0", Status.PASS, None),
@@ -52,6 +52,17 @@ def test_legacy_keras_must_be_installed() -> None:
     assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tf-keras~=2.18.0'",)
     assert finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y tf-keras",)
     assert judged(package="tf-keras", version="2.18.0", legacy=True).status is Status.PASS
+
+
+@pytest.mark.parametrize(("version", "status"), [("2.18.0", Status.PASS), ("2.19.0", Status.FAIL)])
+def test_legacy_keras_must_be_of_tensorflows_minor_release(version: str, status: Status) -> None:
+    result = judged(package="tf-keras", version=version, legacy=True)
+    assert result.status is status
+    if result.findings:
+        finding = result.findings[0].finding
+        assert finding.observed == "tf-keras 2.19.0 beside TensorFlow 2.18"
+        assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tf-keras~=2.18.0'",)
+        assert finding.rollback.commands == (f"{PYTHON} -m pip install tf-keras==2.19.0",)
 
 
 def test_legacy_keras_does_not_care_for_the_backend() -> None:

@@ -1,0 +1,46 @@
+"""What checks of TensorFlow's libraries have in common."""
+
+from __future__ import annotations
+
+from kdoctor.facts import Libraries, Library, TensorFlowBuild
+from kdoctor.version_matrix import Release, parse_requirement
+
+REGISTERING = "every GPU"
+"""Without one of the libraries that are needed for this, TensorFlow registers no GPU at all."""
+
+
+def cuda_libraries(libraries: Libraries) -> tuple[Library, ...]:
+    """Those that TensorFlow needs for every GPU, without the driver's, which has checks of its own."""
+    return tuple(item for item in libraries.libraries if item.needed_for == REGISTERING and item.name != "cuda")
+
+
+def outside_search(library: Library) -> str | None:
+    """The folder of a copy in the NVIDIA wheels that the loader never looks into, where it finds no other."""
+    if library.status != "missing":
+        return None
+    found = (copy.path for copy in library.other_copies if copy.found_by == "not searched" and "/nvidia/" in copy.path)
+    path = next(found, None)
+    return path.rpartition("/")[0] if path else None
+
+
+def shown(library: Library) -> str:
+    """``libcudnn.so.9 9.10.2 (nvidia-cudnn-cu12 9.10.2.21)``."""
+    owner = f" ({library.package} {library.package_version})" if library.package else ""
+    return f"{library.soname or library.name} {library.version or '(version not read)'}{owner}"
+
+
+def with_libraries(tensorflow: TensorFlowBuild, release: Release | None) -> str:
+    """The requirement that installs the build with the NVIDIA libraries that it was made for."""
+    version = f"=={tensorflow.version}" if tensorflow.version else ""
+    has_extra = release is None or release.and_cuda is not None
+    return f"{tensorflow.distribution or 'tensorflow'}{'[and-cuda]' if has_extra else ''}{version}"
+
+
+def pinned(release: Release | None, package: str) -> str | None:
+    """The oldest version of that NVIDIA wheel that the release's ``[and-cuda]`` accepts, as a requirement."""
+    for line in (release.and_cuda or ()) if release else ():
+        requirement = parse_requirement(line)
+        floors = [item.version for item in requirement.specifier if item.operator in {"==", ">="}]
+        if requirement.name == package and floors:
+            return f"{package}=={floors[0]}"
+    return None

@@ -13,7 +13,7 @@ RUN_STAMP := $(VENV)/.kdoctor-run
 DEV_STAMP := $(VENV)/.kdoctor-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke bench docs constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill bench docs constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ pytest: $(DEV_STAMP) ## The tests, with the real TensorFlow ones
 
 test-wheels: $(DEV_STAMP) ## What would be loaded, from real NVIDIA wheels (downloads 3 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)
+
+test-drill: $(DEV_STAMP) ## Upgrade to a Keras that trains wrongly, catch it, roll back, be green (downloads 600 MB)
+	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
 
 test-smoke: $(DEV_STAMP) ## Every scenario with both Keras, against the table in docs/smoke.md (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)

@@ -132,8 +132,9 @@ class _Merger:
         stated = self._over.data.get("without")
         stated = stated if isinstance(stated, dict) else {}
         own = {key for section in ("checks", "scenarios") for key in _ids(self._over.data.get(section))}
-        kinds = {entry.get("kind") for entry in _dicts(self._over.data.get("scenarios"))}
-        for key in [key for key in inherited or () if key not in stated and key in own | kinds]:
+        kinds = {str(entry.get("kind")) for entry in _dicts(self._over.data.get("scenarios"))}
+        inherited = inherited if isinstance(inherited, dict) else {}
+        for key in [key for key in inherited if key not in stated and key in own | kinds]:
             reason = without.pop(key)
             self._note(("without", key), reason, None, self._base.file(("without", key)))
         below = {key for section in ("checks", "scenarios") for key in _ids(self._base.data.get(section))}

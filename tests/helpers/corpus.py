@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from kdoctor.facts import FactGroup
+from kdoctor.importing import import_files
 
 REASON = "KDOCTOR_CORPUS names no folder of recorded machines"
 
@@ -16,3 +20,8 @@ def recorded(name: str) -> Path:
     if not folder:
         pytest.skip(REASON)
     return Path(folder) / name
+
+
+def corpus_snapshot(*names: str) -> Mapping[type[FactGroup], FactGroup]:
+    """The facts that ``kdoctor snapshot --import`` makes of recorded files of one machine: ``smi-q/....txt``, ..."""
+    return import_files([recorded(name) for name in names]).facts

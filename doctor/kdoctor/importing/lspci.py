@@ -101,7 +101,7 @@ def _is_complete(blocks: Sequence[_Block]) -> bool:
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
     heads = [(place, found) for place, line in enumerate(lines) if line[:1].strip() and (found := HEAD.match(line))]
-    ends = [place for place, _ in heads[1:]] + [len(lines)]
+    ends = [*(place for place, _ in heads), len(lines)][1:]
     blocks: list[_Block] = []
     for (start, found), end in zip(heads, ends, strict=True):
         bus_id = sysfs_bus_id(found["address"])

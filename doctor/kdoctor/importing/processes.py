@@ -23,7 +23,8 @@ def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: b
             return ()
         return heading or (CUT if more else "empty")
     found: list[GpuProcess] = []
-    for process in listed:
+    complete = listed[:-1] if more and "used gpu memory" not in listed[-1] else listed
+    for process in complete:
         kind = process.get("type", "").strip().upper()
         try:
             if not kind or "C" in kind:

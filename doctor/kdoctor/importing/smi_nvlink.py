@@ -27,7 +27,7 @@ def parse(section: Section) -> Part:
     if not section.whole and not _is_complete(lines[-1]):
         lines = lines[:-1]
     starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
-    blocks = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    blocks = [lines[start:end] for start, end in zip(starts, [*starts, len(lines)][1:], strict=True)]
     has_links = any(line.strip() and not GPU.fullmatch(line) for line in lines)
     parts = [_gpu(block, has_links=has_links) for block in blocks]
     if has_links and len(parts) > 1 and not section.ended:

@@ -96,7 +96,7 @@ def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]
 
 def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
     starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
         found = _GPU.fullmatch(lines[start])
         block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None)
         for path, text, is_process in _entries(lines[start + 1 : end]):

@@ -29,14 +29,16 @@ def parse_levels(section: Section) -> Part:
     for index, cells, affinities in _rows(section, gpus):
         parts.append(_gpu(index, titles, affinities))
         pairs |= _pairs(index, gpus, cells, _level)
-    complete = len(parts) == len(gpus)
+    told = {part.index for part in parts}
+    complete = len(told) == len(gpus)
+    parts += [GpuPart(index=index) for index in gpus if index not in told]
     return Part(
         kind="nvidia-smi topo -m",
         file=section.file,
         driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
         gpus=tuple(parts),
         pairs=pairs,
-        notes=() if complete else (f"{section.file}: its topology matrix ends after {len(parts)} of {len(gpus)} rows",),
+        notes=() if complete else (f"{section.file}: its topology matrix ends after {len(told)} of {len(gpus)} rows",),
     )
 
 
@@ -54,7 +56,9 @@ def parse_access(section: Section) -> Part:
         )
     pairs: dict[tuple[int, int], PairPart] = {}
     for index, cells, _ in _rows(section, gpus):
-        pairs |= _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
+        told = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
+        # Both directions stand in the matrix: where they differ, the one that is refused counts.
+        pairs |= {key: pair for key, pair in told.items() if key not in pairs or "OK" in pairs[key].facts.values()}
     return Part(
         kind="nvidia-smi topo -p2p",
         file=section.file,

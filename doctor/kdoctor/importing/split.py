@@ -20,19 +20,27 @@ UNDERSTOOD = (
 )
 _MOST_BYTES = 128 * 1024**2
 _LONGEST_LINE = 100_000
-"""Characters of a line; what is longer is no line of a dump, and would only take time."""
+"""Characters of a line; what is longer is no line of a dump (but for XML without line ends), and would take time."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
-_MATRIX_ROW = re.compile(r"\s*GPU\d+\s+(?:\S+\s+)*?(?:X|OK|CNS|GNS|TNS|DR|NS)(?:\s|$)")
+_MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
+_ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
+_LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
     r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
 )
 _RULE = re.compile(r"[#_*-]{20,}\s*")
-_NO_DUMP = re.compile(r"\s*<(?:\?xml|system |topology|!DOCTYPE (?!nvidia_smi_log))")
+_NOT_READ = (
+    (re.compile(r"<system version="), "a topology file of NCCL, which is what somebody set up: it is not read"),
+    (re.compile(r"<!DOCTYPE topology|<topology "), "a topology of hwloc, which is not read"),
+    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a log of the fabric manager, which is not read"),
+    (re.compile(r"\s*<\?xml"), "XML, but not that of nvidia-smi -q -x"),
+    (re.compile(r"BZh\d|PK\x03\x04"), "an archive: give the files in it"),
+)
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
@@ -65,10 +73,9 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 
 def _known_otherwise(text: str) -> str | None:
-    """What a file of machines is that is not read."""
-    if _NO_DUMP.match(text) or "<system " in text[:4096]:
-        return "XML, but not that of nvidia-smi -q -x"
-    return None
+    """What a file is that tells of machines and is not read."""
+    start = text[:4096]
+    return next((what for pattern, what in _NOT_READ if pattern.search(start)), None)
 
 
 def _read(path: Path) -> str:
@@ -137,7 +144,9 @@ class _Splitter:
     def _close(self, *, last: bool) -> Iterator[Section]:
         opened, self._open = self._open, None
         if opened:
-            lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in opened.lines)
+            lines = tuple(opened.lines)
+            if opened.kind != "nvidia-smi -q -x":
+                lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in lines)
             yield Section(
                 kind=opened.kind,
                 file=self._file,
@@ -149,7 +158,7 @@ class _Splitter:
 
     def _begins(self, line: str, place: int) -> Kind | None:
         """The kind of the dump that this line begins; None where it belongs to the one that is open."""
-        if len(line) > _LONGEST_LINE:
+        if len(line) > _LONGEST_LINE and not _XML.match(line):
             return None
         current = self._open.kind if self._open else None
         kind = self._kind(line, place, current)
@@ -177,9 +186,10 @@ class _Splitter:
         return any("nvidia_smi_log" in line for line in self._lines[place : place + 3])
 
     def _matrix(self, place: int) -> Kind | None:
-        """Which matrix: its first row's words tell."""
+        """Which matrix: the words of its first rows tell, or its header."""
         rows = [line for line in self._lines[place + 1 : place + 3] if _MATRIX_ROW.match(line)]
-        if not rows:
-            return None
-        words = {word for row in rows for word in row.split()[1:]}
-        return "nvidia-smi topo -p2p" if words & {"OK", "CNS", "GNS", "TNS", "DR", "NS"} else "nvidia-smi topo -m"
+        words = " ".join(rows).split()
+        if not _ACCESS.isdisjoint(words):
+            return "nvidia-smi topo -p2p"
+        is_levels = any(_LEVEL.fullmatch(word) for word in words) or (rows and "Affinity" in self._lines[place])
+        return "nvidia-smi topo -m" if is_levels else None

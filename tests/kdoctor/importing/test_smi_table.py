@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers.dumps import TABLE, imported, imported_gpus
+from kdoctor.facts import GpuProcess, KernelDriver
+
+MIB = 1024**2
+
+
+def test_rows_and_processes(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    first, second = gpus.devices
+    assert (first.name, first.bus_id, first.persistence_mode, first.mig_mode) == (
+        "NVIDIA Test 40GB",
+        "0000:3b:00.0",
+        True,
+        False,
+    )
+    assert (first.temperature_c, first.performance_state, first.power_draw_w) == (40, 0, 100.0)
+    assert (first.memory_used_bytes, first.memory_total_bytes) == (1200 * MIB, 40960 * MIB)
+    assert (first.utilization_gpu_percent, first.compute_mode, first.ecc_uncorrected_volatile) == (75, "default", 0)
+    assert first.processes == (GpuProcess(pid=4711, used_memory_bytes=1190 * MIB, name="/opt/job/bin/python"),)
+    assert (second.compute_mode, second.ecc_uncorrected_volatile, second.processes) == ("exclusive-process", 17, ())
+
+
+def test_what_it_does_not_tell(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    errors = gpus.devices[1].errors
+    assert errors["fan_speed_percent"] == errors["temperature_c"] == errors["power_draw_w"] == "ERR!"
+    assert errors["name"] == "NVIDIA Very Long Name 40..."
+    assert errors["mig_mode"] == "N/A"
+    assert errors["pcie_width"] == "not in nvidia-smi"
+    assert gpus.count is None
+
+
+def test_driver_610_names_the_kernel_module(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE)
+    assert (gpus.driver_version, gpus.cuda_driver_version) == (None, "13.3")
+    assert imported(tmp_path, TABLE).facts[KernelDriver] == KernelDriver(loaded=True, version="610.43.02", nodes=None)
+
+
+def test_the_former_banner(tmp_path: Path) -> None:
+    text = TABLE.replace(
+        "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 525.1.05  CUDA Version: 12.0"
+    )
+    gpus = imported_gpus(tmp_path, text)
+    assert (gpus.driver_version, gpus.cuda_driver_version) == ("525.1.05", "12.0")
+
+
+def test_no_running_processes(tmp_path: Path) -> None:
+    lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
+    lines.insert(-1, "|  No running processes found                                                             |")
+    assert imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0].processes == ()
+
+
+def test_an_empty_list_says_nothing_as_in_containers(tmp_path: Path) -> None:
+    lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
+    gpu = imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0]
+    assert gpu.processes is None
+    assert gpu.errors["processes"] == "not in nvidia-smi"
+
+
+def test_a_list_that_is_cut_says_nothing(tmp_path: Path) -> None:
+    text = TABLE[: TABLE.index("|    1   N/A  N/A              80")]
+    assert imported_gpus(tmp_path, text).devices[1].processes is None

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.dumps import TOPOLOGY, imported, imported_gpus, query
+from kdoctor.facts import Gpus
+
+P2P = " \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n GPU1\tGNS\tX\t\n"
+
+
+def test_levels_links_and_affinities(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TOPOLOGY)
+    assert gpus.count == 3
+    assert [(pair.first, pair.second, pair.level, pair.nvlinks) for pair in gpus.pairs] == [
+        (0, 1, None, 12),
+        (0, 2, "SYS", 0),
+        (1, 2, "PHB", 0),
+    ]
+    assert gpus.pairs[0].error == "topo -m shows NV12 in its place"
+    assert [gpu.cpu_affinity for gpu in gpus.devices] == [(0, 1, 2, 3, 8, 9, 10, 11)] * 2 + [(4, 5, 6, 7)]
+    assert [gpu.numa_affinity for gpu in gpus.devices] == [(0,), (0, 1), None]
+    assert [gpu.gpu_numa_id for gpu in gpus.devices] == [None, 2, None]
+    assert gpus.devices[2].errors["numa_affinity"] == "N/A"
+
+
+def test_separated_by_spaces_with_colours(tmp_path: Path) -> None:
+    text = "\n".join(line.expandtabs(8) for line in TOPOLOGY.splitlines()) + "\n"
+    coloured = text.replace("GPU0", "\x1b[4mGPU0", 1).replace("NUMA ID", "NUMA ID\x1b[0m", 1)
+    assert imported_gpus(tmp_path, coloured) == imported_gpus(tmp_path, TOPOLOGY)
+
+
+def test_an_older_one_without_numa_columns(tmp_path: Path) -> None:
+    gpus = imported_gpus(
+        tmp_path, "\tGPU0\tGPU1\tmlx5_0\tCPU Affinity\nGPU0\t X \tSOC\tPHB\t0-13\nGPU1\tSOC\t X \tSYS\t14-27\n"
+    )
+    assert gpus.pairs[0].level == "SYS"
+    assert gpus.devices[1].cpu_affinity == tuple(range(14, 28))
+    assert gpus.devices[1].errors["numa_affinity"] == "not in nvidia-smi topo -m"
+
+
+def test_a_matrix_that_is_cut(tmp_path: Path) -> None:
+    found = imported(tmp_path, TOPOLOGY[: TOPOLOGY.index("GPU1\tNV12\t X \tPHB") + len("GPU1\tNV1")])
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert [(pair.level, pair.nvlinks) for pair in gpus.pairs] == [(None, 12), ("SYS", 0), (None, None)]
+    assert found.notes == ("file-0: its topology matrix ends after 2 of 3 rows",)
+
+
+@pytest.mark.parametrize(
+    ("letters", "fields"),
+    [("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"})],
+)
+def test_access_by_the_command_above_it(tmp_path: Path, letters: str, fields: set[str]) -> None:
+    pair = imported_gpus(tmp_path, f"$ nvidia-smi topo -p2p {letters}\n{P2P}").pairs[0]
+    told = {name for name in ("p2p_read", "p2p_write", "p2p_nvlink") if getattr(pair, name) == "GNS"}
+    assert told == fields
+
+
+def test_access_without_its_command(tmp_path: Path) -> None:
+    found = imported(tmp_path, P2P)
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert (gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write, gpus.pairs[0].p2p_nvlink) == ("GNS", "GNS", None)
+    assert found.notes == ("file-0: which access its matrix shows is not in it; taken for reading and writing (rw)",)
+
+
+def test_another_access_is_not_read(tmp_path: Path) -> None:
+    found = imported(tmp_path, query("3B", "AF"), f"$ nvidia-smi topo -p2p a\n{P2P}")
+    gpus = found.facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert (gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write) == (None, None)
+    assert found.notes == ("file-1: nvidia-smi topo -p2p a is not read",)
+
+
+def test_words_that_are_not_known(tmp_path: Path) -> None:
+    pair = imported_gpus(tmp_path, TOPOLOGY.replace("PHB", "???")).pairs[2]
+    assert (pair.level, pair.error, pair.nvlinks) == (None, "???", None)
+
+
+def test_a_pair_that_is_refused_in_one_direction_is_refused(tmp_path: Path) -> None:
+    for text in (" \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tCNS\tX\n", " \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tOK\tX\n"):
+        assert imported_gpus(tmp_path, text).pairs[0].p2p_read == "CNS"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from kdoctor.catalog import Catalog, load_catalog
 from kdoctor.check import Check
@@ -115,7 +120,60 @@ def lint_page(catalog: Catalog) -> str:
     return rules_page()
 
 
-PAGES = {"checks.md": checks_page, "lint.md": lint_page, "version-matrix.md": matrix_page}
+def failure_modes() -> list[dict[str, Any]]:
+    """The project's list of known failures."""
+    text = resources.files("kdoctor_checklists.failures").joinpath("failure-modes.yaml").read_text(encoding="utf-8")
+    modes: list[dict[str, Any]] = yaml.safe_load(text)["failure_modes"]
+    return modes
+
+
+def failure_modes_page(catalog: Catalog) -> str:
+    """Each known failure, and what catches it."""
+    modes = failure_modes()
+    lines = ["# Known failures", "", _NOTICE, ""]
+    introduction = (
+        f"The {len(modes)} failures of multi-GPU Keras jobs that kdoctor knows: what people see, why, and which check "
+        "catches it before the job starts. The list is `kdoctor_checklists/failures/failure-modes.yaml`; each check "
+        "names the failures that it catches in its own documentation (`kdoctor explain ID`)."
+    )
+    lines += [
+        introduction,
+        "",
+        "| Failure | Kind | Caught by |",
+        "| --- | --- | --- |",
+        *(f"| [`{mode['id']}`](#{mode['id']}) | {mode['kind']} | {_caught_by(mode, catalog)} |" for mode in modes),
+        "",
+    ]
+    for mode in modes:
+        lines += [f"## {mode['id']}", "", f"What people see: {mode['symptom']}", "", f"Cause: {mode['cause']}", ""]
+        lines += [f"Caught by: {_caught_by(mode, catalog)}.", ""]
+        if why := mode.get("not_before_the_job"):
+            lines += [f"Why no check before the job can: {why}", ""]
+        lines += [f"Sources: {', '.join(_linked(source) for source in mode['source'])}", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _caught_by(mode: Mapping[str, Any], catalog: Catalog) -> str:
+    checks = [check.id for check in catalog.checks.values() if mode["id"] in check.failure_modes]
+    linked = [f"[`{name}`](checks.md#{name.replace('.', '')})" for name in checks]
+    linked += [f"[`{name}`](lint.md#{name.replace('.', '')})" for name in mode.get("lint", ())]
+    return ", ".join(linked) or "nothing before the job"
+
+
+def _linked(source: str) -> str:
+    """An issue's short name as a link; other words as they are."""
+    repository, _, number = source.partition("#")
+    if number.isdecimal() and repository.count("/") == 1:
+        return f"[{source}](https://github.com/{repository}/issues/{number})"
+    return f"<{source}>" if source.startswith("https://") else source
+
+
+PAGES = {
+    "checks.md": checks_page,
+    "failure-modes.md": failure_modes_page,
+    "lint.md": lint_page,
+    "version-matrix.md": matrix_page,
+}
 """File below docs/ to the function that writes it."""
 
 

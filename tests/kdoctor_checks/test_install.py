@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from helpers.facts import PYTHON, package, packages, target
 from kdoctor_checks._install import install, restore, uninstall
 
@@ -35,3 +39,41 @@ def test_a_distribution_without_a_version_has_no_way_back() -> None:
     way_back = restore(target(), packages(package("numpy", None)), "numpy")
     assert way_back.kind == "irreversible"
     assert "numpy" in way_back.why
+
+
+@pytest.mark.parametrize(
+    ("requirement", "spec"),
+    [  # conda-forge: the CUDA builds of TensorFlow are told by their build string, and cuDNN has three numbers
+        ("tensorflow[and-cuda]==2.19.1", "'tensorflow=2.19.1=cuda*'"),
+        ("tensorflow[and-cuda]", "'tensorflow=*=cuda*'"),
+        ("nvidia-cudnn-cu12==9.10.2.21", "cudnn==9.10.2"),
+        ("nvidia-cuda-nvcc-cu12", "cuda-nvcc"),
+        ("numpy<2", "'numpy<2'"),
+        ("tf-keras~=2.19.0", "'tf-keras~=2.19.0'"),
+    ],
+)
+def test_conda_changes_what_conda_installed(requirement: str, spec: str) -> None:
+    names = ("tensorflow", "numpy", "tf-keras")
+    found = packages(*(replace(package(name, "1.0"), installer="conda") for name in names))
+    there = target(environment="conda", prefix="/opt/conda/envs/job")
+    assert install(there, found, requirement) == f"conda install --yes --prefix /opt/conda/envs/job {spec}"
+
+
+def test_pip_changes_what_pip_installed_into_a_conda_environment() -> None:
+    found = packages(package("tensorflow", "2.21.0"), package("numpy", "2.0"))
+    assert install(target(environment="conda"), found, "numpy<2") == f"{PYTHON} -m pip install 'numpy<2'"
+
+
+def test_conda_removes_what_conda_installed() -> None:
+    found = packages(replace(package("tensorflow", "2.21.0"), installer="conda"))
+    there = target(environment="conda", prefix="/opt/conda/envs/job")
+    assert uninstall(there, found, "tensorflow") == "conda remove --yes --prefix /opt/conda/envs/job tensorflow"
+
+
+def test_conda_goes_back_by_its_own_record() -> None:
+    found = packages(replace(package("tensorflow", "2.21.0"), installer="conda"))
+    way_back = restore(target(environment="conda", prefix="/opt/conda/envs/job"), found, "nvidia-cudnn-cu12")
+    assert way_back.commands == (
+        "conda list --prefix /opt/conda/envs/job --revisions",
+        "conda install --yes --prefix /opt/conda/envs/job --revision '<number>'",
+    )

@@ -23,6 +23,7 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/
         https://github.com/tensorflow/tensorflow/issues/52530
+    Failure modes: kernel_dso_mismatch
     """
     module, library = kernel.version, gpus.driver_version
     if gpus.state == "library-mismatch" or (module and library and module != library):

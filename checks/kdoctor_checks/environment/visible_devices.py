@@ -41,6 +41,7 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
         https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         https://github.com/tensorflow/models/issues/8560
+    Failure modes: requested_devices_not_visible
     """
     if gpus.state != "ready":
         yield Unjudged(subject=VARIABLE, reason=f"the driver does not list its GPUs: {gpus.error or gpus.state}")

@@ -35,6 +35,7 @@ def replicas_match(  # noqa: PLR0913, PLR0917 - each group is one link of the ch
         https://github.com/tensorflow/tensorflow/issues/37618
         https://github.com/tensorflow/tensorflow/issues/62328
         https://github.com/tensorflow/tensorflow/issues/32489
+    Failure modes: silent_one_cpu_replica, slow_gpu_dropped, requested_devices_not_visible
     """
     mask = read_mask(environment, gpus.devices)
     if gpus.state != "ready" or mask.untold:

@@ -24,6 +24,7 @@ def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 2
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
         https://github.com/tensorflow/tensorflow/issues/44637
         https://github.com/NVIDIA/nccl/issues/473
+    Failure modes: nccl_system_error
     """
     total, free = host.shm_total_bytes, host.shm_free_bytes
     if host.os != "Linux":

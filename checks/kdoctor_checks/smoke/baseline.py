@@ -48,6 +48,8 @@ def baseline(
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://keras.io/guides/distributed_training_with_tensorflow/
+    Failure modes: silent_one_cpu_replica, iommu_acs, geforce_p2p_nan, keras3_grads_not_reduced,
+        keras3_lr_times_replicas, keras3_metrics_wrong_or_nan
     """
     case = run.case(_CASE)
     if case is None and run.failure:

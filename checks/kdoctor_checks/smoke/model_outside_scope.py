@@ -40,6 +40,7 @@ def model_outside_scope(
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
+    Failure modes: model_outside_scope
     """
     for name, judge in ((_COMPILE_INSIDE, _judge_compile_inside), (_ALL_OUTSIDE, _judge_all_outside)):
         case = run.case(name)

@@ -29,6 +29,7 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch
         https://keras.io/api/layers/normalization_layers/batch_normalization/
+    Failure modes: keras3_bn_empty_replica
     """
     case = run.case(_CASE)
     if case is None:

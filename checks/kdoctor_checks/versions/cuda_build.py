@@ -20,6 +20,7 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
     Sources:
         https://www.tensorflow.org/install/pip
         https://github.com/tensorflow/tensorflow/issues/37618
+    Failure modes: silent_one_cpu_replica
     """
     name = tensorflow.distribution or "tensorflow"
     subject = f"{name} {tensorflow.version or '(version unknown)'}"

@@ -40,7 +40,12 @@ def known_hazards(
         yield Unjudged(subject=subject, reason="its version cannot be read")
         return
     there = versions_there(tensorflow, packages, libraries)
-    rows = [row for row in matrix.known_bad if row.job is not None and set(row.when) != {"keras"}]
+    # Whether a GPU is registered, the libraries themselves show; what Keras does to some jobs, the trainings.
+    rows = [
+        row
+        for row in matrix.known_bad
+        if row.job is not None and row.effect != "no-gpu" and set(row.when) != {"keras"}
+    ]
     cudnn_unread = libraries.cuda_build and "cudnn" not in there
     if cudnn_unread and any("cudnn" in row.when and _holds(row, there, besides={"cudnn"}) for row in rows):
         yield Unjudged(subject="libcudnn", reason="its version was not read")

@@ -25,7 +25,7 @@ def libraries_shadowed(libraries: Libraries, environment: Environment) -> Iterat
     Sources:
         https://man7.org/linux/man-pages/man8/ld.so.8.html
         https://github.com/tensorflow/tensorflow/issues/60913
-    Failure modes: cudart_not_found, cudnn_older_than_build
+    Failure modes: cudnn_older_than_build, mixed_cuda_components
     """
     wanted = [item for item in cuda_libraries(libraries) if item.status in {"found", "unusable"}]
     if not wanted:

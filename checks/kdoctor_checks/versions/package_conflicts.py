@@ -24,6 +24,7 @@ def package_conflicts(
     Sources:
         https://packaging.python.org/en/latest/specifications/dependency-specifiers/
         https://github.com/tensorflow/tensorflow/issues/98406
+    Failure modes: numpy2_abi
     """
     name = tensorflow.distribution or "tensorflow"
     found = packages.find(name)

@@ -1,0 +1,1 @@
+"""The known failures, as data: what people see, why, and what catches it."""

@@ -31,6 +31,7 @@ def misuse(
     then what it should be: replicated and agreed.
     Remedy: leave jit_compile out under a strategy (auto turns it off), and make one strategy for the whole program.
     Source: https://www.tensorflow.org/guide/distributed_training
+    Failure modes: jit_compile_true_multi
     """
 
     def judge(case: SmokeCase) -> Outcome:

@@ -37,6 +37,7 @@ def outside_scope(
     with compile inside must be refused.
     Remedy: make and load everything inside ``with strategy.scope():``.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
+    Failure modes: model_outside_scope, optimizer_outside_scope
     """
 
     def judge(case: SmokeCase) -> Outcome:

@@ -25,6 +25,7 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     job whose batches divide: hence a warning.
     Remedy: choose a batch that the number of replicas divides, with drop_remainder=True.
     Source: https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch
+    Failure modes: keras3_indivisible_global_batch
     """
 
     def judge(case: SmokeCase) -> Outcome:

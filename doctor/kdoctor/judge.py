@@ -247,7 +247,17 @@ def conclude(results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, i
         )
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
-    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged))
+    warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
+    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
+
+
+_SERVICE_CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
+"""What a monitoring plug-in exits with (https://nagios-plugins.org/doc/guidelines.html, "Plugin Return Codes")."""
+
+
+def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the option's name
+    """The exit code of a run whose standard output is in this format: Nagios and its kin have codes of their own."""
+    return _SERVICE_CODES[verdict.service] if format == "nagios" else verdict.exit_code
 
 
 def _why_passed(judged: Sequence[Result]) -> str:

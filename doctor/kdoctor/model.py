@@ -251,6 +251,17 @@ class Verdict:
     exit_code: int
     reason: str
     """One plain sentence."""
+    warned: bool = False
+    """Whether something of severity warning failed that did not count."""
+
+    @property
+    def service(self) -> Literal["OK", "WARNING", "CRITICAL", "UNKNOWN"]:
+        """The state of a service, in the words of Nagios and its kin."""
+        if self.conclusion is Conclusion.FAIL:
+            return "CRITICAL"
+        if self.conclusion is Conclusion.UNKNOWN:
+            return "UNKNOWN"
+        return "WARNING" if self.warned else "OK"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,6 +338,48 @@ class ScenarioNote:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Training:
+    """What one case of a smoke training measured, for curves and trends."""
+
+    scenario: str
+    case: str
+    outcome: str
+    """``trained``, ``raised``, ``died``, ``timed-out`` or ``skipped``."""
+    devices: Literal["gpu", "cpu"]
+    replicas: int | None = None
+    losses: tuple[float | None, ...] = ()
+    """Loss of each epoch; None is not finite."""
+    reference_losses: tuple[float | None, ...] = ()
+    """The same on one device."""
+    build_s: float | None = None
+    first_step_s: float | None = None
+    step_s: float | None = None
+    """Median seconds of a step after the first epoch."""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    """What only this scenario measures, by the names that it documents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuNote:
+    """One GPU of the drawing."""
+
+    index: int
+    name: str
+    numa_node: int | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuLinkNote:
+    """What connects two GPUs of the drawing."""
+
+    first: int
+    second: int
+    label: str
+    """``NV12``, ``PIX``, ``SYS``, ..., as ``nvidia-smi topo -m`` has it; ``?`` if the driver does not say."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """Everything that a renderer needs, and nothing that it must decide."""
 
@@ -342,6 +395,14 @@ class Report:
     """Waivers of checks that were evaluated which match no finding any more."""
     drift: Drift | None = None
     """What changed since the recorded run; None where there is no record."""
+    trainings: tuple[Training, ...] = ()
+    """What the smoke trainings measured."""
+    gpus: tuple[GpuNote, ...] = ()
+    """The machine's GPUs, in order of index."""
+    gpu_links: tuple[GpuLinkNote, ...] = ()
+    """Each pair of them, the smaller index first."""
+    last_green_at: str = ""
+    """When the last run started that passed under this checklist, UTC, ISO 8601; empty where none is known."""
     duration_s: float = 0.0
     started_at: str = ""
     """UTC, ISO 8601."""

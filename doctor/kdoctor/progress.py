@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from kdoctor import logs
+
 _BAR_WIDTH = 20
 
 
@@ -35,6 +37,18 @@ class _Line:
         self._status.update(text)  # type: ignore[attr-defined]
 
 
+class _Logged:
+    """A log's line for each note that says something new."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def note(self, text: str) -> None:
+        if text != self._last:
+            logs.log("progress", message=text)
+        self._last = text
+
+
 def bar(done: int, total: int) -> str:
     """How much is done, as a short bar and in numbers."""
     filled = round(_BAR_WIDTH * done / total) if total else 0
@@ -44,7 +58,10 @@ def bar(done: int, total: int) -> str:
 @contextmanager
 def progress() -> Iterator[Progress]:
     """The progress that suits stderr."""
-    if not sys.stderr.isatty():
+    if logs.style.as_json:
+        yield _Logged()
+        return
+    if logs.style.quiet or not sys.stderr.isatty():
         yield Silent()
         return
     from rich.console import Console

@@ -16,6 +16,8 @@ from kdoctor.model import (
     DriftChange,
     Evidence,
     Finding,
+    GpuLinkNote,
+    GpuNote,
     JudgedFinding,
     Remedy,
     Report,
@@ -24,6 +26,7 @@ from kdoctor.model import (
     ScenarioNote,
     Severity,
     Status,
+    Training,
     Unjudged,
     Verdict,
     Waiver,
@@ -101,6 +104,18 @@ SCENARIOS = (
 )
 
 
+TRAININGS = (
+    Training(
+        scenario="smoke.baseline", case="mirrored", outcome="trained", devices="cpu", replicas=2,
+        losses=(1.31, 0.84, 0.66), reference_losses=(1.31, 0.84, 0.66), build_s=0.21, first_step_s=0.34, step_s=0.0041,
+    ),
+    Training(
+        scenario="smoke.uneven-final-batch", case="starved", outcome="trained", devices="cpu", replicas=2,
+        losses=(0.71, None), step_s=0.0052,
+    ),
+)  # fmt: skip
+
+
 def cpu_report(**changes: Any) -> Report:
     """A machine without a GPU: passes, GPU checks skipped, the hazard of Keras 3 as a warning."""
     starved = failure(
@@ -126,6 +141,7 @@ def cpu_report(**changes: Any) -> Report:
             conclusion=Conclusion.PASS,
             exit_code=0,
             reason="nothing that stops the job; smoke.starved-replica failed",
+            warned=True,
         ),
         "target": "/home/ada/job/.venv/bin/python (CPython 3.11.7, venv; chosen as the active virtual environment)",
         "checklist": ChecklistName(name="cpu-smoke", version=1),
@@ -168,6 +184,8 @@ def cpu_report(**changes: Any) -> Report:
             Decision(action="fix forward", checks=("smoke.starved-replica",), decides="the owner of the environment"),
         ),
         "scenarios": SCENARIOS,
+        "trainings": TRAININGS,
+        "last_green_at": "2030-01-02T03:04:05Z",
         "duration_s": 34.21,
         "started_at": "2030-01-02T03:04:05Z",
     }
@@ -259,6 +277,18 @@ def gpu_report(**changes: Any) -> Report:
                 DriftChange(fact="packages.h5py", old="3.14.0", new=None),
             ),
             unread=("topology: NVML hung",),
+        ),
+        "gpus": tuple(
+            GpuNote(index=index, name="NVIDIA H100 80GB HBM3", numa_node=index // 2, lost=index == 3)
+            for index in range(4)
+        ),
+        "gpu_links": (
+            GpuLinkNote(first=0, second=1, label="NV18"),
+            GpuLinkNote(first=0, second=2, label="SYS"),
+            GpuLinkNote(first=0, second=3, label="SYS!"),
+            GpuLinkNote(first=1, second=2, label="NODE"),
+            GpuLinkNote(first=1, second=3, label="?"),
+            GpuLinkNote(first=2, second=3, label="PIX"),
         ),
         "duration_s": 192.0,
         "started_at": "2030-01-02T03:04:05Z",

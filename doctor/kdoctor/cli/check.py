@@ -23,13 +23,13 @@ from kdoctor.cli.options import (
     ReplicasOption,
     TimeoutOption,
 )
-from kdoctor.cli.streams import show
+from kdoctor.cli.streams import answer_as_service, show
 
 if TYPE_CHECKING:
     from kdoctor.checklist import Checklist
     from kdoctor.judge import PlannedCheck, Rules
 
-_FORMATS = "terminal|json|junit|markdown"
+_FORMATS = "terminal|json|junit|markdown|line|nagios|prometheus|github"
 
 
 def check(
@@ -71,24 +71,34 @@ def check(
     lock: LockOption = None,
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last green run.")] = False,
     matrix: MatrixOption = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="One plain line on stdout (the format line), no progress.")
+    ] = False,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="What stderr carries: plain lines, or a JSON object a line.")
+    ] = "text",
     timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
     plugin: PluginOption = None,
 ) -> None:
     """Examine this machine and train on it: may the job start here?
 
     Exit codes: 0 passed; 1 a check failed; 2 wrong usage or a broken checklist; 3 nothing failed, but something that
-    matters could not be judged; 4 kdoctor itself failed; 130 interrupted.
+    matters could not be judged; 4 kdoctor itself failed; 130 interrupted. With --format nagios: Nagios' own codes.
     """
     import datetime as dt
     import time
 
+    from kdoctor import logs
     from kdoctor.catalog import load_catalog
     from kdoctor.lock import load_lock
     from kdoctor.output import check_writable, parse_outputs, write_atomically
     from kdoctor.report import FORMATS, canvas_for, render
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
-    outputs = parse_outputs(output or (), FORMATS, stdout=format)
+    logs.style.as_json, logs.style.quiet = log_format == "json", quiet
+    answer_as_service(format == "nagios")
+    outputs = parse_outputs(output or (), FORMATS, stdout=format, default="line" if quiet else "terminal")
+    answer_as_service(outputs.stdout == "nagios")
     if save_snapshot:
         check_writable(save_snapshot)
     catalog = load_catalog(plugin or ())
@@ -118,14 +128,19 @@ def check(
         save(save_snapshot, facts)
 
     from kdoctor.assessment import RunNote, assess
+    from kdoctor.judge import exit_code_for
+    from kdoctor.measured import with_measurements
     from kdoctor.rollback import since_last_green
 
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
     report = since_last_green(assess(facts, chosen, planned, rules, note), facts, last_green, str(place))
+    report = with_measurements(report, facts)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
-    raise typer.Exit(report.verdict.exit_code)
+    exit_code = exit_code_for(report.verdict, outputs.stdout)
+    logs.log("verdict", verdict=report.verdict.conclusion.value, exit_code=exit_code, reason=report.verdict.reason)
+    raise typer.Exit(exit_code)
 
 
 def _load_the_rest() -> None:

@@ -17,7 +17,7 @@ from kdoctor.cli.streams import complain, show
 if TYPE_CHECKING:
     from kdoctor.smoke.scenario import Scenario
 
-_FORMATS = "terminal|json|junit|markdown"
+_FORMATS = "terminal|json|junit|markdown|line|nagios|prometheus|github"
 _MOST_PARALLEL = 4  # as kdoctor_target.runner has it
 
 
@@ -86,6 +86,8 @@ def smoke(
     from kdoctor.assessment import RunNote, assess
     from kdoctor.catalog import load_catalog
     from kdoctor.checklist import checklist_of, choose_scenarios, plan
+    from kdoctor.judge import exit_code_for
+    from kdoctor.measured import with_measurements
     from kdoctor.model import Severity
     from kdoctor.output import parse_outputs, write_atomically
     from kdoctor.report import FORMATS, canvas_for, render
@@ -106,11 +108,11 @@ def smoke(
     rules = checklist.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
     duration_s = time.monotonic() - started
     note = RunNote(target=target, started_at=started_at, duration_s=duration_s, interrupted=examined.interrupted)
-    report = assess(examined.facts, checklist, planned, rules, note)
+    report = with_measurements(assess(examined.facts, checklist, planned, rules, note), examined.facts)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
-    raise typer.Exit(report.verdict.exit_code)
+    raise typer.Exit(exit_code_for(report.verdict, outputs.stdout))
 
 
 def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | None) -> str:

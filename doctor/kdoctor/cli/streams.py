@@ -7,6 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kdoctor.errors import UsageError
+from kdoctor.logs import complain
+
+__all__ = ["answer_as_service", "complain", "errors_in_words", "show"]
+
+_service = [False]
+
+
+def answer_as_service(wanted: bool) -> None:  # noqa: FBT001 - what it sets is a switch
+    """Whether errors are to be told as a monitoring system reads them: on stdout, as the state UNKNOWN."""
+    _service[0] = wanted
+
+
+def _end(text: str, exit_code: int) -> SystemExit:
+    """Say why the command ends, and how."""
+    from kdoctor.exit_codes import EXIT_UNKNOWN
+
+    if _service[0]:
+        show(f"KDOCTOR UNKNOWN - {' '.join(text.split())}\n".replace("|", "/"))
+        return SystemExit(EXIT_UNKNOWN)
+    complain(text, level="error", event="error")
+    return SystemExit(exit_code)
 
 
 @contextmanager
@@ -19,28 +40,21 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        complain(f"kdoctor: {error}")
-        raise SystemExit(EXIT_USAGE) from None
+        raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(EXIT_INTERNAL) from None
     except KeyboardInterrupt:
-        complain("kdoctor: interrupted")
-        raise SystemExit(EXIT_INTERRUPTED) from None
+        raise _end("kdoctor: interrupted", EXIT_INTERRUPTED) from None
     except Exception as error:
         if os.environ.get("KDOCTOR_DEBUG"):
             raise
-        complain(
+        raise _end(
             f"kdoctor itself failed: {type(error).__name__}: {error}\n"
-            "This is a defect of kdoctor. Run again with KDOCTOR_DEBUG=1 for the traceback, and report it."
-        )
-        raise SystemExit(EXIT_INTERNAL) from None
-
-
-def complain(text: str) -> None:
-    """Say on stderr what is wrong."""
-    print(text, file=sys.stderr)  # noqa: T201 - plain, so that it never fails and never wraps
+            "This is a defect of kdoctor. Run again with KDOCTOR_DEBUG=1 for the traceback, and report it.",
+            EXIT_INTERNAL,
+        ) from None
 
 
 def show(text: str) -> None:

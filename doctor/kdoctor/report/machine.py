@@ -21,6 +21,7 @@ from kdoctor.model import (
     Rollback,
     Severity,
     Status,
+    Training,
 )
 
 SCHEMA = "kdoctor/report/v1"
@@ -170,6 +171,22 @@ class ScenarioPart(_Part):
     expect: str
 
 
+class TrainingPart(_Part):
+    """What one case of a smoke training measured."""
+
+    scenario: str
+    case: str
+    outcome: Annotated[str, Field(description="trained, raised, died, timed-out or skipped.")]
+    devices: Literal["gpu", "cpu"]
+    replicas: int | None
+    losses: Annotated[list[float | None], Field(description="Loss of each epoch; null is not finite.")]
+    reference_losses: Annotated[list[float | None], Field(description="The same on one device.")]
+    build_s: float | None
+    first_step_s: float | None
+    step_s: Annotated[float | None, Field(description="Median seconds of a step after the first epoch.")]
+    measures: Annotated[dict[str, float | None], Field(description="What only this scenario measures.")]
+
+
 class ReportDocument(_Part):
     """The report of one run of ``kdoctor check``."""
 
@@ -189,6 +206,8 @@ class ReportDocument(_Part):
     decisions: list[DecisionPart]
     unused_waivers: list[UnusedWaiverPart]
     drift: Annotated[DriftPart | None, Field(description="None where no green run is on record.")]
+    trainings: list[TrainingPart]
+    last_green_at: Annotated[str | None, Field(description="When the last run started that passed, UTC, if known.")]
 
 
 def render_json(report: Report) -> str:
@@ -224,6 +243,8 @@ def make_document(report: Report) -> ReportDocument:
         decisions=[_decision(decision) for decision in report.decisions],
         unused_waivers=[UnusedWaiverPart(**vars(waiver)) for waiver in report.unused_waivers],
         drift=_drift(report.drift) if report.drift else None,
+        trainings=[_training(training) for training in report.trainings],
+        last_green_at=report.last_green_at or None,
     )
 
 
@@ -234,6 +255,22 @@ def _counts(report: Report) -> CountsPart:
         fail=counts[Status.FAIL],
         skip=counts[Status.SKIP],
         unknown=counts[Status.UNKNOWN],
+    )
+
+
+def _training(training: Training) -> TrainingPart:
+    return TrainingPart(
+        scenario=training.scenario,
+        case=training.case,
+        outcome=training.outcome,
+        devices=training.devices,
+        replicas=training.replicas,
+        losses=list(training.losses),
+        reference_losses=list(training.reference_losses),
+        build_s=training.build_s,
+        first_step_s=training.first_step_s,
+        step_s=training.step_s,
+        measures=dict(training.measures),
     )
 
 

@@ -45,11 +45,39 @@ def _markdown(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - its read
     return render_markdown(report)
 
 
+def _line(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - one line is one line
+    from kdoctor.report.line import render_line
+
+    return render_line(report)
+
+
+def _nagios(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
+    from kdoctor.report.nagios import render_nagios
+
+    return render_nagios(report)
+
+
+def _prometheus(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
+    from kdoctor.report.prometheus import render_prometheus
+
+    return render_prometheus(report)
+
+
+def _github(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
+    from kdoctor.report.github import render_github
+
+    return render_github(report)
+
+
 _RENDERERS: Mapping[str, Renderer] = {
     "terminal": _terminal,
     "json": _json,
     "junit": _junit,
     "markdown": _markdown,
+    "line": _line,
+    "nagios": _nagios,
+    "prometheus": _prometheus,
+    "github": _github,
 }
 
 FORMATS: tuple[str, ...] = tuple(_RENDERERS)

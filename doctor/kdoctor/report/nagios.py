@@ -1,0 +1,29 @@
+"""One line and performance data, as Nagios, Icinga and Naemon read them.
+
+Source: https://nagios-plugins.org/doc/guidelines.html ("Plugin Output for Nagios").
+"""
+
+from __future__ import annotations
+
+from kdoctor.model import Report
+from kdoctor.report.words import verdict_words
+
+
+def render_nagios(report: Report) -> str:
+    """``KDOCTOR CRITICAL - ... | pass=7 fail=1 ... time=34.21s``.
+
+    The service's state is WARNING where a failure did not stop the job. The exit code that goes with it is computed
+    by :func:`kdoctor.judge.exit_code_for`.
+    """
+    # A bar ends the text, and everything after it is read as performance data.
+    words = " ".join(verdict_words(report).split()).replace("|", "/")
+    data = [f"{status.value}={number};;;0;{len(report.results)}" for status, number in report.counts().items()]
+    data.append(f"time={report.duration_s:.3f}s;;;0")
+    steps = [(f"{item.scenario}/{item.case}", item.step_s) for item in report.trainings]
+    data += [f"{_label(f'{name} step')}={seconds:.6f}s;;;0" for name, seconds in steps if seconds is not None]
+    return f"KDOCTOR {report.verdict.service} - {words} | {' '.join(data)}\n"
+
+
+def _label(name: str) -> str:
+    """A label with spaces stands in quotes, and may hold neither ``=`` nor a quote."""
+    return "'" + name.replace("'", "").replace("=", "-") + "'"

@@ -1,0 +1,123 @@
+"""Text for Prometheus, by way of node_exporter's textfile collector.
+
+Names and units follow https://prometheus.io/docs/practices/naming/: base units, a suffix that names the unit, instants
+as seconds since 1970 (the age is ``time() - kdoctor_last_green_timestamp_seconds``). States are sets of 0 and 1, so
+that a state's end is seen too. Every sample names its checklist, so that the files of two checklists never collide.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from kdoctor.model import Conclusion, Report, Status, Training
+from kdoctor.report.words import counting
+
+_Sample = tuple[Mapping[str, str], float]
+
+
+def render_prometheus(report: Report) -> str:
+    """The report as gauges in the text exposition format, version 0.0.4, without timestamps of the samples."""
+    checklist = {"checklist": report.checklist.name}
+    return "".join(_family(name, text, samples, checklist) for name, text, samples in _families(report))
+
+
+def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
+    from kdoctor import __version__
+
+    verdict = report.verdict.conclusion
+    yield (
+        "info",
+        "What made this file: the version of kdoctor and of the checklist.",
+        [({"version": __version__, "checklist_version": str(report.checklist.version)}, 1)],
+    )
+    yield (
+        "verdict",
+        "Whether the last run came to this conclusion: 1 or 0.",
+        [({"conclusion": item.value}, item is verdict) for item in Conclusion],
+    )
+    yield "exit_code", "The exit code of the last run of kdoctor check.", [({}, report.verdict.exit_code)]
+    yield (
+        "checks",
+        "Number of checks of the last run by what became of them.",
+        [({"status": status.value}, number) for status, number in report.counts().items()],
+    )
+    yield (
+        "check_status",
+        "Whether this became of the check in the last run: 1 or 0.",
+        [
+            ({"check": item.id, "severity": item.severity.value, "status": status.value}, item.status is status)
+            for item in report.results
+            for status in Status
+        ],
+    )
+    yield (
+        "check_findings",
+        "Number of subjects that are not as they should be, waived ones left out.",
+        [({"check": item.id}, len(counting(item))) for item in report.results],
+    )
+    yield (
+        "check_duration_seconds",
+        "Time that judging took.",
+        [({"check": item.id}, item.duration_s) for item in report.results],
+    )
+    yield "run_duration_seconds", "Time that the whole run took.", [({}, report.duration_s)]
+    yield "run_timestamp_seconds", "When the last run started.", _instant(report.started_at)
+    yield (
+        "last_green_timestamp_seconds",
+        "When the last run started that passed, as far as the history knows.",
+        _instant(report.last_green_at),
+    )
+    yield "recorded_facts_changed", "Number of recorded facts that are otherwise now.", _drift(report)
+    yield (
+        "smoke_step_seconds",
+        "Median time of a training step after the first epoch.",
+        [(_names(item), item.step_s) for item in report.trainings if item.step_s is not None],
+    )
+    yield (
+        "smoke_final_loss",
+        "Loss of a smoke training's last epoch; NaN where it is not finite.",
+        [
+            (_names(item), math.nan if item.losses[-1] is None else item.losses[-1])
+            for item in report.trainings
+            if item.losses
+        ],
+    )
+
+
+def _drift(report: Report) -> list[_Sample]:
+    return [({}, len(report.drift.changes))] if report.drift else []
+
+
+def _names(training: Training) -> dict[str, str]:
+    return {"scenario": training.scenario, "case": training.case}
+
+
+def _instant(text: str) -> list[_Sample]:
+    """Seconds since 1970 of an instant in ISO 8601; nothing where none is known."""
+    if not text:
+        return []
+    # Python 3.10 does not read the letter that stands for UTC.
+    return [({}, dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())]
+
+
+def _family(name: str, text: str, samples: Sequence[_Sample], common: Mapping[str, str]) -> str:
+    if not samples:
+        return ""
+    full = f"kdoctor_{name}"
+    lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]
+    lines += [f"{full}{{{_labels({**common, **labels})}}} {_number(value)}" for labels, value in samples]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return "NaN" if math.isnan(value) else repr(float(value))

@@ -1,0 +1,75 @@
+"""The forms for mail, monitoring and logs, as cron and a monitoring system see them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from helpers.command import kdoctor, make_target
+
+QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")
+
+
+def test_quiet_is_one_line_on_stdout_and_nothing_on_stderr() -> None:
+    done = kdoctor(*QUICK, "--quiet")
+    assert done.returncode == 0
+    assert done.stdout.startswith("kdoctor PASS in ")
+    assert done.stdout.count("\n") == 1
+    assert not done.stderr
+
+
+def test_quiet_leaves_a_format_that_was_asked_for() -> None:
+    assert json.loads(kdoctor(*QUICK, "--quiet", "--format", "json").stdout)["verdict"] == "pass"
+
+
+def test_nagios_hears_its_own_exit_codes(tmp_path: Path) -> None:
+    good = kdoctor(*QUICK, "--format", "nagios")
+    assert (good.returncode, good.stdout.startswith("KDOCTOR OK - PASS")) == (0, True)
+    bad = kdoctor(*QUICK, "--format", "nagios", "--python", make_target(tmp_path / "empty"))
+    assert (bad.returncode, bad.stdout.startswith("KDOCTOR CRITICAL - FAIL")) == (2, True)
+
+
+def test_nagios_hears_of_a_wrong_checklist_as_unknown() -> None:
+    """Exit code 2 would say CRITICAL, and a monitoring system shows stdout only."""
+    for form in (("--format", "nagios"), ("--output", "nagios=-")):
+        done = kdoctor("check", "--checklist", "nosuch", *form)
+        assert done.returncode == 3
+        assert done.stdout.startswith("KDOCTOR UNKNOWN - kdoctor: ")
+        assert done.stdout.count("\n") == 1
+
+
+def test_the_file_for_prometheus_is_whole_or_the_old_one(tmp_path: Path) -> None:
+    place = tmp_path / "kdoctor.prom"
+    place.write_text("old", encoding="utf-8")
+    kdoctor("check", "--checklist", "nosuch", "--output", f"prometheus={place}")
+    assert place.read_text(encoding="utf-8") == "old"
+    assert kdoctor(*QUICK, "--quiet", "--output", f"prometheus={place}").returncode == 0
+    names = {family.name for family in text_string_to_metric_families(place.read_text(encoding="utf-8"))}
+    assert {"kdoctor_verdict", "kdoctor_check_status", "kdoctor_run_timestamp_seconds"} <= names
+    # node_exporter reads *.prom only, so nothing else with that ending may lie there.
+    assert os.listdir(tmp_path) == ["kdoctor.prom"]  # noqa: PTH208 - names, hidden ones too
+
+
+def test_the_log_is_a_json_object_a_line() -> None:
+    done = kdoctor(*QUICK, "--quiet", "--log-format", "json")
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert all({"time", "level", "event"} <= set(line) for line in lines)
+    assert lines[0]["event"] == "progress"
+    assert lines[-1] | {"time": ""} == {
+        "time": "",
+        "level": "info",
+        "event": "verdict",
+        "verdict": "pass",
+        "exit_code": 0,
+        "reason": lines[-1]["reason"],
+    }
+
+
+def test_an_error_is_in_the_log_too() -> None:
+    done = kdoctor("check", "--checklist", "nosuch", "--log-format", "json")
+    line = json.loads(done.stderr)
+    assert (done.returncode, line["level"], line["event"]) == (2, "error", "error")
+    assert "nosuch" in line["message"]

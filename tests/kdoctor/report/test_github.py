@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from urllib.parse import unquote
+
+import pytest
+
+from helpers.reports import MARKUP_COMMAND, cpu_report, gpu_report, result, with_text
+from kdoctor.model import Report, Severity, Status
+from kdoctor.report import render
+
+# As the runner reads a line (ActionCommand.TryParseV2 of actions/runner): command, properties, data.
+COMMAND = re.compile(r"^::(?P<command>[a-z-]+)(?: (?P<properties>.*?))?::(?P<data>.*)$")
+
+
+def commands(report: Report) -> list[tuple[str, str, str]]:
+    """Level, title and message of each."""
+    found = []
+    for line in render(report, "github").splitlines():
+        read = COMMAND.match(line)
+        if read:
+            properties = dict(part.split("=", 1) for part in read["properties"].split(","))
+            assert set(properties) == {"title"}
+            found.append((read["command"], unquote(properties["title"]), unquote(read["data"])))
+    return found
+
+
+def test_one_annotation_a_finding_the_gravest_first() -> None:
+    shown = commands(gpu_report())
+    assert [(level, title) for level, title, _ in shown] == [
+        ("error", "kdoctor: versions.driver-for-cuda"),
+        ("error", "kdoctor: gpu.visible-to-driver"),
+        ("error", "kdoctor: gpu.visible-to-driver"),
+        ("error", "kdoctor: host.shared-memory"),
+    ]
+    assert MARKUP_COMMAND in shown[0][2]
+    assert "GPU 3 (0000:40:00.0): on the PCI bus" in shown[1][2]
+
+
+def test_what_does_not_fail_the_run_is_no_error() -> None:
+    """The warning that cpu-smoke always has; its accepted unknown is not told."""
+    assert [(level, title) for level, title, _ in commands(cpu_report())] == [
+        ("warning", "kdoctor: smoke.starved-replica")
+    ]
+
+
+def test_an_info_is_a_notice() -> None:
+    unknown = result("gpu.free", Status.UNKNOWN, severity=Severity.INFO, reason="not read")
+    assert commands(replace(cpu_report(), results=(unknown,)))[0][0] == "notice"
+
+
+def test_the_last_line_is_the_verdict() -> None:
+    assert render(cpu_report(), "github").splitlines()[-1].startswith("kdoctor PASS in 34.2 s")
+
+
+@pytest.mark.parametrize("text", ["a\nb", "50%0A", "x::y,z=1:2", "\r::error::forged", "é"])
+def test_strange_text_forges_no_command(text: str) -> None:
+    report = with_text(cpu_report(), text)
+    lines = render(report, "github").splitlines()
+    assert [line.startswith("::") for line in lines] == [True, True, False]
+    assert all(title in ("kdoctor: gpu.free", "kdoctor: host.shared-memory") for _, title, _ in commands(report))

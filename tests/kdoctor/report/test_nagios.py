@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from helpers.reports import cpu_report, failure, gpu_report, result, with_text
+from kdoctor.judge import conclude, exit_code_for
+from kdoctor.model import Conclusion, Result, Severity, Status, Verdict
+from kdoctor.report import render
+
+# Of the guidelines: 'label'=value[UOM];[warn];[crit];[min];[max], labels with spaces in single quotes.
+DATUM = re.compile(r"^('[^'=]+'|[^ '=]+)=(-?[0-9.]+)(s|%|c|B)?;([0-9.]*);([0-9.]*);([0-9.]*);?([0-9.]*)$")
+
+
+def split(text: str) -> tuple[str, dict[str, float]]:
+    words, bar, data = text.removesuffix("\n").partition(" | ")
+    assert bar
+    assert "|" not in words + data
+    assert "\n" not in words + data
+    found = {}
+    for datum in re.findall(r"'[^']*'=\S+|\S+", data):
+        read = DATUM.match(datum)
+        assert read, datum
+        found[read[1].strip("'")] = float(read[2])
+    return words, found
+
+
+def test_one_line_with_state_and_performance_data() -> None:
+    words, data = split(render(cpu_report(), "nagios"))
+    assert words.startswith("KDOCTOR WARNING - PASS in 34.2 s: 3 passed, 1 failed")
+    assert {name: data[name] for name in ("pass", "fail", "skip", "unknown", "time")} == {
+        "pass": 3,
+        "fail": 1,
+        "skip": 4,
+        "unknown": 1,
+        "time": 34.21,
+    }
+    assert data["smoke.baseline/mirrored step"] == 0.0041
+
+
+def test_a_failed_run_is_critical() -> None:
+    assert render(gpu_report(), "nagios").startswith("KDOCTOR CRITICAL - FAIL")
+
+
+def test_a_bar_in_the_text_does_not_end_it() -> None:
+    report = replace(
+        cpu_report(), verdict=Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="a | b\nc could not be judged")
+    )
+    assert "a / b c could not be judged" in split(render(report, "nagios"))[0]
+    split(render(with_text(cpu_report(), "x | y=1"), "nagios"))
+
+
+WARNED = failure("gpu.free", severity=Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("results", "fail_on", "code"),
+    [
+        ([result("gpu.free")], Severity.ERROR, 0),
+        ([result("gpu.count-expected"), failure("gpu.free", severity=Severity.INFO)], Severity.ERROR, 0),
+        ([result("gpu.count-expected"), WARNED], Severity.ERROR, 1),
+        ([result("gpu.count-expected"), WARNED], Severity.WARNING, 2),
+        ([failure("gpu.free")], Severity.ERROR, 2),
+        ([result("gpu.free", Status.UNKNOWN, reason="not read")], Severity.ERROR, 3),
+        ([result("gpu.free", Status.SKIP)], Severity.ERROR, 3),
+        ([], Severity.ERROR, 3),
+    ],
+)
+def test_the_exit_code_is_that_of_a_plug_in(results: list[Result], fail_on: Severity, code: int) -> None:
+    verdict = conclude(results, fail_on)
+    assert exit_code_for(verdict, "nagios") == code
+    assert exit_code_for(verdict, "json") == verdict.exit_code
+
+
+def test_an_interrupted_run_is_not_ok() -> None:
+    verdict = conclude([result("gpu.free")], interrupted=True)
+    assert exit_code_for(verdict, "nagios") == 3
+    assert exit_code_for(verdict, "terminal") == 130

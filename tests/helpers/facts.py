@@ -181,7 +181,7 @@ def geforce(index: int = 0, model: str = "4090", **changes: Any) -> Gpu:
         "clock_memory_mhz": 405,
         "clock_memory_max_mhz": 10501,
     }
-    lacks = {name: None for name in GEFORCE_LACKS}
+    lacks = dict.fromkeys(GEFORCE_LACKS)
     errors = {"errors": dict.fromkeys((*GEFORCE_LACKS, "gpu_numa_id"), NOT_SUPPORTED)}
     return gpu(index, **{**values, **lacks, **errors, **changes})
 
@@ -526,6 +526,8 @@ def cpu_host() -> tuple[FactGroup, ...]:
         tensorflow(),
         keras(),
         *no_driver(),
+        kernel_settings(modules=(), daemons=()),
+        log(),
         environment(),
         libraries(missing("cuda")),
         host(),

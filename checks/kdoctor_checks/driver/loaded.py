@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from kdoctor.check import check
-from kdoctor.facts import DeviceNode, Gpus, Host, KernelDriver, PciDevices, Unavailable
+from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
 
 _NODE = re.compile(r"/dev/nvidia(\d+|ctl|-uvm)")
@@ -18,19 +19,26 @@ _HEALTHY = "the nvidia kernel module is loaded, and NVML reaches it"
 
 @check("driver.loaded", severity=Severity.ERROR, needs_gpus=True)
 def loaded(
-    kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host: Host | Unavailable
+    kernel: KernelDriver,
+    gpus: Gpus,
+    pci: PciDevices | Unavailable,
+    host: Host | Unavailable,
+    settings: Kernel | Unavailable,
+    log: KernelLog | Unavailable,
 ) -> Iterator[Outcome]:
     """The NVIDIA driver is loaded, and this process may use it.
 
     Why: without a working driver TensorFlow finds no GPU and trains on the CPU without an error. The parts fail
     apart: the device, the kernel module, the user-space libraries, the device nodes and their permissions, and in a
-    container what the runtime brings in. The finding names the part that is missing here.
+    container what the runtime brings in. The finding names the part that is missing here, and what bars it: nouveau,
+    or Secure Boot, which refuses a module that nobody signed.
     Remedy: load or install the part that the finding names: the kernel module, the user-space library, the device
     nodes, or the container's NVIDIA runtime.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         https://github.com/tensorflow/tensorflow/issues/37689
+    Failure modes: libcuda_missing
     """
     nodes = kernel.nodes or ()
     closed = [node for node in nodes if _NODE.fullmatch(node.path) and not (node.readable and node.writable)]
@@ -42,7 +50,59 @@ def loaded(
         library = f"NVML {gpus.state}, driver {gpus.driver_version or '(version not read)'}"
         yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {_counted(kernel)}")
     elif gpus.state != "no-permission" or not closed:
-        yield _cause(kernel, gpus, pci, host)
+        yield _barred(kernel, gpus, settings, log) or _cause(kernel, gpus, pci, host)
+
+
+def _barred(
+    kernel: KernelDriver, gpus: Gpus, settings: Kernel | Unavailable, log: KernelLog | Unavailable
+) -> Finding | None:
+    """What keeps the kernel module from being loaded, if the kernel says so."""
+    if kernel.loaded:
+        return None
+    if isinstance(settings, Kernel) and settings.nouveau_loaded:
+        return _nouveau(gpus)
+    rejected = [event.text for event in log.events if event.kind == "module-rejected"] if _read(log) else []
+    return _unsigned(gpus, rejected[-1], settings) if rejected else None
+
+
+def _read(log: KernelLog | Unavailable) -> TypeGuard[KernelLog]:
+    return isinstance(log, KernelLog)
+
+
+def _nouveau(gpus: Gpus) -> Finding:
+    file = "/etc/modprobe.d/blacklist-nouveau.conf"
+    return _finding(
+        f"nouveau, the free driver, is loaded instead of nvidia; {_said(gpus)}",
+        Remedy(
+            summary="Keep nouveau from being loaded, install NVIDIA's driver, and restart.",
+            action=Action.REBOOT,
+            commands=(
+                f"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee {file}",
+                "sudo update-initramfs -u",
+                "sudo reboot",
+            ),
+        ),
+        Rollback.to("nouveau loaded, as recorded", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot"),
+    )
+
+
+def _unsigned(gpus: Gpus, line: str, settings: Kernel | Unavailable) -> Finding:
+    secure = isinstance(settings, Kernel) and settings.secure_boot
+    return _finding(
+        f"the kernel refused a module{', and Secure Boot is on' if secure else ''}: {line!r}; {_said(gpus)}",
+        Remedy(
+            summary="Install the driver from the distribution's signed packages, or enrol the key that signed the "
+            "module (the machine asks for it at the next start), or switch Secure Boot off in the firmware's setup.",
+            action=Action.CONFIGURE,
+            commands=(
+                "mokutil --sb-state",
+                "modinfo nvidia | grep -i sign",
+                "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der",
+                "sudo reboot",
+            ),
+        ),
+        Rollback.to("the key not enrolled", "sudo mokutil --delete /var/lib/shim-signed/mok/MOK.der", "sudo reboot"),
+    )
 
 
 def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host: Host | Unavailable) -> Finding:

@@ -14,7 +14,7 @@ from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering
     "gpu.count-expected",
     severity=Severity.ERROR,
     needs_gpus=True,
-    requires=["gpu.visible-to-driver"],
+    requires=["gpu.responding", "gpu.visible-to-driver"],
     judges=("gpus.count",),
 )
 def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:

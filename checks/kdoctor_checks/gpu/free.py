@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import MIB, size, unread
+from kdoctor_checks._gpus import MIB, answering, size, unread
 
 
 @check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,7 +22,7 @@ def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False)
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deploy/nvml-api/
     """
-    for gpu in gpus.devices:
+    for gpu in answering(gpus):
         processes, used = gpu.processes or (), gpu.memory_used_bytes
         too_much = used is not None and used > max_used_mib * MIB
         if too_much or (processes and not allow_processes):

@@ -18,7 +18,7 @@ from kdoctor.model import (
     Rollback,
     Severity,
 )
-from kdoctor_checks._gpus import unread
+from kdoctor_checks._gpus import answering, unread
 
 
 @check(
@@ -40,7 +40,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     if pattern is None:
         yield NotApplicable(reason="the checklist names no model")
         return
-    for gpu in gpus.devices:
+    for gpu in answering(gpus):
         if problem := unread(gpu, "name"):
             yield problem
         elif fnmatchcase(gpu.name or "", pattern):

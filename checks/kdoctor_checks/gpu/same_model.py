@@ -17,7 +17,7 @@ from kdoctor.model import (
     Rollback,
     Severity,
 )
-from kdoctor_checks._gpus import size, unread
+from kdoctor_checks._gpus import answering, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -31,12 +31,13 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://github.com/tensorflow/tensorflow/issues/32489
+    Failure modes: slow_gpu_dropped
     """
     if len(gpus.devices) == 1:
         yield NotApplicable(reason="there is one GPU")
         return
     read: list[Gpu] = []
-    for gpu in gpus.devices:
+    for gpu in answering(gpus):
         if problem := unread(gpu, "name", "compute_capability", "memory_total_bytes"):
             yield problem
         else:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost, lost_addresses
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
@@ -23,9 +23,9 @@ def visible_to_driver(pci: PciDevices, gpus: Gpus, kernel: KernelDriver, host: H
     """Every GPU on the PCI bus answers to the driver.
 
     Why: a GPU that fell off the bus, or that the driver could not start, stays in the PCI list while NVML and CUDA
-    go on without it, often without a line in the log. The job then trains on fewer GPUs than the machine has. A
-    container lists all of its host's PCI devices but has device nodes for its own GPUs only: those that were not
-    given to it are told apart by that.
+    go on without it, often without a line in the log. The job then trains on fewer GPUs than the machine has. A GPU
+    that NVML counts and that does not answer is told by gpu.responding. A container lists all of its host's PCI
+    devices but has device nodes for its own GPUs only: those that were not given to it are told apart by that.
     Remedy: read what the kernel logged about the GPU that is missing, and restart; a GPU that is lost again needs a
     technician.
     Sources:
@@ -33,19 +33,18 @@ def visible_to_driver(pci: PciDevices, gpus: Gpus, kernel: KernelDriver, host: H
         https://docs.nvidia.com/deploy/nvml-api/
     """
     known = {gpu.bus_id: gpu for gpu in gpus.devices if gpu.bus_id}
-    missing = [device for device in pci.gpus if device.bus_id not in known]
+    told = lost_addresses(gpus, pci)
+    missing = [device for device in pci.gpus if device.bus_id not in known and device.bus_id not in told]
     nameless = [gpu for gpu in gpus.devices if not gpu.bus_id and not lost(gpu)]
     for device in pci.gpus:
         gpu = known.get(device.bus_id)
-        if gpu and (error := lost(gpu)):
-            yield _not_answering(device.bus_id, f"on the PCI bus, but NVML says {error}")
-        elif gpu:
+        if gpu and not lost(gpu):
             yield Evidence(subject=gpu.subject, observed=f"on the PCI bus and in NVML ({gpu.name or 'name not read'})")
     yield from _judge_missing(missing, nameless=len(nameless), hidden=_hidden(gpus, kernel, host))
     for gpu in nameless:
         yield Unjudged(subject=gpu.subject, reason=f"its bus id was not read ({gpu.errors.get('bus_id', 'no reason')})")
     listed = {device.bus_id for device in pci.gpus}
-    for bus_id in sorted(set(known) - listed):
+    for bus_id in sorted(set(known) - listed - told):
         yield Unjudged(
             subject=known[bus_id].subject, reason="NVML lists it, but the PCI devices do not: they are incomplete"
         )
@@ -77,6 +76,8 @@ def _hidden(gpus: Gpus, kernel: KernelDriver, host: Host) -> bool | None:
     """
     if host.container == "none":
         return False
+    if kernel.nodes is None:
+        return None
     nodes = sum(bool(_GPU_NODE.fullmatch(node.path)) for node in kernel.nodes)
     if nodes > len(gpus.devices):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import unread
+from kdoctor_checks._gpus import readings
 
 
 @check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -23,10 +23,9 @@ def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> I
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
-    for gpu in gpus.devices:
-        if problem := unread(gpu, "pcie_width", "pcie_width_max"):
-            yield problem
-            continue
+    judged, others = readings(gpus, "pcie_width", "pcie_width_max")
+    yield from others
+    for gpu in judged:
         width, widest = gpu.pcie_width or 0, gpu.pcie_width_max or 0
         if not width or not widest:
             yield Unjudged(subject=gpu.subject, reason=f"NVML gives a width of x{width} of x{widest}")

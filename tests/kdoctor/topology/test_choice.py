@@ -88,7 +88,8 @@ def test_blocked_peer_access_makes_a_near_pair_no_better_than_one_over_the_host(
 
 
 def test_nothing_is_known_of_a_crossing_where_the_nodes_and_the_distance_are_not() -> None:
-    layout = read_layout(Gpus(state="ready", count=2, devices=(healthy.gpu(0), healthy.gpu(1))), None)
+    devices = tuple(healthy.gpu(index, cpu_affinity=None, numa_affinity=None) for index in range(2))
+    layout = read_layout(Gpus(state="ready", count=2, devices=devices), None)
     assert choose(layout, 2).crossings is None
 
 

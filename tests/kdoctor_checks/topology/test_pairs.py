@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from helpers.facts import gpus
+from helpers.facts import NOT_SUPPORTED, gpus, lost_gpu, pair
+from helpers.facts import gpu as a_gpu
 from helpers.judging import compute_check
-from kdoctor.facts import GpuPair, Gpus, TopologyLevel
+from kdoctor.facts import Gpus, TopologyLevel
 from kdoctor.model import Severity, Status
 from kdoctor_checks.topology.pairs import pairs
 
 
-def two(level: TopologyLevel | None, error: str | None = None) -> Gpus:
-    return gpus(2, pairs=(GpuPair(first=0, second=1, level=level, error=error),))
+def two(level: TopologyLevel | None, **changes: Any) -> Gpus:
+    return gpus(2, pairs=(pair(level=level, **{"nvlinks": 0, **changes}),))
 
 
 @pytest.mark.parametrize("level", ["internal", "PIX", "PXB", "PHB", "NODE"])
@@ -28,14 +31,39 @@ def test_a_pair_across_the_sockets_is_a_named_warning() -> None:
     assert compute_check(pairs, two("PHB"), farthest="PXB").status is Status.FAIL
 
 
+def test_nvlink_makes_the_distance_over_pcie_irrelevant() -> None:
+    result = compute_check(pairs, two("SYS", nvlinks=18))
+    assert result.status is Status.PASS
+    assert result.evidence[0].observed == "NV18"
+    assert compute_check(pairs, two(None, nvlinks=4)).status is Status.PASS
+
+
+def test_gpus_without_nvlink_are_judged_by_their_distance() -> None:
+    assert compute_check(pairs, two("SYS", nvlinks=None, errors={"nvlinks": NOT_SUPPORTED})).status is Status.FAIL
+
+
+def test_unread_nvlinks_matter_only_far_apart() -> None:
+    unread: dict[str, Any] = {"nvlinks": None, "errors": {"nvlinks": "NVML_ERROR_UNKNOWN"}}
+    result = compute_check(pairs, two("SYS", **unread))
+    assert result.reason == "GPU 0 - GPU 1: SYS, but its NVLinks were not read (NVML_ERROR_UNKNOWN)"
+    assert compute_check(pairs, two("PIX", **unread)).status is Status.PASS
+
+
 def test_every_pair_is_judged() -> None:
     result = compute_check(pairs, gpus(4))
     assert result.status is Status.PASS
     assert len(result.evidence) == 6
 
 
+def test_a_lost_gpu_is_left_out_and_the_others_are_judged() -> None:
+    result = compute_check(pairs, gpus(4, a_gpu(0), lost_gpu(1), a_gpu(2), a_gpu(3)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 - GPU 2", "GPU 0 - GPU 3", "GPU 2 - GPU 3"]
+    assert compute_check(pairs, gpus(2, a_gpu(0), lost_gpu(1))).status is Status.SKIP
+
+
 def test_unread_or_missing_levels_are_unknown() -> None:
-    result = compute_check(pairs, two(None, "NotSupported"))
+    result = compute_check(pairs, two(None, error="NotSupported"))
     assert (result.status, result.reason) == (
         Status.UNKNOWN,
         "GPU 0 - GPU 1: its level was not read (NotSupported)",

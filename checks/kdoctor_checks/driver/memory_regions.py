@@ -1,0 +1,46 @@
+"""Whether the driver could share memory with the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
+
+_FILE = "/etc/modprobe.d/nvidia-uvm-hmm.conf"
+
+
+@check("driver.memory-regions", severity=Severity.ERROR, needs_gpus=True)
+def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
+    """The kernel gave the driver the memory regions that unified memory needs.
+
+    Why: with randomised kernel addresses and several large GPUs, nvidia-uvm may fail to reserve a region for
+    heterogeneous memory management ("request_free_mem_region ... err -34"). nvidia-smi looks well, and every CUDA
+    program fails when it starts. Seen with several Blackwell GPUs and on RHEL 9.
+    Remedy: switch that feature of nvidia-uvm off, or start the kernel with nokaslr.
+    Sources:
+        https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html
+        https://github.com/NVIDIA/open-gpu-kernel-modules/issues/901
+        https://github.com/pytorch/pytorch/issues/159207
+    Failure modes: hmm_kaslr
+    """
+    if not isinstance(log, KernelLog):
+        yield LOG_UNREAD
+        return
+    events = [event for event in log.events if event.kind == "hmm-failed"]
+    if not events:
+        yield nothing_logged(log)
+        return
+    yield Finding(
+        subject="nvidia-uvm",
+        observed=f"the kernel logged: {events[-1].text!r}",
+        expected="no failure to reserve memory regions",
+        remedy=Remedy(
+            summary="Switch heterogeneous memory management off in nvidia-uvm, and restart.",
+            action=Action.REBOOT,
+            commands=(f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}", "sudo reboot"),
+        ),
+        rollback=Rollback.to("the setting as it was", f"sudo rm {_FILE}", "sudo reboot"),
+    )

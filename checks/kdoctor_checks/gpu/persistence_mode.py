@@ -1,0 +1,44 @@
+"""Whether the driver stays loaded between jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Gpus
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import readings, smi
+
+
+@check("gpu.persistence-mode", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
+    """Persistence mode is on for every GPU.
+
+    Why: without it the driver releases a GPU when its last user ends. The next job waits for seconds per GPU, and
+    settings such as power limits and clocks are lost in between; on NVSwitch machines the fabric is set up anew.
+    Remedy: run the persistence daemon, which NVIDIA recommends over the mode itself.
+    Sources:
+        https://docs.nvidia.com/deploy/driver-persistence/persistence-mode-legacy.html
+        https://docs.nvidia.com/deploy/nvidia-smi/index.html
+    """
+    judged, others = readings(gpus, "persistence_mode")
+    yield from others
+    for gpu in judged:
+        words = f"persistence mode {'on' if gpu.persistence_mode else 'off'}"
+        if gpu.persistence_mode is expected:
+            yield Evidence(subject=gpu.subject, observed=words)
+            continue
+        yield Finding(
+            subject=gpu.subject,
+            observed=words,
+            expected=f"persistence mode {'on' if expected else 'off'}",
+            remedy=Remedy(
+                summary="Run the persistence daemon; where there is none, set the mode, which lasts until the restart.",
+                action=Action.CONFIGURE,
+                commands=(
+                    "sudo systemctl enable --now nvidia-persistenced",
+                    f"sudo {smi(gpu, f'-pm {int(expected)}')}",
+                ),
+            ),
+            rollback=Rollback.to("the recorded mode", f"sudo {smi(gpu, f'-pm {int(not expected)}')}"),
+        )

@@ -1,0 +1,40 @@
+"""Whether large buffers may use large pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Host
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+
+_SUBJECT = "transparent huge pages"
+_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+@check("host.huge-pages", severity=Severity.INFO)
+def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise")) -> Iterator[Outcome]:
+    """Large buffers may use transparent huge pages.
+
+    Why: with small pages only, large buffers of input cost more lookups of addresses. Databases ask for "never", so a
+    machine that once served one may still have it. It costs some percent at most: a note.
+    Remedy: set the mode to madvise.
+    Source: https://docs.kernel.org/admin-guide/mm/transhuge.html
+    """
+    mode = host.transparent_hugepages
+    if mode is None:
+        yield Unjudged(subject=_SUBJECT, reason="their mode was not read")
+    elif mode in accepted:
+        yield Evidence(subject=_SUBJECT, observed=mode)
+    else:
+        yield Finding(
+            subject=_SUBJECT,
+            observed=mode,
+            expected=" or ".join(accepted),
+            remedy=Remedy(
+                summary="Set the mode, until the next restart.",
+                action=Action.CONFIGURE,
+                commands=(f"echo {accepted[-1]} | sudo tee {_FILE}",),
+            ),
+            rollback=Rollback.to("the recorded mode", f"echo {mode} | sudo tee {_FILE}"),
+        )

@@ -1,0 +1,46 @@
+"""Whether processes may lock enough memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Host
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import MIB, size
+
+_SUBJECT = "ulimit -l"
+
+
+@check("host.locked-memory", severity=Severity.INFO, needs_gpus=True)
+def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
+    """Processes may lock enough memory for NCCL.
+
+    Why: NCCL's network transport registers buffers, which are locked memory. Containers allow little of it unless told
+    otherwise, and NCCL then ends with "unhandled system error". CUDA's own pinned memory is not counted, and jobs
+    within one machine mostly do without, hence no more than a note.
+    Remedy: start the container with --ulimit memlock=-1, or raise the limit for the user.
+    Sources:
+        https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/runtime_and_mpi_issues.html
+        https://github.com/tensorflow/tensorflow/issues/51760
+    Failure modes: nccl_system_error
+    """
+    limit = host.limit("memlock")
+    if limit is None:
+        yield Unjudged(subject=_SUBJECT, reason="the limit was not read")
+    elif limit.soft is None:
+        yield Evidence(subject=_SUBJECT, observed="unlimited")
+    elif limit.soft >= least_mib * MIB:
+        yield Evidence(subject=_SUBJECT, observed=size(limit.soft))
+    else:
+        yield Finding(
+            subject=_SUBJECT,
+            observed=f"{limit.soft // 1024} KiB",
+            expected=f"unlimited, or at least {least_mib} MiB",
+            remedy=Remedy(
+                summary="Raise the limit (a container: start it with the option that is shown).",
+                action=Action.CONFIGURE,
+                commands=("ulimit -l unlimited", "docker run --ulimit memlock=-1 '<image>' '<command>'"),
+            ),
+            rollback=Rollback.to("the recorded limit", f"ulimit -l {limit.soft // 1024}"),
+        )

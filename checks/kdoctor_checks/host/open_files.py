@@ -1,0 +1,42 @@
+"""Whether processes may open enough files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Host
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+
+_SUBJECT = "ulimit -n"
+
+
+@check("host.open-files", severity=Severity.INFO)
+def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
+    """Processes may open enough files.
+
+    Why: input pipelines that interleave many files, and caches that write many shards, end with "Too many open
+    files", at times only after hours. The usual limit of 1024 does for small inputs, hence no more than a note.
+    Remedy: raise the soft limit before the job, up to the hard one.
+    Sources:
+        https://github.com/tensorflow/datasets/issues/1441
+        https://github.com/tensorflow/io/issues/1682
+    """
+    limit = host.limit("nofile")
+    if limit is None:
+        yield Unjudged(subject=_SUBJECT, reason="the limit was not read")
+    elif limit.soft is None or limit.soft >= least:
+        yield Evidence(subject=_SUBJECT, observed="unlimited" if limit.soft is None else str(limit.soft))
+    else:
+        reach = least if limit.hard is None else min(least, limit.hard)
+        yield Finding(
+            subject=_SUBJECT,
+            observed=f"{limit.soft} (hard limit {'unlimited' if limit.hard is None else limit.hard})",
+            expected=f"at least {least}",
+            remedy=Remedy(
+                summary="Raise the soft limit in the job's shell; the hard limit in /etc/security/limits.conf.",
+                action=Action.CONFIGURE,
+                commands=(f"ulimit -n {reach}",),
+            ),
+            rollback=Rollback.to("the recorded limit", f"ulimit -n {limit.soft}"),
+        )

@@ -1,0 +1,78 @@
+"""What the checks of NVLink have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
+from kdoctor.model import Evidence, Unjudged
+
+_MODULES = ("SXM", "HBM3")
+"""In the names of modules that are made for NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
+_SWITCHED_MODULES = ("SXM4", "SXM5", "HBM3")
+"""Of those, the ones whose boards use every link."""
+_SLOWEST_SHARE = 0.95
+
+
+def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
+    """Whether the GPU is joined to others through NVSwitches.
+
+    It says so itself. Where it does not (all links down, or a dump that names no remote device), the board tells:
+    NVSwitches on the bus, or a module whose board uses every link.
+    """
+    links = gpu.nvlinks or ()
+    kinds = {link.remote_kind for link in links}
+    if "switch" in kinds or kinds & {"gpu", "npu"}:
+        return "switch" in kinds
+    down = all(link.active is False for link in links)
+    if down and isinstance(pci, PciDevices) and pci.switches:
+        return True
+    return any(mark in (gpu.name or "") for mark in (_MODULES if down else _SWITCHED_MODULES))
+
+
+def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int) -> Iterator[Evidence | Unjudged | str]:
+    """What is to be said of a GPU's links: evidence, what was not read, or in words what is wrong."""
+    links = gpu.nvlinks or ()
+    unread = [link for link in links if link.active is None]
+    active = [link for link in links if link.active]
+    wanted = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])
+    down = [link.index for link in links if link.active is False]
+    slow = _slow(active, peers)
+    if down and not active:
+        yield f"all {len(links)} links are inactive" if len(links) > 1 else "all links are inactive"
+    elif down:
+        yield f"link {', '.join(map(str, down))} inactive; {len(active)} of {len(links)} are active"
+    elif not unread and len(active) < wanted:
+        yield f"{len(active)} links are active, and {wanted} are expected"
+    elif slow:
+        yield f"slower than the others: {', '.join(slow)}"
+    elif unread:
+        errors = sorted({link.errors.get("active", "no reason given") for link in unread})
+        yield Unjudged(
+            subject=gpu.subject, reason=f"the state of {len(unread)} NVLinks was not read ({', '.join(errors)})"
+        )
+    else:
+        yield Evidence(subject=gpu.subject, observed=_describe(active))
+
+
+def _active(gpu: Gpu) -> int:
+    return sum(bool(link.active) for link in gpu.nvlinks or ())
+
+
+def _slow(active: Sequence[NvLink], peers: Sequence[Gpu]) -> list[str]:
+    """The active links that are slower than is usual."""
+    speeds = Counter(link.speed_gbs for peer in peers for link in peer.nvlinks or () if link.active and link.speed_gbs)
+    if not speeds:
+        return []
+    usual = max(speeds, key=lambda speed: (speeds[speed], speed))
+    return [
+        f"link {link.index} {link.speed_gbs:g} of {usual:g} GB/s"
+        for link in active
+        if link.speed_gbs and link.speed_gbs < _SLOWEST_SHARE * usual
+    ]
+
+
+def _describe(active: Sequence[NvLink]) -> str:
+    speeds = sorted({f"{link.speed_gbs:g} GB/s" for link in active if link.speed_gbs})
+    return f"{len(active)} links active" + (f", each {' or '.join(speeds)}" if speeds else "")

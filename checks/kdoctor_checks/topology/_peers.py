@@ -1,0 +1,30 @@
+"""Whether GPUs exchange data over PCIe, past the processor."""
+
+from __future__ import annotations
+
+from kdoctor.facts import Gpus, Unavailable
+from kdoctor_checks._gpus import nvlinks
+
+
+def peer_traffic(gpus: Gpus | Unavailable) -> dict[str, bool | None]:
+    """The address of each GPU to whether it reaches another directly over PCIe; None where that was not read.
+
+    Where NVLink joins two GPUs, or the driver offers no peer access, nothing of theirs passes the switches directly.
+    """
+    if not isinstance(gpus, Gpus):
+        return {}
+    found: dict[str, bool | None] = {gpu.bus_id: False for gpu in gpus.devices if gpu.bus_id}
+    addresses = {gpu.index: gpu.bus_id for gpu in gpus.devices}
+    for pair in gpus.pairs:
+        links = nvlinks(pair)
+        if links:
+            continue
+        if pair.p2p_read is None or (links is None and pair.p2p_read == "OK"):
+            uses: bool | None = None
+        else:
+            uses = pair.p2p_read == "OK"
+        for index in (pair.first, pair.second):
+            address = addresses.get(index)
+            if address in found and found[address] is not True and uses is not False:
+                found[address] = uses
+    return found

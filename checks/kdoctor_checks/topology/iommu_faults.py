@@ -1,0 +1,53 @@
+"""Whether the IOMMU blocked a GPU's traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
+from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothing_logged, nvidia_addresses
+
+
+@check("topology.iommu-faults", severity=Severity.ERROR, needs_gpus=True)
+def iommu_faults(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
+    """The kernel logged no transfer of a GPU that the IOMMU blocked.
+
+    Why: "DMAR: ... PTE Write access is not set" (or AMD-Vi's IO_PAGE_FAULT) for a GPU means that data which it sent
+    did not arrive. Multi-GPU jobs hung there at the first all-reduce, or trained to NaN. Faults of other devices are
+    no subject.
+    Remedy: start the kernel with iommu=pt, or switch VT-d or the IOMMU off in the firmware.
+    Sources:
+        https://github.com/tensorflow/tensorflow/issues/32654
+        https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+    Failure modes: iommu_acs
+    """
+    if not isinstance(log, KernelLog):
+        yield LOG_UNREAD
+        return
+    ours = nvidia_addresses(gpus, pci)
+    devices = by_device(event for event in log.events if event.kind == "iommu-fault")
+    mine = {bus_id: events for bus_id, events in devices.items() if bus_id in ours}
+    for bus_id, events in mine.items():
+        yield Finding(
+            subject=log_subject(bus_id, gpus),
+            observed=f"{len(events)} transfers were blocked; last: {events[-1].text!r}",
+            expected="none",
+            remedy=Remedy(
+                summary="Start the kernel with iommu=pt, or switch VT-d or the IOMMU off in the firmware's setup.",
+                action=Action.REBOOT,
+                commands=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
+            ),
+            rollback=Rollback.nothing("looking changes nothing; note the kernel's parameters before changing them"),
+        )
+    foreign = sorted(bus_id or "a device without an address" for bus_id in devices if bus_id not in ours)
+    if foreign and (not isinstance(pci, PciDevices) or None in devices):
+        yield Unjudged(
+            subject="kernel log",
+            reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, and whether that is a GPU was not read",
+        )
+    elif not mine:
+        yield nothing_logged(log)

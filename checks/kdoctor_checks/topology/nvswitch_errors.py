@@ -1,0 +1,40 @@
+"""Whether the kernel logged fatal errors of NVSwitches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.model import Finding, Outcome, Severity
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED
+from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
+from kdoctor_checks.topology._sxids import is_fatal, sxids
+
+
+@check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
+def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
+    """The kernel logged no fatal error of an NVSwitch.
+
+    Why: NVSwitches report their errors as SXids. After a fatal one the links through the switch are gone until it is
+    reset, and jobs on its GPUs fail. Those that are not fatal are told by topology.nvswitch-warnings.
+    Remedy: restart the machine, or reset all GPUs and switches together; have the switch examined where it comes back.
+    Sources:
+        https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+        https://docs.nvidia.com/deploy/xid-errors/
+    """
+    if not isinstance(log, KernelLog):
+        yield LOG_UNREAD
+        return
+    found = {subject: events for subject, events in sxids(log).items() if any(map(is_fatal, events))}
+    for subject, events in found.items():
+        fatal = [event for event in events if is_fatal(event)]
+        yield Finding(
+            subject=subject,
+            observed=f"SXid {', '.join(sorted({str(event.code) for event in fatal}))}; last: {fatal[-1].text!r}",
+            expected="no fatal SXid",
+            remedy=RESET_NEEDED,
+            rollback=NOTHING_CHANGED,
+        )
+    if not found:
+        yield nothing_logged(log)

@@ -1,0 +1,400 @@
+"""Each known failure, described by facts, is caught by the checks that name it; a machine beside it is not flagged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers.facts import (
+    DRIVER,
+    MIB,
+    SITE,
+    cpu_host,
+    environment,
+    gpu,
+    gpus,
+    h100_node,
+    host,
+    keras,
+    kernel,
+    package,
+    packages,
+    smoke_case,
+    smoke_run,
+    tensorflow,
+)
+from helpers.judging import compute_check
+from helpers.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
+from kdoctor.facts import (
+    FactGroup,
+    KernelLog,
+    KernelLogEvent,
+    LibraryCopy,
+    Packages,
+    ResourceLimit,
+    Weights,
+    XlaFile,
+)
+from kdoctor.lint.rules import RULES
+from kdoctor.model import Assumptions, GpuAssumption, Result, Status
+from kdoctor_checks import checks
+
+CHECKS = {check.id: check for check in checks()}
+Facts = Sequence[FactGroup]
+
+
+def modes() -> list[dict[str, Any]]:
+    text = resources.files("kdoctor_checklists.failures").joinpath("failure-modes.yaml").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = yaml.safe_load(text)["failure_modes"]
+    return found
+
+
+MODES = {mode["id"]: mode for mode in modes()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One failure: the facts in which the check must see it, and those of a neighbour without it."""
+
+    mode: str
+    check: str
+    bad: Facts
+    good: Facts = ()
+
+
+def copy(path: str, found_by: str = "not searched") -> LibraryCopy:
+    return LibraryCopy(path=path, found_by=found_by)  # type: ignore[arg-type]
+
+
+def in_wheel(name: str, component: str) -> LibraryCopy:
+    return copy(f"{SITE}/nvidia/{component}/lib/{library(name).soname}")
+
+
+def cudnn(version: str, **changes: Any) -> FactGroup:
+    return libraries(library("cudnn", version=version, package_version=f"{version}.1", **changes))
+
+
+def one_of(name: str, capability: str) -> FactGroup:
+    """Eight GPUs, one of which is that model."""
+    odd = gpu(3, name=name, compute_capability=capability)
+    return gpus(8, *(odd if index == 3 else gpu(index) for index in range(8)))
+
+
+def with_numpy(version: str, release: str, requirement: str) -> tuple[Packages, FactGroup]:
+    found = packages(package("tensorflow", release, requirement), package("numpy", version))
+    return found, tensorflow(version=release, cuda_version="11.2")
+
+
+def log(*events: KernelLogEvent) -> KernelLog:
+    return KernelLog(source="/dev/kmsg", lines=900, complete=True, events=events)
+
+
+LD_PATH = "/usr/local/cuda/lib64"
+WEIGHTS = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=True)
+NO_RUNPATH = libraries(
+    *(missing(name, other_copies=(in_wheel(name, folder),)) for name, folder in (
+        ("cublas", "cublas"), ("cublasLt", "cublas"), ("cufft", "cufft"), ("cusolver", "cusolver"),
+        ("cusparse", "cusparse"), ("cudnn", "cudnn"),
+    )),
+    runpath=("$ORIGIN/../nvidia/cuda_runtime/lib",),
+)  # fmt: skip
+"""TensorFlow 2.16.1, which looks into cuda_runtime alone."""
+SYSTEM_CUDNN = library(
+    "cudnn", version="9.1.0", path=f"{LD_PATH}/libcudnn.so.9", found_by="LD_LIBRARY_PATH", package=None,
+    package_version=None, other_copies=(copy(f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9", "RUNPATH"),),
+)  # fmt: skip
+COMPAT = library("cuda", path="/usr/local/cuda/compat/libcuda.so.1", found_by="LD_LIBRARY_PATH", version="580.105.08")
+
+ROWS = (
+    Row(mode="cudart_not_found", check="versions.cuda-libraries", bad=[without_wheels()]),
+    Row(
+        mode="cudart_not_found",
+        check="versions.cuda-libraries",
+        bad=[libraries(missing("cudart", other_versions=("/usr/local/cuda-13.0/lib64/libcudart.so.13",)))],
+        good=[libraries(library("cudart", found_by="ld.so.cache", path=f"{LD_PATH}/libcudart.so.12"))],
+    ),
+    Row(
+        mode="libcuda_missing",
+        check="driver.libcuda-found",
+        bad=[libraries(missing("cuda")), host(container="docker")],
+        good=[host(container="docker")],
+    ),
+    Row(
+        mode="tf2161_runpath",
+        check="versions.libraries-searched",
+        bad=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8"), NO_RUNPATH, environment()],
+        good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],  # LD_LIBRARY_PATH over all folders
+    ),
+    Row(
+        mode="tf2161_runpath",
+        check="versions.libraries-searched",
+        bad=[libraries(missing("cusolver", other_copies=(in_wheel("cusolver", "cusolver"),))), environment()],
+    ),
+    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("9.1.0")], good=[cudnn("9.3.0")]),
+    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("8.9.7")]),
+    Row(mode="cudnn_older_than_build", check="versions.cudnn-for-build", bad=[cudnn("9.24.0", built_with="13.0")]),
+    Row(mode="cudnn_older_than_build", check="versions.libraries-shadowed", bad=[libraries(SYSTEM_CUDNN)]),
+    Row(
+        mode="cudnn_too_old_tf221",
+        check="versions.known-hazards",
+        bad=[cudnn("9.5.1")],
+        good=[cudnn("9.5.1"), tensorflow(version="2.19.1")],
+    ),
+    Row(
+        mode="cudnn_too_new_pre_turing",
+        check="versions.cudnn-for-gpus",
+        bad=[one_of("Tesla V100-SXM2-32GB", "7.0")],
+        good=[one_of("Tesla V100-SXM2-32GB", "7.0"), cudnn("9.10.2")],
+    ),
+    Row(
+        mode="mixed_cuda_components",
+        check="versions.cuda-libraries",
+        bad=[
+            libraries(library("cusolver", load_error="libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode"))
+        ],
+    ),
+    Row(
+        mode="mixed_cuda_components",
+        check="versions.cuda-libraries-match",
+        bad=[libraries(library("cublas", version="12.5.3", package_version="12.5.3.2"))],
+    ),
+    Row(
+        mode="mixed_cuda_components",
+        check="versions.cuda-libraries-match",
+        bad=[packages(package("nvidia-cudnn-cu12", "9.24.0.43"), package("nvidia-cudnn-cu13", "9.24.0.43"))],
+        good=[packages(package("nvidia-cublas-cu12", "12.9.1.4"), package("nvidia-cublas-cu11", "11.11.3.6"))],
+    ),
+    Row(
+        mode="kernel_dso_mismatch",
+        check="driver.library-matches-module",
+        bad=[kernel(version="570.86.15")],
+        good=[kernel(version=DRIVER)],
+    ),
+    Row(
+        mode="kernel_dso_mismatch",
+        check="driver.libcuda-found",
+        bad=[libraries(library("cuda", version="570.86.15", found_by="LD_LIBRARY_PATH", path="/opt/old/libcuda.so.1"))],
+    ),
+    Row(
+        mode="compat_804",
+        check="driver.forward-compatibility",
+        bad=[libraries(COMPAT, driver_is_compat=True), gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))],
+        good=[libraries(COMPAT, driver_is_compat=True)],
+    ),
+    Row(
+        mode="ptx_newer_than_driver",  # an H100 with 2.15, whose newest machine code is for 8.0
+        check="versions.driver-for-ptx",
+        bad=[
+            tensorflow(version="2.15.1", cuda_version="12.2", compute_capabilities=("sm_70", "sm_75", "compute_80")),
+            gpus(2, driver_version="525.147.05", cuda_driver_version="12.0"),
+        ],
+        good=[
+            tensorflow(version="2.15.1", cuda_version="12.2", compute_capabilities=("sm_70", "sm_75", "compute_80")),
+            gpus(2, driver_version="535.104.05", cuda_driver_version="12.2"),
+        ],
+    ),
+    Row(
+        mode="ptx_newer_than_driver",  # the same driver runs the A100, for which 2.21 has machine code
+        check="versions.driver-for-ptx",
+        bad=[
+            gpus(
+                1,
+                gpu(0, name="NVIDIA B200", compute_capability="10.0"),
+                driver_version="550.54.15",
+                cuda_driver_version="12.4",
+            ),
+        ],
+        good=[
+            gpus(
+                1,
+                gpu(0, name="NVIDIA A100-SXM4-80GB", compute_capability="8.0"),
+                driver_version="550.54.15",
+                cuda_driver_version="12.4",
+            ),
+        ],
+    ),
+    Row(
+        mode="blackwell_invalid_ptx",
+        check="versions.gpu-code",
+        bad=[tensorflow(version="2.20.0"), one_of("NVIDIA B200", "10.0")],
+        good=[one_of("NVIDIA B200", "10.0")],  # 2.21, by PTX
+    ),
+    Row(
+        mode="blackwell_xla_ptx85",
+        check="versions.known-hazards",
+        bad=[one_of("NVIDIA GeForce RTX 5090", "12.0")],
+        good=[one_of("NVIDIA B200", "10.0")],
+    ),
+    Row(
+        mode="libdevice",
+        check="versions.xla-files",
+        bad=[libraries(xla_files=(XlaFile(name="libdevice", status="missing", searched=("./libdevice.10.bc",)),))],
+    ),
+    Row(
+        mode="silent_one_cpu_replica",
+        check="versions.cuda-build",
+        bad=[tensorflow(distribution="tensorflow-cpu", cuda_build=False, cuda_version=None)],
+    ),
+    Row(
+        mode="silent_one_cpu_replica",
+        check="gpu.replicas-match",
+        bad=[smoke_run("smoke.baseline", 8, smoke_case(replicas=1, kind="CPU"), gpus_seen=0)],
+    ),
+    Row(
+        mode="requested_devices_not_visible",
+        check="environment.visible-devices",
+        bad=[environment(CUDA_VISIBLE_DEVICES="0,9")],
+        good=[environment(CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7", CUDA_DEVICE_ORDER="PCI_BUS_ID")],
+    ),
+    Row(mode="slow_gpu_dropped", check="gpu.same-model", bad=[one_of("NVIDIA T400 4GB", "7.5")]),
+    Row(
+        mode="slow_gpu_dropped",
+        check="gpu.replicas-match",
+        bad=[smoke_run("smoke.baseline", 8, smoke_case(replicas=7), gpus_seen=7)],
+    ),
+    Row(mode="mig_single_device", check="gpu.mig-mode", bad=[gpus(1, gpu(0, mig_mode=True))]),
+    Row(
+        mode="nccl_system_error",
+        check="host.shared-memory",
+        bad=[host(shm_total_bytes=64 * MIB, shm_free_bytes=64 * MIB)],
+    ),
+    Row(
+        mode="keras3_grads_not_reduced",
+        check="versions.keras-compatible",
+        bad=[keras(version="3.4.1")],
+        good=[keras(version="3.10.0")],
+    ),
+    Row(mode="keras3_lr_times_replicas", check="versions.keras-compatible", bad=[keras(version="3.6.0")]),
+    Row(mode="keras3_metrics_wrong_or_nan", check="versions.keras-compatible", bad=[keras(version="3.9.2")]),
+    *(
+        Row(
+            mode=mode,
+            check="smoke.baseline",
+            bad=[smoke_run("smoke.baseline", 8, smoke_case(weight_deviation=deviation, losses=losses))],
+        )
+        for mode, deviation, losses in (
+            ("keras3_grads_not_reduced", 0.12, (1.0, 0.5)),
+            ("keras3_lr_times_replicas", 0.18, (1.0, 0.5)),
+            ("keras3_metrics_wrong_or_nan", 0.0, (402.0, 0.2)),
+        )
+    ),
+    *(
+        Row(
+            mode=mode,
+            check="smoke.baseline",
+            bad=[
+                smoke_run(
+                    "smoke.baseline",
+                    8,
+                    smoke_case(weights=replace(WEIGHTS, nonfinite=("dense/kernel",)), losses=(1.0, float("nan"))),
+                )
+            ],
+        )
+        for mode in ("iommu_acs", "geforce_p2p_nan")
+    ),
+    Row(
+        mode="numpy2_abi",  # the metadata of 2.11 accepts any newer NumPy
+        check="versions.known-bad",
+        bad=with_numpy("2.0.2", "2.11.1", "numpy>=1.20"),
+        good=with_numpy("1.26.4", "2.11.1", "numpy>=1.20"),
+    ),
+    Row(
+        mode="numpy2_abi",
+        check="versions.package-conflicts",
+        bad=with_numpy("2.0.2", "2.17.1", "numpy<2.0.0,>=1.23.5"),
+    ),
+    Row(
+        mode="hmm_kaslr",
+        check="driver.memory-regions",
+        bad=[log(KernelLogEvent(kind="hmm-failed", text="nvidia-uvm: request_free_mem_region() err -34"))],
+        good=[log()],
+    ),
+)
+
+NOT_BY_ROWS = {
+    "keras3_bn_empty_replica": "smoke.starved-replica has its own measured runs",
+    "keras3_indivisible_global_batch": "smoke.ragged-first-batch has its own measured runs",
+    "model_outside_scope": "smoke.model-outside-scope has its own measured runs",
+    "optimizer_outside_scope": "smoke.outside-scope has its own measured runs",
+    "jit_compile_true_multi": "smoke.misuse has its own measured runs",
+    "virtual_gpu_no_nccl": "nothing shows it before the job",
+}
+"""Failures that a training shows, whose runs stand in the tests of the check that judges them."""
+
+
+def judged(row: Row, facts: Facts) -> Result:
+    return compute_check(CHECKS[row.check], *h100_node(8), log(), *facts)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
+def test_the_failure_is_seen_and_comes_with_a_way_out_and_a_way_back(row: Row) -> None:
+    result = judged(row, row.bad)
+    assert result.status is Status.FAIL, result.reason
+    for item in result.findings:
+        assert item.finding.observed
+        assert item.finding.expected
+        assert item.finding.remedy.summary
+        assert item.finding.rollback.why
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
+def test_its_neighbour_is_not_flagged(row: Row) -> None:
+    result = judged(row, row.good)
+    assert result.status is Status.PASS, (result.reason, result.findings)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
+def test_the_check_names_the_failure_in_its_documentation(row: Row) -> None:
+    assert row.mode in CHECKS[row.check].failure_modes
+
+
+def test_every_failure_is_shown_here_or_elsewhere() -> None:
+    assert {row.mode for row in ROWS} | set(NOT_BY_ROWS) == set(MODES)
+    assert not {row.mode for row in ROWS} & set(NOT_BY_ROWS)
+
+
+def test_the_checks_name_known_failures_only_and_every_one_is_caught_or_says_why_not() -> None:
+    caught = {mode for check in CHECKS.values() for mode in check.failure_modes}
+    assert caught <= set(MODES)
+    for name, mode in MODES.items():
+        assert (name in caught) != ("not_before_the_job" in mode), name
+
+
+def test_there_are_31_of_them_each_told_and_sourced() -> None:
+    assert len(modes()) == len(MODES) == 31
+    for mode in modes():
+        assert mode["symptom"]
+        assert mode["cause"]
+        assert mode["source"]
+        assert mode["kind"] in {"registration", "crash", "hang", "silent", "slow"}
+
+
+def test_the_rules_that_are_named_exist() -> None:
+    assert {rule for mode in modes() for rule in mode.get("lint", ())} <= set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("facts", "assumed"),
+    [(h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0)))],
+    ids=["and-cuda", "cpu"],
+)
+def test_a_healthy_environment_gives_no_error_and_no_warning_about_versions(facts: Facts, assumed: Assumptions) -> None:
+    for check in CHECKS.values():
+        if check.family == "versions":
+            result = compute_check(check, *facts, assumptions=assumed)
+            assert result.status in {Status.PASS, Status.SKIP}, (check.id, result.reason)
+
+
+def test_the_healthy_environment_of_2_21_has_the_folder_of_cusolver_on_its_path() -> None:
+    (path,) = [group for group in h100_node(8) if isinstance(group, type(environment()))]
+    assert path.get("LD_LIBRARY_PATH") == SOLVER_FOLDER
+
+
+def test_a_locked_memory_limit_of_containers_is_told() -> None:
+    small = host(limits=(ResourceLimit(name="memlock", soft=64 * 1024, hard=64 * 1024),))
+    assert compute_check(CHECKS["host.locked-memory"], *h100_node(8), small).status is Status.FAIL

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kdoctor.importing import values
+from kdoctor.importing import smi_failure, values
 from kdoctor.importing.gpu_fields import read_fields
 from kdoctor.importing.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.importing.processes import read_processes
@@ -28,6 +28,8 @@ class _Block:
     """The lines of one GPU."""
 
     bus_id: str | None
+    lost: GpuPart | None = None
+    """Set where the GPU does not answer."""
     entries: dict[str, str] = field(default_factory=dict)
     """Path to text, as :mod:`kdoctor.importing.gpu_fields` wants them."""
     processes: list[dict[str, str]] = field(default_factory=list)
@@ -38,7 +40,7 @@ class _Block:
 def parse(section: Section) -> Part:
     """What the dump says. A last line without its end may be cut in the middle, and is left out."""
     lines = section.lines if section.whole else section.lines[:-1]
-    first = next((place for place, line in enumerate(lines) if _GPU.fullmatch(line)), len(lines))
+    first = next(iter(_starts(lines)), len(lines))
     head = {name: text for name, text, _ in _entries(lines[:first])}
     blocks = list(_blocks(lines[first:]))
     driver, errors = read_driver(head)
@@ -94,11 +96,16 @@ def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]
     )
 
 
+def _starts(lines: Sequence[str]) -> list[int]:
+    """The lines that begin what is said of a GPU; of one that does not answer that is all."""
+    return [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
+
+
 def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line)]
+    starts = _starts(lines)
     for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
         found = _GPU.fullmatch(lines[start])
-        block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None)
+        block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None, lost=smi_failure.lost(lines[start]))
         for path, text, is_process in _entries(lines[start + 1 : end]):
             block.open_processes = path == "processes" or path.startswith("processes/")
             if not is_process:
@@ -132,9 +139,11 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
 
 
 def _gpu(block: _Block, *, last: bool, ended: bool, whole: bool) -> GpuPart:
+    if block.lost:
+        return block.lost
     facts, errors = read_fields(block.entries)
     # Processes, and in newer drivers a few lines more, are the last that is said of a GPU.
-    cut = last and (not whole or "processes" not in block.entries)
+    cut = last and (not whole or (not ended and "processes" not in block.entries))
     if "processes" in block.entries:
         more = last and block.open_processes and not ended
         told = read_processes(block.entries["processes"], block.processes, more=more)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kdoctor.facts import GpuProcess
-from kdoctor.importing import values
+from kdoctor.importing import smi_failure, values
 from kdoctor.importing.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.importing.smi_query import kernel_version, read_driver
 from kdoctor.importing.values import NotKnownError, Read
@@ -59,7 +59,7 @@ def parse(section: Section) -> Part:
         file=section.file,
         driver=driver,
         driver_errors=errors,
-        gpus=tuple(_gpu(row, processes) for row in _rows(table)),
+        gpus=(*(_gpu(row, processes) for row in _rows(table)), *filter(None, map(smi_failure.lost, lines))),
         kernel_version=kernel_version(head),
     )
 

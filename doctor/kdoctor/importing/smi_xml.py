@@ -123,4 +123,5 @@ def _gpu(block: _Block) -> GpuPart:
             errors["processes"] = told
         else:
             facts["processes"] = told
-    return GpuPart(bus_id=block.bus_id, uuid=facts.get("uuid"), facts=facts, errors=errors, cut=not block.ended)
+    bus_id = block.bus_id or sysfs_bus_id(block.entries.get("pci/pci_bus_id", ""))
+    return GpuPart(bus_id=bus_id, uuid=facts.get("uuid"), facts=facts, errors=errors, cut=not block.ended)

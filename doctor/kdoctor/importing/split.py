@@ -162,6 +162,8 @@ class _Splitter:
             return None
         current = self._open.kind if self._open else None
         kind = self._kind(line, place, current)
+        if current in {"nvidia-smi -q", "nvidia-smi"} and smi_failure.LOST.match(line):
+            return None  # one GPU of those that the dump tells of
         if kind != current:
             return kind
         # Of these, each beginning is one dump; of the others, each line or block begins as the dump does.

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.corpus import recorded
 from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
@@ -70,11 +71,42 @@ def assert_says_nothing_new(cut: Any, full: Any) -> None:
 def test_cut_anywhere(name: str, data: st.DataObject) -> None:
     text = DUMPS[name]
     end = data.draw(st.integers(0, len(text)))
+    assert_part_of(text[:end], whole(name))
+
+
+RECORDED = [
+    "smi-q/a10-535.129.03-remap-pending.txt",
+    "smi-q/h100x8-535.161.08-hwslowdown-all.txt",
+    "smi-q/rtx4090x8-535.154.05-mixed-load.txt",
+    "smi-table/rtx4090-525-ERR-fan-exclusive.txt",
+    "smi-x/gtx-v100s-x8-460.73.xml",
+    "smi-x/l4x2-555-one-x1-link.xml",
+    "nvlink/a100x8-status-gpud.txt",
+    "ecc/retired-pages-x8-bad.txt",
+    "pci/h100x8-xe9680-lspci-vvv.txt",
+    "topo/nccl667-4gpu-pxb-pix-sys.txt",
+    "topo/quda669-8gpu-pix-pxb-sys-nonuma-column.txt",
+    "topo/ml-engineering-8xh100-nv18.txt",
+]
+CUTS = 25
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("file", RECORDED)
+def test_recorded_dumps_cut(file: str) -> None:
+    text = recorded(file).read_text(encoding="utf-8")
+    full = read(text)
+    for place in range(CUTS):
+        # Spread over the file, and at every column of a line.
+        assert_part_of(text[: len(text) * place // CUTS + place], full)
+
+
+def assert_part_of(text: str, full: Mapping[type[FactGroup], FactGroup]) -> None:
+    """What the beginning of a dump says is what the whole dump says, or unknown."""
     try:
-        facts = read(text[:end])
+        facts = read(text)
     except UsageError:
         return  # too little is left to know what it is
-    full = whole(name)
     assert set(facts) <= set(full)
     for kind, group in facts.items():
         if isinstance(group, Gpus):

@@ -196,6 +196,16 @@ def test_fewer_gpus_than_are_attached(tmp_path: Path) -> None:
     assert any("4 GPUs are attached" in note for note in found.notes)
 
 
+def test_a_lost_gpu_among_others(tmp_path: Path) -> None:
+    before, _, after = query("3B", "5E", "AF").partition("GPU 00000000:5E")
+    lost = "Unable to determine the device handle for GPU 0000:5E:00.0: GPU is lost.  Reboot the system to recover\n"
+    gpus = imported_gpus(tmp_path, before + lost + after[after.index("GPU 00000000:AF") :])
+    assert (gpus.state, gpus.count, [gpu.index for gpu in gpus.devices]) == ("ready", 3, [0, 1, 2])
+    assert (gpus.devices[1].bus_id, gpus.devices[1].errors["handle"]) == ("0000:5e:00.0", "GPU is lost")
+    assert gpus.devices[1].name is None
+    assert gpus.devices[2].bus_id == "0000:af:00.0"
+
+
 def test_only_pages(tmp_path: Path) -> None:
     text = (
         "==============NVSMI LOG==============\n\nAttached GPUs : 1\nGPU 00000001:00:00.0\n    Retired Pages\n"

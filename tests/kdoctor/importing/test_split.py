@@ -172,13 +172,27 @@ def test_lines_before_the_first_sure_one_are_of_the_log(tmp_path: Path) -> None:
         ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
         ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
         ("Failed to initialize NVML: Unknown Error\n", "failed"),
-        ("Unable to determine the device handle for GPU2: 0000:3B:00.0: GPU is lost.  Reboot the system\n", "failed"),
     ],
 )
 def test_what_nvidia_smi_says_when_it_fails(tmp_path: Path, text: str, state: str) -> None:
     gpus = imported_gpus(tmp_path, text)
     assert (gpus.state, gpus.devices, gpus.count) == (state, (), None)
     assert gpus.error == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "index", "why"),
+    [
+        ("GPU2: 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 2, "GPU is lost"),
+        ("GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 0, "GPU is lost"),
+        ("GPU0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+        ("gpu 0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+    ],
+)
+def test_a_lost_gpu_condemns_itself_alone(tmp_path: Path, line: str, index: int, why: str) -> None:
+    gpus = imported_gpus(tmp_path, f"Unable to determine the device handle for {line}\n")
+    assert (gpus.state, gpus.count) == ("ready", None)
+    assert [(gpu.index, gpu.bus_id, gpu.errors["handle"]) for gpu in gpus.devices] == [(index, "0000:3b:00.0", why)]
 
 
 def test_no_devices_were_found(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -174,8 +175,11 @@ def record(
     path = lock or lock_path(chosen)
     check_writable(path)
     before, previous = _previous(path, chosen.name)
+    when = started_at.isoformat(timespec="seconds")
     if snapshot:
+        # The lock bears the date of the evidence.
         facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
+        when = _taken(snapshot)
     else:
         with examination(catalog, python, timeout) as (examined, target):
             examined.run(trainings(chosen, planned, replicas))
@@ -188,7 +192,7 @@ def record(
         complain(f"kdoctor: nothing was recorded: {why_not}")
         raise typer.Exit(report.verdict.exit_code or 1)
     found = recorded_facts(facts, identifiers=with_identifiers)
-    made = make_lock(chosen, report, found, accepted=accepted, previous=previous)
+    made = make_lock(chosen, replace(report, started_at=when), found, accepted=accepted, previous=previous)
     for item in accepted:
         if item not in made.accepted:
             complain(f"kdoctor: {item.check} was not red, so there was nothing to accept")
@@ -272,6 +276,13 @@ def _git() -> Git:
         return children.run(["git", *arguments], env=environ, deadline_s=30)
 
     return run
+
+
+def _taken(snapshot: Path) -> str:
+    """When a snapshot was taken, as it says; it was read before, so it is a good one."""
+    import json
+
+    return str(json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"])
 
 
 def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.command import kdoctor
+from helpers.facts import cpu_host, package, packages
+from helpers.judging import fact_table
+from kdoctor.redaction import Redaction
+from kdoctor.snapshot import Snapshot, dumps
+
+LIST = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 1
+owner: me
+assumptions: {gpus: {count: 0}}
+checks: [{id: versions.tensorflow-installed}]
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A checklist with its lock, and a snapshot of an upgraded machine beside it."""
+    others = [item for item in packages().installed if item.name != "keras"]
+    upgraded = packages(*others, package("keras", "3.6.0"))
+    for name, facts in (("good", fact_table(*cpu_host())), ("now", fact_table(*cpu_host(), upgraded))):
+        text = dumps(Snapshot.now(facts), Redaction(home="", user=""))
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(LIST)
+    done = kdoctor("checklist", "record", "job.yaml", "--snapshot", "good.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+COMMAND = "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
+
+
+def test_the_script_goes_to_stdout_and_is_bash(job: Path) -> None:
+    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--script", cwd=job)
+    assert done.returncode == 0
+    assert COMMAND in done.stdout.splitlines()
+    assert subprocess.run(["bash", "-n"], check=False, input=done.stdout, text=True).returncode == 0
+
+
+def test_the_json_is_for_programs(job: Path) -> None:
+    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "-f", "json", cwd=job)
+    (step,) = json.loads(done.stdout)["steps"]
+    assert step["commands"] == [COMMAND]
+
+
+def test_another_lock_can_be_named(job: Path) -> None:
+    (job / "job.lock.yaml").rename(job / "spring.yaml")
+    assert kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job).returncode == 2
+    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--to", "spring.yaml", cwd=job)
+    assert COMMAND in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "schema: kdoctor/lock/v2\n", "<<<<<<< ours\n", "a: ["])
+def test_a_lock_that_is_none_is_told(job: Path, text: str) -> None:
+    (job / "job.lock.yaml").write_text(text)
+    done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kdoctor: job.lock.yaml: ")
+    assert "Traceback" not in done.stderr

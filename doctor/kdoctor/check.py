@@ -154,19 +154,19 @@ def _prose(section: str) -> str:
 def _parse_signature(
     check_id: str, function: CheckFunction
 ) -> tuple[dict[str, type], frozenset[str], dict[str, Parameter]]:
-    hints = typing.get_type_hints(function)
     facts: dict[str, type] = {}
     tolerant: set[str] = set()
     parameters: dict[str, Parameter] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name not in hints:
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        hint = parameter.annotation
+        if hint is inspect.Parameter.empty:
             raise CheckDefinitionError(f"{check_id}: parameter {name!r} has no type")
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if parameter.default is inspect.Parameter.empty:
                 raise CheckDefinitionError(f"{check_id}: keyword parameter {name!r} needs a default")
-            parameters[name] = Parameter(name=name, annotation=hints[name], default=parameter.default)
+            parameters[name] = Parameter(name=name, annotation=hint, default=parameter.default)
             continue
-        facts[name], takes_unavailable = _fact_type(check_id, name, hints[name])
+        facts[name], takes_unavailable = _fact_type(check_id, name, hint)
         if takes_unavailable:
             tolerant.add(name)
     return facts, frozenset(tolerant), parameters

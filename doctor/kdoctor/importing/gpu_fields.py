@@ -1,7 +1,7 @@
 """Which entry of ``nvidia-smi -q`` is which fact, in its text and in its XML.
 
 An entry is found by its path: the headings above it and its name, joined by slashes; in small letters in the text
-form, as they are in the XML. Of several paths the first one that is there counts: they are the names that the
+form, as they are in the XML. Of several paths the first one that tells a value counts: they are the names that the
 drivers gave it in the course of time.
 """
 
@@ -241,7 +241,20 @@ def read_fields(entries: Entries) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _reader(entries: Entries, read: Read, paths: Iterable[str]) -> Callable[[], Any]:
-    return lambda: read(_find(entries, paths))
+    return lambda: _first(entries, read, paths)
+
+
+def _first(entries: Entries, read: Read, paths: Iterable[str]) -> Any:
+    """What the first path tells that tells anything: newer drivers give some readings in two ways."""
+    words: NotKnownError | None = None
+    for path in paths:
+        try:
+            return read(_find(entries, (path,)))
+        except NotKnownError as error:
+            words = words or error
+        except _AbsentError:
+            continue
+    raise words or _AbsentError
 
 
 def _ecc_reader(entries: Entries, scope: str, groups: _Groups) -> Callable[[], Any]:

@@ -99,7 +99,8 @@ def parse(section: Section) -> Part:
     parser.EntityDeclHandler = reader.refuse
     notes: list[str] = []
     try:
-        parser.Parse("\n".join(section.lines).strip(), True)  # noqa: FBT003 - expat's own way to say "the last piece"
+        text, end, _ = "\n".join(section.lines).strip().partition("</nvidia_smi_log>")
+        parser.Parse(text + end, True)  # noqa: FBT003 - expat's own way to say "the last piece"
     except expat.ExpatError as error:
         notes.append(f"{section.file}: its XML ends or breaks at line {error.lineno}: only what stands before is read")
     driver, errors = read_driver(reader.head)

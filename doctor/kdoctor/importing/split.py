@@ -54,6 +54,18 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
 """How a line begins a dump; those that need the lines around it are told apart in :class:`_Splitter`."""
 
 
+_ONCE: frozenset[Kind] = frozenset(
+    {
+        "nvidia-smi",
+        "nvidia-smi -q -x",
+        "nvidia-smi topo -m",
+        "nvidia-smi topo -p2p",
+        "/proc/driver/nvidia/version",
+    }
+)
+"""Kinds whose beginning stands in a dump once: where it comes again, another dump begins."""
+
+
 def read_sections(path: Path) -> tuple[Section, ...]:
     """The dumps of a file.
 
@@ -166,8 +178,8 @@ class _Splitter:
             return None  # one GPU of those that the dump tells of
         if kind != current:
             return kind
-        # Of these, each beginning is one dump; of the others, each line or block begins as the dump does.
-        again = kind in {"nvidia-smi", "nvidia-smi topo -m", "nvidia-smi topo -p2p", "/proc/driver/nvidia/version"}
+        # Of the other kinds, each line or block begins as the dump does.
+        again = kind in _ONCE
         return kind if again or (kind == "nvidia-smi -q" and "NVSMI LOG" in line) else None
 
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:

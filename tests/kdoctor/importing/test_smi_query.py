@@ -196,6 +196,12 @@ def test_fewer_gpus_than_are_attached(tmp_path: Path) -> None:
     assert any("4 GPUs are attached" in note for note in found.notes)
 
 
+def test_a_power_draw_that_is_told_in_one_of_two_ways(tmp_path: Path) -> None:
+    told = "        Average Power Draw : N/A\n        Instantaneous Power Draw : 71.25 W\n"
+    changes = {"        Power Draw                        : 210.50 W\n": told}
+    assert imported_gpus(tmp_path, query("3B", changes=changes)).devices[0].power_draw_w == 71.25
+
+
 def test_a_lost_gpu_among_others(tmp_path: Path) -> None:
     before, _, after = query("3B", "5E", "AF").partition("GPU 00000000:5E")
     lost = "Unable to determine the device handle for GPU 0000:5E:00.0: GPU is lost.  Reboot the system to recover\n"

@@ -66,6 +66,17 @@ def test_a_file_that_ends_in_the_middle(tmp_path: Path) -> None:
     assert any("ends or breaks at line" in note for note in found.notes)
 
 
+def test_text_behind_the_document(tmp_path: Path) -> None:
+    found = imported(tmp_path, xml("3B") + "\nand that was all\n")
+    assert (found.notes, found.facts) == ((), imported(tmp_path, xml("3B")).facts)
+
+
+def test_one_document_after_another(tmp_path: Path) -> None:
+    gpu = imported_gpus(tmp_path, xml("3B") + xml("3B").replace("P8", "P0")).devices[0]
+    assert gpu.performance_state == 0
+    assert gpu.clock_event_reasons == (EVENT_GPU_IDLE | EVENT_HW_THERMAL_SLOWDOWN,) * 2
+
+
 def test_one_element_of_four(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, xml("3B", attached=4))
     assert (gpus.count, len(gpus.devices)) == (4, 1)

@@ -145,7 +145,9 @@ def seconds(command: Sequence[str]) -> float:
     Raises:
         SystemExit: the command failed, so that its time means nothing.
     """
-    environ = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # Bytecode is kept, as it is where kdoctor and TensorFlow are installed: some machines forbid it to developers.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environ = {**kept, "TF_CPP_MIN_LOG_LEVEL": "3", "KDOCTOR_NO_HISTORY": "1"}
     started = time.perf_counter()
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ)
     elapsed = time.perf_counter() - started

@@ -106,6 +106,13 @@ PAIRS = (
         rounds=5,
     ),
     Pair(
+        name="check --no-smoke --select versions / import tensorflow",
+        ours=(KDOCTOR, "check", "--no-smoke", "--select", "versions", "--checklist", "cpu-smoke"),
+        yardstick=(sys.executable, "-c", "import tensorflow"),
+        limit=0.3,
+        rounds=5,
+    ),
+    Pair(
         name="check --checklist cpu-smoke / the same trainings in one plain script",
         ours=(KDOCTOR, "check", "--checklist", "cpu-smoke"),
         yardstick=(sys.executable, str(HERE / "plain_trainings.py")),

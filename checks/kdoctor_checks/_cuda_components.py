@@ -21,9 +21,6 @@ _FIRST_OF = {
 _NUMBERED_AS_CUDA = frozenset({"cudart", "cublas", "cublasLt"})
 """Components whose own major and minor are CUDA's."""
 
-_LAST = "13"
-
-
 def cuda_release(component: str, version: str | None) -> str | None:
     """The CUDA release, ``12.9``, that a component's version belongs to; None where that is not known."""
     found = numbers(version)
@@ -31,5 +28,7 @@ def cuda_release(component: str, version: str | None) -> str | None:
         return None
     if component in _NUMBERED_AS_CUDA:
         return f"{found[0]}.{found[1]}"
-    fitting = [release for first, release in _FIRST_OF.get(component, {}).items() if (numbers(first) or ()) <= found]
-    return fitting[-1] if fitting and found[0] < int(_LAST) else None
+    firsts = [(numbers(first) or (), release) for first, release in _FIRST_OF.get(component, {}).items()]
+    # The next major of a component is of the next major of CUDA, which the table does not know.
+    fitting = [release for first, release in firsts if first <= found and first[:1] == found[:1]]
+    return fitting[-1] if fitting else None

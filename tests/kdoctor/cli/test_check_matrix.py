@@ -1,0 +1,56 @@
+"""``kdoctor check`` with a version matrix of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers.command import kdoctor, make_target
+
+QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke", "--select", "versions.known-bad", "--format", "json")
+OWN = """\
+schema: kdoctor/version-matrix/v1
+updated: "2026-11-20"
+platform: linux-x86_64
+known_bad:
+- id: our_own
+  when: {tensorflow: "==2.21.0"}
+  effect: crash
+  symptom: our models do not load
+  fix: an older one
+  source: seen here
+"""
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_matrix_of_ones_own_extends_the_shipped_one(tmp_path: Path, *, by_variable: bool) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(OWN)
+    target = make_target(tmp_path / "job", tensorflow="")
+    options = () if by_variable else ("--matrix", own)
+    variables = {"KDOCTOR_MATRIX": str(own)} if by_variable else {}
+    done = kdoctor(*QUICK, "--python", target, *options, **variables)
+    results = {result["id"]: result for result in json.loads(done.stdout)["results"]}
+    assert results["versions.known-bad"]["findings"][0]["observed"] == "our models do not load"
+    assert done.returncode == 1
+
+
+def test_a_broken_matrix_is_wrong_usage_and_nothing_is_trained(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(OWN.replace("our_own", "our_own\n  whem: {}"))
+    done = kdoctor("check", "--checklist", "cpu-smoke", "--matrix", own)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "own.yaml" in done.stderr
+    assert "whem" in done.stderr
+
+
+def test_a_release_that_the_matrix_does_not_know_is_unknown(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "job", tensorflow="")
+    (metadata,) = target.glob("lib/python*/site-packages/tensorflow-*.dist-info/METADATA")
+    metadata.write_text("Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.99.0\n")
+    done = kdoctor(*QUICK, "--python", target)
+    (result,) = [item for item in json.loads(done.stdout)["results"] if item["id"] == "versions.known-bad"]
+    assert result["status"] == "unknown"
+    assert done.returncode == 3

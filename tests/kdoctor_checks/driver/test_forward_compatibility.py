@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import environment, gpu, gpus, h100_node
+from helpers.judging import compute_check
+from helpers.libraries import libraries, library, no_libraries
+from kdoctor.facts import FactGroup
+from kdoctor.model import Result, Status
+from kdoctor_checks.driver.forward_compatibility import forward_compatibility
+
+COMPAT = "/usr/local/cuda/compat"
+
+
+def compat(version: str = "590.44.01", found_by: str = "LD_LIBRARY_PATH") -> FactGroup:
+    driver = library("cuda", version=version, path=f"{COMPAT}/libcuda.so.1", found_by=found_by)
+    return libraries(driver, driver_is_compat=True)
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(forward_compatibility, *h100_node(1), *facts)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [  # NVIDIA: data-centre GPUs, and select RTX boards of certified servers; never GeForce
+        ("NVIDIA H100 80GB HBM3", Status.PASS),
+        ("Tesla T4", Status.PASS),
+        ("NVIDIA GeForce RTX 4090", Status.FAIL),
+        ("NVIDIA TITAN V", Status.FAIL),
+        ("NVIDIA RTX A6000", Status.UNKNOWN),
+        (None, Status.UNKNOWN),
+    ],
+)
+def test_the_kind_of_gpu_decides(name: str | None, status: Status) -> None:
+    assert judged(compat(), gpus(1, gpu(0, name=name))).status is status
+
+
+def test_the_drivers_own_libcuda_fits_every_gpu() -> None:
+    assert judged(gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))).status is Status.PASS
+
+
+def test_the_folder_is_taken_off_the_path() -> None:
+    path = environment(LD_LIBRARY_PATH=COMPAT)
+    finding = judged(compat(), gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090")), path).findings[0].finding
+    assert finding.remedy.commands == ("unset LD_LIBRARY_PATH",)
+    assert finding.rollback.commands == (f"export LD_LIBRARY_PATH={COMPAT}",)
+
+
+def test_one_in_the_loaders_cache_is_a_package_to_remove() -> None:
+    found = compat(found_by="ld.so.cache")
+    finding = judged(found, gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))).findings[0].finding
+    assert finding.remedy.commands == ("sudo apt-get remove 'cuda-compat-*'",)
+
+
+def test_one_that_is_older_than_the_module_fails_on_every_gpu() -> None:
+    result = judged(compat("550.54.15"))
+    assert result.status is Status.FAIL
+    assert "older than the kernel module 580.105.08" in result.findings[0].finding.observed
+
+
+def test_what_is_not_known_is_no_pass_and_what_is_not_there_is_not_judged() -> None:
+    assert judged(libraries(driver_is_compat=None)).status is Status.UNKNOWN
+    assert judged(no_libraries()).status is Status.SKIP

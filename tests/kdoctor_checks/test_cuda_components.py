@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.judging import shipped_matrix
+from kdoctor.version_matrix import parse_requirement
+from kdoctor_checks._cuda_components import cuda_release
+
+
+@pytest.mark.parametrize("release", ["2.15.1", "2.16.2", "2.17.1", "2.18.1", "2.19.1"])
+def test_the_pins_of_each_release_are_of_the_cuda_that_it_was_built_against(release: str) -> None:
+    found = shipped_matrix().release(release)
+    assert found
+    assert found.and_cuda
+    cuda = ".".join(found.cuda.split(".")[:2])
+    told = {}
+    for line in found.and_cuda:
+        requirement = parse_requirement(line)
+        component = requirement.name.removeprefix("nvidia-").removesuffix("-cu12")
+        (pin,) = requirement.specifier
+        if component in {"cublas", "cufft", "cusolver", "cusparse"}:
+            told[component] = cuda_release(component, ".".join(pin.version.split(".")[:3]))
+    assert told == dict.fromkeys(("cublas", "cufft", "cusolver", "cusparse"), cuda)
+
+
+@pytest.mark.parametrize(
+    ("component", "version"), [("cufft", "11.4.1"), ("cusolver", "11.7.5"), ("cusparse", "12.5.10"), ("cudart", "12.9")]
+)
+def test_the_components_of_12_9_are_known_by_their_versions(component: str, version: str) -> None:
+    assert cuda_release(component, version) == "12.9"  # the wheels that `make test-wheels` installs
+
+
+@pytest.mark.parametrize(
+    ("component", "version"),
+    [("cufft", "10.9.0"), ("cufft", None), ("cufft", "eleven"), ("cufft", "11"), ("nccl", "2.27.7")],
+)
+def test_what_is_not_in_the_table_is_not_told(component: str, version: str | None) -> None:
+    assert cuda_release(component, version) is None

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from helpers.facts import PYTHON, h100_node, package, packages
+from helpers.judging import compute_check
+from helpers.libraries import libraries, library, without_wheels
+from kdoctor.facts import FactGroup
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.cuda_libraries_match import cuda_libraries_match
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(cuda_libraries_match, *h100_node(1), *facts)
+
+
+def test_the_mixture_that_is_known_to_fail_is_told_by_cuda_release() -> None:
+    old = [library(name, version="12.5.3", package_version="12.5.3.2") for name in ("cublas", "cublasLt")]
+    result = judged(libraries(*old))
+    (item,) = result.findings
+    assert item.finding.observed.startswith("CUDA 12.5: libcublas.so.12 12.5.3 (nvidia-cublas-cu12 12.5.3.2)")
+    assert "CUDA 12.9: " in item.finding.observed
+    assert "libcusolver.so.11 11.7.5" in item.finding.observed
+    assert item.finding.remedy.commands[0].startswith(f"{PYTHON} -m pip uninstall -y nvidia-cublas-cu12 ")
+    assert item.finding.remedy.commands[1] == f"{PYTHON} -m pip install --upgrade 'tensorflow[and-cuda]==2.21.0'"
+
+
+def test_one_release_is_well() -> None:
+    result = judged()
+    assert (result.status, result.evidence[0].observed) == (Status.PASS, "6 of CUDA 12.9")
+
+
+def test_a_version_that_belongs_to_no_known_release_is_unknown() -> None:
+    assert judged(libraries(library("cufft", version="12.0.0"))).status is Status.UNKNOWN
+    assert judged(libraries(library("cufft", version=None))).status is Status.UNKNOWN
+
+
+def test_wheels_that_write_into_one_folder_are_told() -> None:
+    both = packages(package("nvidia-nccl-cu12", "2.27.7"), package("nvidia-nccl-cu13", "2.28.3"))
+    finding = judged(both).findings[0].finding
+    assert finding.subject == "nvidia-nccl"
+    assert finding.remedy.commands == (
+        f"{PYTHON} -m pip uninstall -y nvidia-nccl-cu12 nvidia-nccl-cu13",
+        f"{PYTHON} -m pip install nvidia-nccl-cu12==2.27.7",
+    )
+    assert finding.rollback.commands == (f"{PYTHON} -m pip install nvidia-nccl-cu12==2.27.7 nvidia-nccl-cu13==2.28.3",)
+
+
+def test_nothing_found_is_not_judged() -> None:
+    assert judged(without_wheels()).status is Status.SKIP

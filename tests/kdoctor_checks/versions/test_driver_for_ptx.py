@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, h100_node, target, tensorflow
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.driver_for_ptx import driver_for_ptx
+
+
+def judged(*facts: FactGroup, driver: str | None, offered: str | None = "12.2", capability: str = "10.0") -> Result:
+    found = gpus(1, gpu(0, compute_capability=capability), driver_version=driver, cuda_driver_version=offered)
+    return compute_check(driver_for_ptx, *h100_node(1), found, *facts)
+
+
+@pytest.mark.parametrize(
+    ("driver", "offered", "status"),
+    [  # CUDA 12.5.1 came with 555.42.06 (release notes, table 3)
+        ("555.42.06", "12.5", Status.PASS),
+        ("580.65.06", "13.0", Status.PASS),
+        ("555.42.05", "12.4", Status.FAIL),
+        ("535.161.08", "12.2", Status.FAIL),
+        ("535.161.08", "12.5", Status.UNKNOWN),  # cuda-compat brings a newer user-space driver
+        (None, "12.2", Status.UNKNOWN),
+        ("N/A", "12.2", Status.UNKNOWN),
+    ],
+)
+def test_ptx_needs_the_driver_of_the_toolkit_that_made_it(
+    driver: str | None, offered: str | None, status: Status
+) -> None:
+    assert judged(driver=driver, offered=offered).status is status
+
+
+def test_machine_code_needs_no_such_driver() -> None:
+    assert judged(driver="535.161.08", capability="8.0").status is Status.PASS
+
+
+def test_between_two_patches_of_one_cuda_it_is_not_known() -> None:
+    old: dict[str, Any] = {"compute_capabilities": ("sm_80", "compute_80"), "version": "2.15.1"}
+    build = tensorflow(cuda_version="12.2", **old)  # 12.2.0 came with 535.54.03, 12.2.2 with 535.104.05
+    assert judged(build, driver="535.86.10", offered="12.2", capability="9.0").status is Status.UNKNOWN
+    assert judged(build, driver="535.104.05", offered="12.2", capability="9.0").status is Status.PASS
+    assert judged(build, driver="530.30.02", offered="12.1", capability="9.0").status is Status.FAIL
+
+
+def test_the_finding_names_the_driver_and_the_way_back() -> None:
+    finding = judged(driver="535.161.08").findings[0].finding
+    assert finding.expected == "driver 555.42.06 or newer, which came with CUDA 12.5.1"
+    assert "sudo apt-get install nvidia-driver-555" in finding.remedy.commands
+    assert "nvidia-driver-535=535.161.08-*" in finding.rollback.commands[0]
+
+
+def test_what_is_not_known_is_no_pass() -> None:
+    unknown = tensorflow(version="2.99.0", cuda_version=None, compute_capabilities=())
+    assert judged(unknown, driver="580.65.06").status is Status.UNKNOWN
+    future = tensorflow(version="2.99.0", cuda_version="14.0")
+    assert judged(future, driver="580.65.06").status is Status.UNKNOWN
+    assert judged(target(platform="win-amd64"), driver="580.65.06").status is Status.UNKNOWN
+    assert compute_check(driver_for_ptx, *h100_node(), gpus(0, devices=(), count=0)).status is Status.UNKNOWN

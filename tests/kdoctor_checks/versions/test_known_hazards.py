@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import PYTHON, gpu, gpus, h100_node, tensorflow
+from helpers.judging import compute_check
+from helpers.libraries import libraries, library
+from kdoctor.facts import FactGroup
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.known_hazards import known_hazards
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(known_hazards, *h100_node(1), *facts)
+
+
+@pytest.mark.parametrize(
+    ("cudnn", "wheel", "status"),
+    [  # aws/deep-learning-containers#6417: fails with 9.3 and 9.5.1, works with 9.24.0.43; between nobody measured
+        ("9.5.1", "9.5.1.17", Status.FAIL),
+        ("9.3.0", None, Status.FAIL),
+        ("9.10.2", "9.10.2.21", Status.UNKNOWN),
+        ("9.24.0", "9.24.0.43", Status.PASS),
+        ("9.28.0", "9.28.0.42", Status.PASS),
+        (None, None, Status.UNKNOWN),
+    ],
+)
+def test_convolutions_under_xla_depend_on_cudnn(cudnn: str | None, wheel: str | None, status: Status) -> None:
+    assert judged(libraries(library("cudnn", version=cudnn, package_version=wheel))).status is status
+
+
+def test_the_finding_names_the_job_and_the_version_that_ends_it() -> None:
+    finding = judged(libraries(library("cudnn", version="9.5.1", package_version="9.5.1.17"))).findings[0].finding
+    assert finding.observed.startswith("with convolutions under XLA: INTERNAL: Autotuner")
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cudnn-cu12==9.24.0.43",)
+    assert finding.rollback.kind == "commands"
+
+
+def test_a_gpu_on_which_xla_ends_the_process_is_named() -> None:
+    result = judged(gpus(2, gpu(0), gpu(1, name="NVIDIA GeForce RTX 5090", compute_capability="12.0")))
+    (item,) = result.findings
+    assert item.finding.subject.startswith("GPU 1")
+    assert "sm_120" in item.finding.observed
+    assert item.finding.rollback.kind == "nothing"
+
+
+def test_a_version_that_cannot_be_read_is_no_pass() -> None:
+    assert judged(tensorflow(version=None)).status is Status.UNKNOWN
+    assert judged(gpus(1, gpu(0, compute_capability=None))).status is Status.UNKNOWN
+    assert judged(gpus(0, devices=(), count=0)).status is Status.UNKNOWN

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import PYTHON, SITE, environment, h100_node, tensorflow
+from helpers.judging import compute_check
+from helpers.libraries import SOLVER_FOLDER, libraries, missing, no_libraries, without_wheels
+from kdoctor.facts import Environment, FactGroup, LibraryCopy
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.libraries_searched import libraries_searched
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(libraries_searched, *h100_node(1), *facts)
+
+
+def outside(name: str, folder: str) -> FactGroup:
+    copy = LibraryCopy(path=f"{folder}/lib{name}.so.11", found_by="not searched")
+    return libraries(missing(name, other_copies=(copy,)))
+
+
+def test_cusolver_of_2_21_is_found_where_its_folder_is_on_the_path() -> None:
+    assert judged().status is Status.PASS
+
+
+def test_without_it_the_exact_folder_is_named() -> None:
+    finding = judged(outside("cusolver", SOLVER_FOLDER), environment()).findings[0].finding
+    assert finding.observed == (f"libcusolver.so.11 installed in {SOLVER_FOLDER}, where TensorFlow 2.21.0 never looks")
+    assert finding.remedy.commands == (
+        f'export LD_LIBRARY_PATH={SOLVER_FOLDER}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',
+    )
+    assert finding.rollback.commands == ("unset LD_LIBRARY_PATH",)
+
+
+def test_2_16_1_may_be_replaced_by_the_release_that_ended_it() -> None:
+    build = tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")
+    finding = judged(build, outside("cusolver", SOLVER_FOLDER)).findings[0].finding
+    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]>=2.16.2,==2.16.*'"
+    assert finding.rollback.commands == (f"export LD_LIBRARY_PATH={SOLVER_FOLDER}",)
+
+
+@pytest.mark.parametrize("folder", ["/usr/local/cuda/lib64", f"{SITE}/torch/lib"])
+def test_a_copy_that_was_not_installed_for_tensorflow_is_not_meant(folder: str) -> None:
+    assert judged(outside("cusolver", folder)).status is Status.PASS
+
+
+def test_nothing_is_said_where_nothing_is_installed() -> None:
+    assert judged(without_wheels()).status is Status.SKIP
+    assert judged(no_libraries()).status is Status.SKIP
+
+
+def test_a_path_that_is_not_recorded_cannot_be_restored() -> None:
+    finding = judged(outside("cusolver", SOLVER_FOLDER), Environment(variables={})).findings[0].finding
+    assert finding.rollback.kind == "nothing"

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.facts import SITE, environment, h100_node
+from helpers.judging import compute_check
+from helpers.libraries import libraries, library, without_wheels
+from kdoctor.facts import LibraryCopy
+from kdoctor.model import Result, Status
+from kdoctor_checks.versions.libraries_shadowed import libraries_shadowed
+
+WHEEL = LibraryCopy(path=f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9", found_by="RUNPATH")
+
+
+def judged(**changes: Any) -> Result:
+    values: dict[str, Any] = {
+        "path": "/opt/conda/lib/libcudnn.so.9",
+        "found_by": "LD_LIBRARY_PATH",
+        "package": None,
+        "package_version": None,
+        "other_copies": (WHEEL,),
+        **changes,
+    }
+    found = libraries(library("cudnn", **values))
+    return compute_check(libraries_shadowed, *h100_node(1), found, environment(LD_LIBRARY_PATH="/opt/conda/lib:/a b"))
+
+
+def test_a_copy_before_the_installed_one_is_told_with_both_places() -> None:
+    finding = judged().findings[0].finding
+    assert finding.subject == "libcudnn.so.9"
+    assert "/opt/conda/lib/libcudnn.so.9 (LD_LIBRARY_PATH) is taken before" in finding.observed
+    assert WHEEL.path in finding.observed
+    assert finding.remedy.commands == ("export LD_LIBRARY_PATH='/a b'",)
+    assert finding.rollback.commands == ("export LD_LIBRARY_PATH='/opt/conda/lib:/a b'",)
+
+
+def test_the_wheels_own_folder_on_the_path_shadows_nothing() -> None:
+    assert judged(package="nvidia-cudnn-cu12", package_version="9.24.0.43").status is Status.PASS
+
+
+def test_a_system_library_without_a_wheel_shadows_nothing() -> None:
+    assert judged(other_copies=()).status is Status.PASS
+    assert judged(found_by="ld.so.cache").status is Status.PASS
+    never_looked_at = LibraryCopy(path=WHEEL.path, found_by="not searched")
+    assert judged(other_copies=(never_looked_at,)).status is Status.PASS
+
+
+def test_nothing_found_is_not_judged() -> None:
+    assert compute_check(libraries_shadowed, *h100_node(1), without_wheels()).status is Status.SKIP

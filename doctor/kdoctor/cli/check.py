@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kdoctor.checklist import Checklist
     from kdoctor.judge import PlannedCheck, Rules
 
-_FORMATS = "terminal|json|junit|markdown|line|nagios|prometheus|github"
+_FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"
 
 
 def check(

@@ -17,7 +17,7 @@ from kdoctor.cli.streams import complain, show
 if TYPE_CHECKING:
     from kdoctor.smoke.scenario import Scenario
 
-_FORMATS = "terminal|json|junit|markdown|line|nagios|prometheus|github"
+_FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"
 _MOST_PARALLEL = 4  # as kdoctor_target.runner has it
 
 

@@ -69,11 +69,18 @@ def _github(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format f
     return render_github(report)
 
 
+def _html(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - its reader's browser is the canvas
+    from kdoctor.report.page import render_html
+
+    return render_html(report)
+
+
 _RENDERERS: Mapping[str, Renderer] = {
     "terminal": _terminal,
     "json": _json,
     "junit": _junit,
     "markdown": _markdown,
+    "html": _html,
     "line": _line,
     "nagios": _nagios,
     "prometheus": _prometheus,

@@ -14,6 +14,7 @@ from kdoctor.facts import FactGroup
 from kdoctor.importing import (
     kernel_log,
     lspci,
+    lstopo,
     proc_version,
     smi_failure,
     smi_nvlink,
@@ -37,6 +38,7 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "nvidia-smi nvlink -s": smi_nvlink.parse,
     "nvidia-smi's failure": smi_failure.parse,
     "lspci -vvv": lspci.parse,
+    "lstopo": lstopo.parse,
     "kernel log": kernel_log.parse,
     "/proc/driver/nvidia/version": proc_version.parse,
 }

@@ -18,6 +18,7 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -L",
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
+    "lstopo",
     "nvidia-smi's failure",
 )
 """Dumps of GPUs, those that tell the most of which GPU is which first."""
@@ -48,7 +49,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind != "lstopo")]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus
@@ -272,7 +273,8 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
 
 
 def _pci(told: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
-    """One listing; of several the last, if they list the same GPUs."""
+    """One listing; of several the last (lspci's before hwloc's), if they list the same GPUs."""
+    told = sorted(told, key=lambda item: item[0].kind == "lspci -vvv")
     first, devices = told[0]
     for part, other in told[1:]:
         if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:

@@ -19,6 +19,7 @@ Kind = Literal[
     "nvidia-smi -L",
     "nvidia-smi's failure",
     "lspci -vvv",
+    "lstopo",
     "kernel log",
     "/proc/driver/nvidia/version",
 ]

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdoctor.errors import UsageError
-from kdoctor.importing import kernel_log, lspci, proc_version, smi_failure, smi_nvlink
+from kdoctor.importing import kernel_log, lspci, lstopo, proc_version, smi_failure, smi_nvlink
 from kdoctor.importing.part import Kind, Section
 
 UNDERSTOOD = (
-    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, "
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, lstopo's XML, "
     "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
 )
 _MOST_BYTES = 128 * 1024**2
@@ -24,7 +24,8 @@ _LONGEST_LINE = 100_000
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >])")
+_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END}
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
@@ -36,7 +37,6 @@ _COMMAND = re.compile(
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
     (re.compile(r"<system version="), "a topology file of NCCL, which is what somebody set up: it is not read"),
-    (re.compile(r"<!DOCTYPE topology|<topology "), "a topology of hwloc, which is not read"),
     (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a log of the fabric manager, which is not read"),
     (re.compile(r"\s*<\?xml"), "XML, but not that of nvidia-smi -q -x"),
     (re.compile(r"BZh\d|PK\x03\x04"), "an archive: give the files in it"),
@@ -157,7 +157,7 @@ class _Splitter:
         opened, self._open = self._open, None
         if opened:
             lines = tuple(opened.lines)
-            if opened.kind != "nvidia-smi -q -x":
+            if opened.kind not in _XML_ENDS:
                 lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in lines)
             yield Section(
                 kind=opened.kind,
@@ -183,21 +183,25 @@ class _Splitter:
         return kind if again or (kind == "nvidia-smi -q" and "NVSMI LOG" in line) else None
 
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
-        if current == "nvidia-smi -q -x" and not self._xml_is_over():
+        if current in _XML_ENDS and not self._xml_is_over(_XML_ENDS[current]):
             return None
         if _XML.match(line):
-            return "nvidia-smi -q -x" if self._is_smi_xml(place) else None
+            return self._xml_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
         if not line[:1].strip():
             return None
         return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
 
-    def _xml_is_over(self) -> bool:
-        return self._open is not None and any("</nvidia_smi_log>" in line for line in self._open.lines[-3:])
+    def _xml_is_over(self, end: str) -> bool:
+        return self._open is not None and any(end in line for line in self._open.lines[-3:])
 
-    def _is_smi_xml(self, place: int) -> bool:
-        return any("nvidia_smi_log" in line for line in self._lines[place : place + 3])
+    def _xml_kind(self, place: int) -> Kind | None:
+        """Whose document begins here: its first lines tell."""
+        first = self._lines[place : place + 3]
+        if any("nvidia_smi_log" in line for line in first):
+            return "nvidia-smi -q -x"
+        return "lstopo" if any(lstopo.START.match(line) for line in first) else None
 
     def _matrix(self, place: int) -> Kind | None:
         """Which matrix: the words of its first rows tell, or its header."""

@@ -286,6 +286,24 @@ def test_lspci_and_nvidia_smi_of_one_kind_of_machine_join_by_address() -> None:
     assert {event.bus_id for event in log.events} == {"0000:9b:00.0"}
 
 
+def test_hwlocs_tree_of_a_dgx2() -> None:
+    facts = corpus_snapshot("hwloc/dgx2h-16xv100.xml")
+    gpus, pci = group(facts, Gpus), group(facts, PciDevices)
+    assert (len(gpus.devices), len(pci.gpus), len(pci.switches)) == (16, 16, 11)
+    assert {gpu.name for gpu in gpus.devices} == {"Tesla V100-SXM3-32GB-H"}
+    assert (gpus.devices[0].bus_id, gpus.devices[0].uuid) == (
+        "0000:34:00.0",
+        "GPU-d3977428-7a30-086b-2e20-5c1eeed647c6",
+    )
+    assert [gpu.numa_node for gpu in pci.gpus] == [0] * 8 + [1] * 8
+    first = pci.find("0000:34:00.0")
+    assert first is not None
+    assert first.path is not None
+    bridges = ["0000:2b:00.0", "0000:2c:00.0", "0000:2d:04.0", "0000:32:00.0", "0000:33:00.0"]
+    assert [bridge.bus_id for bridge in first.path] == bridges
+    assert (first.driver, first.link_speed, first.link_width, first.acs_control) == ("nvidia", None, None, None)
+
+
 def test_the_gsp_of_an_h100_does_not_answer() -> None:
     log = group(corpus_snapshot("kmsg/xid119-gsp-timeout-xe9680.log"), KernelLog)
     xids = [event for event in log.events if event.kind == "xid"]
@@ -331,7 +349,6 @@ def test_both_kernel_modules(file: str, version: str, flavour: str) -> None:
         "nccl/azure-ndv5-topo.xml",
         "nccl/azure-ncv4-topo.xml",
         "nccl/aws-p4d-topo.xml",
-        "hwloc/dgx2h-16xv100.xml",
         "fm/fabricmanager-nvswitch-nonfatal.log",
         "pci/power9-v100-sysfs.tar.bz2",
     ],

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.dumps import UUID, imported, imported_pci, query
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus, PciBridge, PciDevice, PciDevices
+
+TOPOLOGY = f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="3.0">
+  <object type="Machine" nodeset="0x00000003">
+    <object type="Package" os_index="1" nodeset="0x00000002">
+      <object type="NUMANode" os_index="1" nodeset="0x00000002"/>
+      <object type="Bridge" bridge_type="0-1">
+        <object type="Bridge" bridge_type="1-1" pci_busid="0000:3a:01.0" pci_type="0604 [8086:2030] [8086:0000] 04 00">
+          <object type="PCIDev" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">
+            <object type="OSDev" name="nvml0" osdev_type="12">
+              <info name="GPUModel" value="NVIDIA Test 40GB"/>
+              <info name="NVIDIAUUID" value="{UUID.format(0)}"/>
+            </object>
+          </object>
+          <object type="PCIDev" pci_busid="0000:3b:00.1" pci_type="0200 [15b3:1017] [15b3:0001] 00 00"/>
+        </object>
+      </object>
+    </object>
+  </object>
+</topology>
+"""
+
+
+def test_the_tree(tmp_path: Path) -> None:
+    assert imported_pci(tmp_path, TOPOLOGY).devices == (
+        PciDevice(
+            bus_id="0000:3b:00.0",
+            device_id="20b0",
+            device_class="0302",
+            subsystem="10de:134f",
+            driver="nvidia",
+            numa_node=1,
+            path=(PciBridge(bus_id="0000:3a:01.0", device_id="2030", vendor_id="8086"),),
+        ),
+    )
+
+
+def test_it_joins_what_nvidia_smi_says(tmp_path: Path) -> None:
+    gpus = imported(tmp_path, TOPOLOGY, query("3B")).facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    (gpu,) = gpus.devices
+    assert (gpu.bus_id, gpu.temperature_c) == ("0000:3b:00.0", 61)
+
+
+def test_without_nvml_it_says_nothing_of_the_driver(tmp_path: Path) -> None:
+    start, end = (
+        TOPOLOGY.index('            <object type="OSDev"'),
+        TOPOLOGY.index("          </object>\n          <object"),
+    )
+    facts = imported(tmp_path, TOPOLOGY[:start] + TOPOLOGY[end:]).facts
+    assert set(facts) == {PciDevices}
+
+
+def test_cut_anywhere(tmp_path: Path) -> None:
+    for end in range(TOPOLOGY.index("<topology "), len(TOPOLOGY), 7):
+        facts = imported(tmp_path, TOPOLOGY[:end]).facts
+        pci = facts[PciDevices]
+        assert isinstance(pci, PciDevices)
+        for device in pci.devices:
+            assert (device.bus_id, device.numa_node) == ("0000:3b:00.0", 1)
+            assert device.path
+        gpus = facts.get(Gpus)
+        if isinstance(gpus, Gpus):
+            assert {gpu.name for gpu in gpus.devices} <= {None, "NVIDIA Test 40GB"}
+
+
+def test_entities_and_endless_nesting_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="declares entities"):
+        imported(tmp_path, TOPOLOGY.replace('"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY x SYSTEM "file:///etc/passwd">]>'))
+    with pytest.raises(UsageError, match="nested too deeply"):
+        imported(tmp_path, '<topology version="3.0">' + '<object type="Group">' * 10_000)

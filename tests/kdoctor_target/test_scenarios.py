@@ -1,4 +1,4 @@
-"""The built-in scenarios with the real TensorFlow, over two CPU replicas, against what was measured by hand.
+"""The scenarios of the quick tier with the real TensorFlow, over two CPU replicas, against what was measured by hand.
 
 The table is docs/smoke.md's; the rows that differ between Keras 2 and 3 are told apart here.
 """
@@ -23,6 +23,7 @@ from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 pytestmark = pytest.mark.tensorflow
 
 ROUNDING = 1e-6
+QUICK = tuple(scenario for scenario in SCENARIOS if scenario.tier == "quick")
 
 _SUMMED_GRADIENTS = """
 import tensorflow as tf
@@ -39,7 +40,7 @@ tf.keras.optimizers.SGD.__init__ = summed
 @pytest.fixture(scope="module")
 def runs() -> dict[str, SmokeRun]:
     settings = SmokeSettings(devices_kind="cpu", replicas=2)
-    result = run_scenarios(SCENARIOS, settings, smoke.context(TF_USE_LEGACY_KERAS="0"))
+    result = run_scenarios(QUICK, settings, smoke.context(TF_USE_LEGACY_KERAS="0"))
     return {name: run for name, run in result.runs.items() if isinstance(run, SmokeRun)}
 
 
@@ -52,7 +53,7 @@ def _case(runs: dict[str, SmokeRun], scenario: str, name: str) -> SmokeCase:
 
 def test_every_case_of_every_scenario_ran(runs: dict[str, SmokeRun]) -> None:
     assert {name: tuple(case.name for case in run.cases) for name, run in runs.items()} == {
-        scenario.id: scenario.cases for scenario in SCENARIOS
+        scenario.id: scenario.cases for scenario in QUICK
     }
     assert all(run.tensorflow and run.keras and run.failure is None for run in runs.values())
 
@@ -107,7 +108,7 @@ def test_gradients_that_are_summed_are_caught(tmp_path: Path) -> None:
     (tmp_path / "summed_gradients.py").write_text(_SUMMED_GRADIENTS, encoding="utf-8")
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "summed_gradients"))
     where = smoke.context(TF_USE_LEGACY_KERAS="0", PYTHONPATH=str(tmp_path))
-    run = run_scenarios(SCENARIOS[:1], settings, where).runs["smoke.baseline"]
+    run = run_scenarios(QUICK[:1], settings, where).runs["smoke.baseline"]
     assert isinstance(run, SmokeRun)
     result = compute_check(baseline, run)
     assert result.status is Status.FAIL

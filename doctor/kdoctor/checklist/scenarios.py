@@ -31,11 +31,12 @@ def choose_scenarios(
         _known("--strategy", strategy, STRATEGIES)
     if tier is not None:
         _known("--tier", tier, TIERS)
-    most: Tier = next((one for one in TIERS if one == tier), "full" if names or strategy else "quick")
+    otherwise: Tier = "full" if names or strategy else "quick"
+    most = TIERS.index(otherwise) if tier is None else next(place for place, one in enumerate(TIERS) if one == tier)
     chosen = [
         scenario
         for scenario in dict.fromkeys(wanted)
-        if (strategy is None or scenario.strategy == strategy) and TIERS.index(scenario.tier) <= TIERS.index(most)
+        if (strategy is None or scenario.strategy == strategy) and scenario.tier in TIERS[: most + 1]
     ]
     if not chosen:
         raise UsageError("no scenario is both", hint="See what there is with: kdoctor list --scenarios")

@@ -5,6 +5,8 @@ Measures: ``tail 1`` and so on, how many variables are not finite after two epoc
 
 from __future__ import annotations
 
+from typing import Any, Dict
+
 import tensorflow as tf
 
 from kdoctor_target.case import Case
@@ -39,6 +41,7 @@ def synchronized(case: Case) -> None:
 
 
 def _sweep(case: Case, *, normalise: bool, synchronized: bool) -> None:
+    options: Dict[str, Any] = {"synchronized": True} if synchronized else {}  # an old Keras knows no such option
     strategy = make_strategy(case)
     replicas = strategy.num_replicas_in_sync
     global_batch = PER_REPLICA * replicas
@@ -49,9 +52,7 @@ def _sweep(case: Case, *, normalise: bool, synchronized: bool) -> None:
         inputs, targets = regression(global_batch + tail)
         layers = tf.keras.layers
         with strategy.scope():
-            middle = (
-                [layers.BatchNormalization(**({"synchronized": True} if synchronized else {}))] if normalise else []
-            )
+            middle = [layers.BatchNormalization(**options)] if normalise else []
             model = tf.keras.Sequential([layers.InputLayer((FEATURES,)), layers.Dense(4), *middle, layers.Dense(1)])
             optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
             model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)

@@ -6,7 +6,7 @@ Measures, of those that train: ``optimizer_variables``, ``optimizer_mirrored``, 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict
 
 import tensorflow as tf
 
@@ -112,7 +112,7 @@ def _reference(case: Case, batches: Batches, optimizer: Callable[[], Any]) -> Re
 
 
 def _count(case: Case, strategy: Any, what: str, variables: Any) -> None:
-    listed: Sequence[Any] = variables() if callable(variables) else variables
+    listed: Any = variables() if callable(variables) else variables
     mirrored = sum(len(read_copies(strategy, variable)) == strategy.num_replicas_in_sync for variable in listed)
     case.measure({"{}_variables".format(what): len(listed), "{}_mirrored".format(what): mirrored})
 

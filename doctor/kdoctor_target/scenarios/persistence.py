@@ -120,7 +120,8 @@ class _Interrupt(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFl
     """Cuts the training short in its second epoch."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        if self.model.optimizer.iterations.numpy() > STEPS + 1:
+        model: Any = self.model
+        if model.optimizer.iterations.numpy() > STEPS + 1:
             raise _PowerCut
 
 

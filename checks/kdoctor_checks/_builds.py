@@ -9,7 +9,7 @@ from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.version_matrix import Release, VersionMatrix
+from kdoctor.version_matrix import Release, VersionMatrix, code_for
 from kdoctor_checks._versions import numbers, parse_version
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
@@ -27,11 +27,7 @@ class Code:
 
     def runs_by(self, capability: str) -> Literal["machine code", "PTX"] | None:
         """By what a GPU of that compute capability runs the build; None: it holds no code for it."""
-        major, minor = numbers(capability) or (0, 0)
-        number = major * 10 + minor
-        if any(cubin // 10 == major and cubin <= number for cubin in self.cubins):
-            return "machine code"
-        return "PTX" if any(ptx <= number for ptx in self.ptx) else None
+        return code_for(self.cubins, self.ptx, capability)
 
     @property
     def words(self) -> str:

@@ -6,7 +6,7 @@ Pure data, immutable, with the look-ups that need no judgement. :mod:`kdoctor.ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal
@@ -325,6 +325,18 @@ def cudnn_requirement(release: Release) -> Requirement | None:
         if line.startswith("nvidia-cudnn-"):
             return parse_requirement(line)
     return None
+
+
+def code_for(cubins: Sequence[int], ptx: Sequence[int], capability: str) -> Literal["machine code", "PTX"] | None:
+    """By what a GPU of that compute capability runs a build with that code; None: the build holds none for it.
+
+    Machine code runs on GPUs of its own major capability that are not older, PTX on all that are not older.
+    """
+    major, minor = numbers(capability)
+    number = major * 10 + minor
+    if any(cubin // 10 == major and cubin <= number for cubin in cubins):
+        return "machine code"
+    return "PTX" if any(architecture <= number for architecture in ptx) else None
 
 
 def python_minors(text: str) -> tuple[str, ...]:

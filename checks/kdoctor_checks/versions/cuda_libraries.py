@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor.version_matrix import VersionMatrix
-from kdoctor_checks._builds import release_of
+from kdoctor_checks._builds import release_of, versions_there
 from kdoctor_checks._install import install, restore
 from kdoctor_checks._search_path import search_without
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, shown, with_libraries
@@ -70,6 +70,9 @@ class _Environment:
         self._release = release_of(tensorflow, matrix)
         self._tensorflow = tensorflow
         self._requirement = with_libraries(tensorflow, self._release)
+        there = versions_there(tensorflow, packages)
+        alone = {name: version for name, version in there.items() if name == "tensorflow"}
+        self._also = next((row.fix for row in matrix.known_bad_for(alone) if row.effect == "no-gpu"), None)
 
     def missing(self, items: Sequence[Library]) -> Finding:
         """One finding for all of them: they have one cause."""
@@ -83,6 +86,8 @@ class _Environment:
             if no_extra
             else "Install TensorFlow's NVIDIA libraries with it."
         )
+        if self._also and not no_extra:
+            how += f" This release does not find all of them by itself; it needs {self._also}."
         return Finding(
             subject="CUDA libraries",
             observed=f"not found anywhere that is searched: {names}{beside}",

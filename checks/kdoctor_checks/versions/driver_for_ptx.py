@@ -10,7 +10,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, 
 from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import code_of, cuda_of, gpus_of_job
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._versions import numbers
+from kdoctor_checks._versions import numbers, parse_version
 from kdoctor_checks.versions._drivers import previous_driver, upgrade_commands
 
 
@@ -37,6 +37,8 @@ def driver_for_ptx(
     for gpu in gpus_of_job(gpus, environment):
         if missing := unread(gpu, "compute_capability"):
             yield missing
+        elif parse_version(gpu.compute_capability) is None:
+            yield Unjudged(subject=gpu.subject, reason=f"{gpu.compute_capability!r} is no compute capability")
         elif code.runs_by(gpu.compute_capability or "") == "machine code":
             yield Evidence(subject=gpu.subject, observed=f"machine code for {gpu.compute_capability}; no PTX is needed")
         else:

@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from kdoctor import version_matrix
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import (
     KnownBad,
@@ -247,11 +248,7 @@ def _code_rule(
 
 def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
     """By what a GPU of that capability runs a build; None: it holds no code for it."""
-    major, minor = numbers(capability)
-    number = major * 10 + minor
-    if any(cubin // 10 == major and cubin <= number for cubin in release.cubins):
-        return "machine code"
-    return "PTX" if any(ptx <= number for ptx in release.ptx) else None
+    return version_matrix.code_for(release.cubins, release.ptx, capability)
 
 
 def _cudnn_rule(

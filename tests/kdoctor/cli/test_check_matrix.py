@@ -14,6 +14,7 @@ OWN = """\
 schema: kdoctor/version-matrix/v1
 updated: "2026-11-20"
 platform: linux-x86_64
+extends: shipped
 known_bad:
 - id: our_own
   when: {tensorflow: "==2.21.0"}

@@ -20,6 +20,7 @@ def test_plain_tensorflow_is_one_finding_and_not_seven() -> None:
         assert soname in item.finding.observed
     assert "libnccl" not in item.finding.observed  # it is not needed for a GPU
     assert item.finding.remedy.commands == (f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'",)
+    assert "it needs LD_LIBRARY_PATH with the folder nvidia/cusolver/lib" in item.finding.remedy.summary
     assert item.finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 

@@ -58,5 +58,6 @@ def test_what_is_not_known_is_no_pass() -> None:
     assert judged(unknown, driver="580.65.06").status is Status.UNKNOWN
     future = tensorflow(version="2.99.0", cuda_version="14.0")
     assert judged(future, driver="580.65.06").status is Status.UNKNOWN
+    assert judged(driver="580.65.06", capability="ten").status is Status.UNKNOWN
     assert judged(target(platform="win-amd64"), driver="580.65.06").status is Status.UNKNOWN
     assert compute_check(driver_for_ptx, *h100_node(), gpus(0, devices=(), count=0)).status is Status.UNKNOWN

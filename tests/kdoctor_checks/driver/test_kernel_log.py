@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import log
+from helpers.judging import compute_check
+from kdoctor.facts import KernelLog
+from kdoctor.model import Severity, Status
+from kdoctor_checks.driver.kernel_log import kernel_log
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"complete": None}, Status.PASS),
+        ({"complete": False}, Status.UNKNOWN),
+        ({"lines": 0}, Status.UNKNOWN),
+    ],
+)
+def test_a_log_from_the_start_on_passes(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(kernel_log, log(**change))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_why_it_could_not_be_read_is_told() -> None:
+    why = "the kernel log may not be read by this user: Permission denied (kernel.dmesg_restrict)"
+    result = compute_check(kernel_log, missing={KernelLog: why})
+    assert (result.status, result.reason) == (Status.UNKNOWN, why)

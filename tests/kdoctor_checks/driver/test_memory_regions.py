@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from helpers.facts import log, logged
+from helpers.judging import compute_check
+from kdoctor.facts import KernelLog
+from kdoctor.model import Severity, Status
+from kdoctor_checks.driver.memory_regions import memory_regions
+
+
+def test_a_log_without_it_passes() -> None:
+    assert compute_check(memory_regions, log()).status is Status.PASS
+
+
+def test_the_failure_comes_with_the_modules_option_and_the_way_back() -> None:
+    line = "[ 9.1] nvidia-uvm: uvm_pmm_gpu.c:3434 uvm_pmm_devmem_init[pid:1] request_free_mem_region() err -34"
+    result = compute_check(memory_regions, logged(line))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
+    finding = result.findings[0].finding
+    assert finding.remedy.commands[0] == (
+        "echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee /etc/modprobe.d/nvidia-uvm-hmm.conf"
+    )
+    assert finding.rollback.commands[0] == "sudo rm /etc/modprobe.d/nvidia-uvm-hmm.conf"
+
+
+def test_an_unread_log_is_no_pass() -> None:
+    assert compute_check(memory_regions, missing={KernelLog: "no"}).status is Status.SKIP

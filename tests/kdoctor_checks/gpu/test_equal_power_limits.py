@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from helpers.facts import gpu, gpus, lost_gpu, v100
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.equal_power_limits import equal_power_limits
+
+
+def test_one_lower_limit_of_four_warns() -> None:
+    result = compute_check(equal_power_limits, gpus(4, gpu(0), gpu(1, enforced_power_limit_w=500.0), gpu(2), gpu(3)))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
+    (finding,) = (item.finding for item in result.findings)
+    assert (finding.subject, finding.expected) == ("GPU 1 (0000:20:00.0)", "700 W, as most GPUs of its model")
+
+
+def test_a_lower_limit_for_all_passes() -> None:
+    assert (
+        compute_check(
+            equal_power_limits, gpus(2, *(gpu(index, enforced_power_limit_w=500.0) for index in range(2)))
+        ).status
+        is Status.PASS
+    )
+
+
+def test_of_two_that_differ_the_lower_is_named() -> None:
+    result = compute_check(equal_power_limits, gpus(2, gpu(0, enforced_power_limit_w=500.0), gpu(1)))
+    assert [item.finding.subject for item in result.findings] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_models_are_compared_apart() -> None:
+    assert compute_check(equal_power_limits, gpus(2, gpu(0), v100(1))).status is Status.PASS
+
+
+def test_small_differences_do_not_count() -> None:
+    assert (
+        compute_check(equal_power_limits, gpus(3, gpu(0), gpu(1), gpu(2, enforced_power_limit_w=699.0))).status
+        is Status.PASS
+    )
+
+
+def test_an_unread_limit_is_unknown() -> None:
+    broken = gpu(1, enforced_power_limit_w=None, errors={"enforced_power_limit_w": "Unknown"})
+    assert compute_check(equal_power_limits, gpus(2, gpu(0), broken)).status is Status.UNKNOWN
+
+
+def test_one_gpu_has_no_equal() -> None:
+    assert compute_check(equal_power_limits, gpus(1)).status is Status.SKIP
+    assert compute_check(equal_power_limits, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import geforce, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.fan import fan
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),  # cool, and its fan stands on purpose
+        ({"temperature_c": 64}, Status.PASS),
+        ({"temperature_c": 65}, Status.FAIL),
+        ({"temperature_c": 90, "fan_speed_percent": 30}, Status.PASS),
+        ({"temperature_c": None}, Status.UNKNOWN),
+        ({"temperature_c": None, "fan_speed_percent": 30}, Status.PASS),
+        ({"fan_speed_percent": None, "errors": {"fan_speed_percent": "ERR!"}}, Status.UNKNOWN),  # recorded
+    ],
+)
+def test_a_standing_fan_fails_on_a_hot_card(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(fan, gpus(2, geforce(0), geforce(1, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_modules_have_no_fan() -> None:
+    assert compute_check(fan, gpus(8)).reason == "NVIDIA H100 80GB HBM3 does not support it"
+
+
+def test_a_checklist_sets_the_temperature() -> None:
+    warm = gpus(1, geforce(0, temperature_c=60))
+    assert compute_check(fan, warm, may_stand_below_c=50).status is Status.FAIL

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
+from kdoctor.model import Result, Severity, Status
+from kdoctor_checks.gpu.kernel_log import kernel_log
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(kernel_log, gpus(4), pci(4), *facts)
+
+
+def xid(code: int, rest: str = "pid=1, name=python", index: int = 1) -> KernelLog:
+    return logged(f"[ 12.5] NVRM: Xid (PCI:{bus_id(index)[:-2]}): {code}, {rest}")
+
+
+def test_a_log_without_failures_passes_and_says_how_far_it_reaches() -> None:
+    result = judged(log())
+    assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
+    assert result.evidence[0].observed == "nothing in 2048 lines of /dev/kmsg, back to the boot"
+    partly = judged(log(complete=False))
+    assert partly.evidence[0].observed == "nothing in 2048 lines of /dev/kmsg, not back to the boot"
+
+
+@pytest.mark.parametrize("code", [48, 64, 74, 79, 94, 95, 119, 120, 149])
+def test_an_xid_of_a_fault_fails_and_names_the_gpu(code: int) -> None:
+    result = judged(xid(code))
+    assert result.status is Status.FAIL
+    assert result.findings[0].finding.subject == "GPU 1 (0000:20:00.0)"
+    assert f"Xid {code} (" in result.findings[0].finding.observed
+
+
+@pytest.mark.parametrize("code", [13, 31, 43, 45, 63, 62])
+def test_other_xids_are_told_elsewhere(code: int) -> None:
+    assert judged(xid(code)).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("action", "status"), [("None", Status.PASS), ("GPU Reset Required", Status.FAIL), ("Node Reboot", Status.FAIL)]
+)
+def test_a_recovery_action_fails_unless_it_is_none(action: str, status: Status) -> None:
+    rest = f"pid=1, GPU recovery action changed from 0x0 (None) to 0x1 ({action})"
+    assert judged(xid(154, rest)).status is status
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: GPU 0000:20:00.0: GPU has fallen off the bus.",
+        "NVRM: GPU 0000:20:00.0: RmInitAdapter failed! (0x62:0x40:2421)",
+        "NVRM: GPU0 _kgspRpcRecvPoll: 0000:20:00.0 GSP RPC timeout",
+    ],
+)
+def test_failures_without_an_xid_fail_too(line: str) -> None:
+    assert judged(logged(line)).status is Status.FAIL
+
+
+def test_each_gpu_is_named_once_with_all_that_was_logged() -> None:
+    lines = [f"NVRM: Xid (PCI:0000:20:00): {code}, pid=1" for code in (48, 94, 94)]
+    result = judged(logged(*lines, "NVRM: Xid (PCI:0000:30:00): 119, pid=1"))
+    observed = {item.finding.subject: item.finding.observed for item in result.findings}
+    assert set(observed) == {"GPU 1 (0000:20:00.0)", "GPU 2 (0000:30:00.0)"}
+    assert observed["GPU 1 (0000:20:00.0)"].startswith(
+        "Xid 48 (double bit ECC error), Xid 94 (contained memory error) x2; last: "
+    )
+
+
+def test_a_gpu_that_does_not_answer_is_left_to_gpu_responding() -> None:
+    found = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
+    assert judged(xid(79), found).status is Status.PASS
+    assert judged(xid(79, index=2), found).status is Status.FAIL
+
+
+def test_a_log_alone_names_the_address() -> None:
+    result = compute_check(kernel_log, xid(119), missing={Gpus: "not in the log", PciDevices: "not in the log"})
+    assert [item.finding.subject for item in result.findings] == ["GPU at 0000:20:00.0"]
+
+
+def test_an_unread_log_is_told_by_driver_kernel_log() -> None:
+    result = compute_check(kernel_log, gpus(4), pci(4), missing={KernelLog: "may not be read"})
+    assert (result.status, result.reason) == (
+        Status.SKIP,
+        "the kernel's log was not read; driver.kernel-log says why",
+    )

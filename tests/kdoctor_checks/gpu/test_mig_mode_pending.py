@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.mig_mode_pending import mig_mode_pending
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"mig_mode_pending": True}, Status.FAIL),
+        ({"mig_mode": True, "mig_mode_pending": True}, Status.PASS),
+        ({"mig_mode_pending": None, "errors": {"mig_mode_pending": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_change_that_waits_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(mig_mode_pending, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(mig_mode_pending, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(mig_mode_pending, gpus(1, gpu(0, mig_mode_pending=True))).findings[0].finding
+    assert finding.observed == "MIG mode off, on after the next reset"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 -mig 0"

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.persistence_mode import persistence_mode
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"persistence_mode": False}, Status.FAIL),
+        ({"persistence_mode": None, "errors": {"persistence_mode": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_off_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(persistence_mode, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(persistence_mode, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(persistence_mode, gpus(1, gpu(0, persistence_mode=False))).findings[0].finding
+    assert finding.observed == "persistence mode off"
+    assert finding.remedy.commands[0] == "sudo systemctl enable --now nvidia-persistenced"
+
+
+def test_a_checklist_may_want_it_off() -> None:
+    assert compute_check(persistence_mode, gpus(1), expected=False).status is Status.FAIL
+    assert (
+        compute_check(persistence_mode, gpus(1, gpu(0, persistence_mode=False)), expected=False).status is Status.PASS
+    )

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.recovery_action import recovery_action
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"recovery_action": "reset"}, Status.FAIL),
+        ({"recovery_action": "drain-p2p"}, Status.FAIL),
+        ({"recovery_action": None, "errors": {"recovery_action": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+        ({"recovery_action": None, "errors": {"recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}}, Status.UNKNOWN),
+    ],
+)
+def test_whatever_is_asked_for_fails(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(recovery_action, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.ERROR)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(recovery_action, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(recovery_action, gpus(1, gpu(0, recovery_action="reboot"))).findings[0].finding
+    assert finding.observed == "recovery action reboot"
+    assert finding.remedy.commands[0] == "sudo reboot"
+
+
+def test_an_old_driver_cannot_say() -> None:
+    errors = {"recovery_action": "NVML_ERROR_FUNCTION_NOT_FOUND"}
+    result = compute_check(
+        recovery_action, gpus(2, *(gpu(index, recovery_action=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")
+
+
+def test_an_old_driver_may_not_know_the_field() -> None:
+    errors = {"recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
+    result = compute_check(
+        recovery_action, gpus(2, *(gpu(index, recovery_action=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import MIB, gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.resizable_bar import resizable_bar
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"bar1_total_bytes": 81559 * MIB}, Status.PASS),
+        ({"bar1_total_bytes": 81559 * MIB - 1}, Status.FAIL),
+        ({"bar1_total_bytes": None, "errors": {"bar1_total_bytes": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+        ({"memory_total_bytes": None, "errors": {"memory_total_bytes": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_small_window_is_a_note(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(resizable_bar, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.INFO)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(resizable_bar, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(resizable_bar, gpus(1, gpu(0, bar1_total_bytes=256 * MIB))).findings[0].finding
+    assert finding.observed == "BAR1 256 MiB, memory 79.6 GiB"
+    assert finding.remedy.commands[0] == "nvidia-smi -q -d MEMORY"
+
+
+def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+    errors = {"bar1_total_bytes": "NVML_ERROR_NOT_SUPPORTED"}
+    result = compute_check(
+        resizable_bar, gpus(2, *(gpu(index, bar1_total_bytes=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpus, lost_gpu, v100
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.retired_pages_pending import retired_pages_pending
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"retired_pages_pending": True}, Status.FAIL),
+        ({"retired_pages_double_bit": 3}, Status.PASS),
+        ({"retired_pages_pending": None, "errors": {"retired_pages_pending": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_page_that_waits_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(retired_pages_pending, gpus(3, v100(0), v100(1), v100(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(retired_pages_pending, gpus(2, v100(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(retired_pages_pending, gpus(1, v100(0, retired_pages_pending=True))).findings[0].finding
+    assert finding.observed == "pages wait for a restart to be retired"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi --gpu-reset -i 0000:10:00.0"

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import geforces, gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.row_remapping import row_remapping
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"remapped_rows_failure": True}, Status.FAIL),
+        ({"remapped_rows_uncorrectable": 4, "remapped_rows_pending": True}, Status.PASS),
+        ({"remapped_rows_failure": None, "errors": {"remapped_rows_failure": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_failure_fails_and_remapped_rows_do_not(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(row_remapping, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.ERROR)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(row_remapping, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = (
+        compute_check(row_remapping, gpus(1, gpu(0, remapped_rows_failure=True, remapped_rows_uncorrectable=8)))
+        .findings[0]
+        .finding
+    )
+    assert finding.observed == "a row could not be remapped; 8 rows remapped for uncorrectable errors"
+    assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ROW_REMAPPER"
+
+
+def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+    errors = {"remapped_rows_failure": "NVML_ERROR_NOT_SUPPORTED"}
+    result = compute_check(
+        row_remapping, gpus(2, *(gpu(index, remapped_rows_failure=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+
+
+def test_a_gaming_card_that_answers_without_having_it_passes() -> None:
+    """Recorded: an RTX 4090 answers with zeros instead of "not supported"."""
+    assert compute_check(row_remapping, geforces(2)).status is Status.PASS

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.row_remapping_pending import row_remapping_pending
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"remapped_rows_pending": True}, Status.FAIL),
+        ({"remapped_rows_uncorrectable": 4}, Status.PASS),
+        ({"remapped_rows_pending": None, "errors": {"remapped_rows_pending": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_row_that_waits_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(row_remapping_pending, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(row_remapping_pending, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = (
+        compute_check(row_remapping_pending, gpus(1, gpu(0, remapped_rows_pending=True, remapped_rows_uncorrectable=4)))
+        .findings[0]
+        .finding
+    )
+    assert finding.observed == "rows wait for a reset to be remapped; uncorrectable 4, correctable 0"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi --gpu-reset -i 0000:10:00.0"
+
+
+def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+    errors = {"remapped_rows_pending": "NVML_ERROR_NOT_SUPPORTED"}
+    result = compute_check(
+        row_remapping_pending, gpus(2, *(gpu(index, remapped_rows_pending=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")

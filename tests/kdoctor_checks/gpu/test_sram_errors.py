@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.sram_errors import sram_errors
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"sram_threshold_exceeded": True}, Status.FAIL),
+        (
+            {"sram_threshold_exceeded": None, "errors": {"sram_threshold_exceeded": "NVML_ERROR_UNKNOWN"}},
+            Status.UNKNOWN,
+        ),
+        (
+            {"sram_threshold_exceeded": None, "errors": {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND"}},
+            Status.UNKNOWN,
+        ),
+    ],
+)
+def test_over_the_threshold_fails(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(sram_errors, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
+    assert (result.status, result.severity) == (status, Severity.ERROR)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    result = compute_check(sram_errors, gpus(2, gpu(0), lost_gpu(1)))
+    assert result.status is Status.PASS
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+
+
+def test_the_finding_says_what_to_do() -> None:
+    finding = compute_check(sram_errors, gpus(1, gpu(0, sram_threshold_exceeded=True))).findings[0].finding
+    assert finding.observed == "SRAM threshold exceeded"
+    assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ECC"
+
+
+def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+    errors = {"sram_threshold_exceeded": "NVML_ERROR_NOT_SUPPORTED"}
+    result = compute_check(
+        sram_errors, gpus(2, *(gpu(index, sram_threshold_exceeded=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+
+
+def test_an_old_driver_cannot_say() -> None:
+    errors = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND"}
+    result = compute_check(
+        sram_errors, gpus(2, *(gpu(index, sram_threshold_exceeded=None, errors=errors) for index in range(2)))
+    )
+    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import NOT_SUPPORTED, gpu, gpus, lost_gpu, v100
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.temperature import temperature
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"temperature_margin_c": 5}, Status.PASS),
+        ({"temperature_margin_c": 4}, Status.FAIL),
+        ({"temperature_margin_c": -1}, Status.FAIL),
+        ({"temperature_margin_c": None, "errors": {"temperature_margin_c": "Unknown Error"}}, Status.UNKNOWN),
+    ],
+)
+def test_newer_families_tell_the_margin(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(temperature, gpus(2, gpu(0), gpu(1, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_a_negative_threshold_of_a_newer_family_is_no_temperature() -> None:
+    """Recorded on H100: thresholds of -2 and -8, which every temperature exceeds."""
+    result = compute_check(temperature, gpus(1, gpu(0, temperature_slowdown_margin_c=-2, temperature_c=34)))
+    assert result.evidence[0].observed == "34 °C, 51 °C below where it slows down"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"temperature_c": 82}, Status.PASS),
+        ({"temperature_c": 83}, Status.FAIL),
+        ({"temperature_c": None}, Status.UNKNOWN),
+        ({"temperature_slowdown_c": None}, Status.UNKNOWN),
+    ],
+)
+def test_older_families_tell_where_they_slow_down(change: dict[str, Any], status: Status) -> None:
+    """A V100 slows down at 87 degrees Celsius."""
+    assert compute_check(temperature, gpus(2, v100(0), v100(1, **change))).status is status
+
+
+def test_a_checklist_sets_the_margin() -> None:
+    warm = gpus(1, gpu(0, temperature_margin_c=12))
+    assert compute_check(temperature, warm, least_margin_c=15).status is Status.FAIL
+
+
+def test_virtual_gpus_tell_nothing() -> None:
+    names = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
+    silent: dict[str, Any] = {**dict.fromkeys(names), "errors": dict.fromkeys(names, NOT_SUPPORTED)}
+    assert compute_check(temperature, gpus(2, gpu(0, **silent), gpu(1, **silent))).status is Status.SKIP
+    assert compute_check(temperature, gpus(2, gpu(0), gpu(1, **silent))).status is Status.UNKNOWN
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpu, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
+
+
+@pytest.mark.parametrize(
+    ("reasons", "status"),
+    [
+        ((0x1, 0x1, 0x1), Status.PASS),
+        ((0x20, 0x20, 0x20), Status.FAIL),
+        ((0x20,), Status.FAIL),
+        ((0x20, 0x0, 0x20), Status.PASS),
+        ((0x40, 0x0, 0x0), Status.FAIL),  # the hardware, for moments
+        ((0x40, 0x40, 0x40), Status.PASS),  # gpu.clocks
+        ((0x8, 0x0, 0x0), Status.PASS),  # the parent flag flashes in a change of the performance state
+        (None, Status.UNKNOWN),
+    ],
+)
+def test_heat_warns(reasons: tuple[int, ...] | None, status: Status) -> None:
+    result = compute_check(thermal_slowdown, gpus(2, gpu(0), gpu(1, clock_event_reasons=reasons)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_the_finding_tells_what_lasts_from_what_passes() -> None:
+    found = gpus(1, gpu(0, clock_event_reasons=(0x20, 0x60, 0x20)))
+    assert compute_check(thermal_slowdown, found).findings[0].finding.observed == (
+        "SW Thermal Slowdown, HW Thermal Slowdown for moments, SM clock 345 of 1980 MHz"
+    )

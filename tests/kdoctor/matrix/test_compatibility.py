@@ -115,7 +115,7 @@ def test_turing_is_new_enough_for_the_newest_cudnn() -> None:
 
 def test_on_a_v100_the_cudnn_of_2_21_is_said_to_be_unproven() -> None:
     cautions = judged(machine("535.161.08", "V100"))["2.21.0"].cautions
-    assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221"}
+    assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221", "tf2161_runpath"}
 
 
 @pytest.mark.parametrize(("python", "expected"), [("3.13", "2.21.0"), ("3.9", "2.20.0"), ("3.8", "2.13.1")])

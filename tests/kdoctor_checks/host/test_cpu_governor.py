@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import host
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.host.cpu_governor import cpu_governor
+
+
+@pytest.mark.parametrize(
+    ("governors", "status"),
+    [
+        (("performance",), Status.PASS),
+        (("schedutil",), Status.PASS),
+        (("performance", "powersave"), Status.FAIL),
+        (("conservative",), Status.FAIL),
+        ((), Status.SKIP),
+        (None, Status.UNKNOWN),
+    ],
+)
+def test_slow_governors_are_a_note(governors: tuple[str, ...] | None, status: Status) -> None:
+    result = compute_check(cpu_governor, host(cpu_governors=governors))
+    assert (result.status, result.severity) == (status, Severity.INFO)
+
+
+def test_the_way_back_is_the_recorded_governor() -> None:
+    finding = compute_check(cpu_governor, host(cpu_governors=("powersave",))).findings[0].finding
+    assert finding.rollback.commands == ("sudo cpupower frequency-set -g powersave",)
+
+
+def test_a_checklist_names_what_is_slow() -> None:
+    assert compute_check(cpu_governor, host(cpu_governors=("ondemand",)), slow=("ondemand",)).status is Status.FAIL

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, host, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Gpus, Host
+from kdoctor.model import Severity, Status
+from kdoctor_checks.host.cpus import cpus
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"cpu_affinity": tuple(range(16))}, Status.PASS),
+        ({"cpu_affinity": tuple(range(15))}, Status.FAIL),
+        ({"cpu_limit": 16.0}, Status.PASS),
+        ({"cpu_limit": 15.9}, Status.FAIL),
+        ({"cpu_affinity": None}, Status.UNKNOWN),
+        ({"cpu_limit": None}, Status.UNKNOWN),
+    ],
+)
+def test_eight_gpus_need_sixteen_processors(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(cpus, host(**change), gpus(8))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_a_checklist_sets_the_need_and_lost_gpus_need_none() -> None:
+    assert compute_check(cpus, host(cpu_limit=16.0), gpus(8), least_per_gpu=4.0).status is Status.FAIL
+    two = gpus(2, gpu(0), lost_gpu(1))
+    assert compute_check(cpus, host(cpu_limit=2.0), two).evidence[0].observed == (
+        "2 processors for 1 GPUs (affinity 224, limit 2)"
+    )
+    assert compute_check(cpus, host(), gpus(1, lost_gpu(0))).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("group", [Gpus, Host])
+def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
+    assert compute_check(cpus, host(), gpus(2), missing={group: "hung"}).status is Status.UNKNOWN

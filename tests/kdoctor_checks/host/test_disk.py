@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import GIB, host
+from helpers.judging import compute_check
+from kdoctor.facts import Disk, Host
+from kdoctor.model import Severity, Status
+from kdoctor_checks.host.disk import disk
+
+
+def machine(working: int, temporary: int = 50 * GIB) -> Host:
+    return host(
+        disks=(
+            Disk(folder="working folder", total_bytes=1000 * GIB, free_bytes=working),
+            Disk(folder="temporary folder", total_bytes=100 * GIB, free_bytes=temporary),
+        )
+    )
+
+
+@pytest.mark.parametrize(("free", "status"), [(2 * GIB, Status.PASS), (2 * GIB - 1, Status.FAIL), (0, Status.FAIL)])
+def test_little_room_warns_and_names_the_folder(free: int, status: Status) -> None:
+    result = compute_check(disk, machine(free))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    assert [item.finding.subject for item in result.findings] == ["working folder"] * len(result.findings)
+    assert "temporary folder" in [item.subject for item in result.evidence]
+
+
+def test_each_folder_is_judged() -> None:
+    assert [item.finding.subject for item in compute_check(disk, machine(0, 0)).findings] == [
+        "working folder",
+        "temporary folder",
+    ]
+
+
+def test_a_checklist_sets_what_checkpoints_need() -> None:
+    assert compute_check(disk, machine(500 * GIB), least_gib=600.0).status is Status.FAIL
+
+
+def test_a_file_system_that_does_not_answer_is_unknown() -> None:
+    one = host(disks=machine(500 * GIB).disks[1:])
+    result = compute_check(disk, one)
+    assert result.reason == "working folder: its file system was not read, or did not answer in time"
+    assert compute_check(disk, host(disks=())).status is Status.UNKNOWN

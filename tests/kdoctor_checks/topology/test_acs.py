@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import gpu, gpus, pair, pci, pci_gpu, way
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Gpus, PciDevices
+from kdoctor.model import Result, Severity, Status
+from kdoctor_checks.topology.acs import acs
+from kdoctor_checks.topology.acs_settings import acs_settings
+
+REDIRECTS = 0x1D
+
+
+def over_pcie(**changes: Any) -> Gpus:
+    """Two GPUs that reach each other over PCIe."""
+    return gpus(2, pairs=(pair(**{"level": "PIX", "nvlinks": 0, **changes}),))
+
+
+def redirecting() -> PciDevices:
+    return pci(2, pci_gpu(0), pci_gpu(1, path=way(1, acs_control=REDIRECTS)))
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(acs, pci(2), over_pcie(), *facts)
+
+
+def test_ports_that_redirect_nothing_pass() -> None:
+    result = judged()
+    assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
+    assert len(result.evidence) == 6
+
+
+def test_a_switch_that_redirects_fails_with_the_way_back() -> None:
+    result = judged(redirecting())
+    assert result.status is Status.FAIL
+    finding = result.findings[0].finding
+    assert (finding.subject, finding.observed) == (
+        "PCI 0000:1d:00.0",
+        "ACS redirects peer traffic (control 0x001d)",
+    )
+    assert finding.remedy.commands[1] == "sudo setpci -s 0000:1d:00.0 ECAP_ACS+0x6.w=0000"
+    assert finding.rollback.commands == ("sudo setpci -s 0000:1d:00.0 ECAP_ACS+0x6.w=001d",)
+
+
+@pytest.mark.parametrize(
+    ("control", "status"),
+    [(0x01, Status.PASS), (0x04, Status.FAIL), (0x08, Status.FAIL), (0x10, Status.FAIL), (0x00, Status.PASS)],
+)
+def test_source_validation_alone_does_no_harm(control: int, status: Status) -> None:
+    assert judged(pci(2, pci_gpu(0), pci_gpu(1, path=way(1, acs_control=control)))).status is status
+
+
+def test_nvlink_does_not_pass_there() -> None:
+    assert judged(redirecting(), gpus(2)).status is Status.PASS
+
+
+def test_nor_does_anything_without_peer_access() -> None:
+    assert judged(redirecting(), over_pcie(p2p_read="GNS")).status is Status.PASS
+
+
+def test_whether_it_harms_is_unknown_where_the_driver_was_not_asked() -> None:
+    assert judged(redirecting(), over_pcie(p2p_read=None)).status is Status.UNKNOWN
+    assert judged(redirecting(), over_pcie(nvlinks=None)).status is Status.UNKNOWN
+    assert compute_check(acs, redirecting(), missing={Gpus: "lspci alone"}).status is Status.UNKNOWN
+    assert compute_check(acs, pci(2), missing={Gpus: "lspci alone"}).status is Status.PASS
+
+
+def test_above_an_nvswitch_it_is_no_subject() -> None:
+    """Recorded: on an 8 x H100 machine ACS is on above the NVSwitches and off on all ways to GPUs."""
+    switch = pci(2).switches[0]
+    above = PciDevices(devices=(*pci(2).gpus, type(switch)(**{**vars(switch), "path": way(9, acs_control=REDIRECTS)})))
+    assert judged(above).status is Status.PASS
+
+
+def test_in_a_virtual_machine_and_on_its_host_it_is_meant() -> None:
+    for mode in ("passthrough", "vgpu", "host-vgpu"):
+        found = gpus(2, *(gpu(index, virtualization_mode=mode) for index in range(2)))
+        assert judged(redirecting(), found).status is Status.SKIP
+
+
+def test_one_gpu_has_no_peer() -> None:
+    assert judged(pci(1, pci_gpu(0, path=way(0, acs_control=REDIRECTS)))).status is Status.SKIP
+
+
+def test_what_only_root_may_read_is_no_pass_and_told_by_acs_settings() -> None:
+    unread = pci(2, pci_gpu(0), pci_gpu(1, path=way(1, acs_control=None)))
+    assert judged(unread).status is Status.SKIP
+    result = compute_check(acs_settings, unread, over_pcie())
+    assert (result.status, result.reason) == (
+        Status.UNKNOWN,
+        "PCI 0000:1d:00.0: its ACS setting could not be read (only root may)",
+    )
+
+
+def test_harmless_redirection_is_a_note_of_acs_settings_alone() -> None:
+    result = compute_check(acs_settings, redirecting(), gpus(2))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
+    harmful = compute_check(acs_settings, redirecting(), over_pcie())
+    assert not harmful.findings
+
+
+def test_missing_evidence_is_unknown() -> None:
+    assert compute_check(acs, over_pcie(), missing={PciDevices: "hung"}).status is Status.UNKNOWN

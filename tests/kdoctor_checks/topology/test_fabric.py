@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import geforces, gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.fabric import fabric
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"fabric_state": "not-started", "fabric_status": None}, Status.FAIL),
+        ({"fabric_state": "in-progress", "fabric_status": None}, Status.FAIL),
+        ({"fabric_status": "NVML_ERROR_UNKNOWN"}, Status.FAIL),
+        ({"fabric_status": None}, Status.UNKNOWN),
+        ({"fabric_state": None, "errors": {"fabric_state": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
+        ({"fabric_state": "not-started", "virtualization_mode": "passthrough"}, Status.UNKNOWN),
+        ({"virtualization_mode": "passthrough"}, Status.PASS),
+    ],
+)
+def test_the_registration_must_have_ended_well(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(fabric, gpus(2, gpu(0), gpu(1, **change)))
+    assert (result.status, result.severity) == (status, Severity.ERROR)
+
+
+def test_gpus_without_a_fabric_are_no_subject() -> None:
+    assert compute_check(fabric, geforces(2)).status is Status.SKIP
+    off = (gpu(index, fabric_state="not-supported", fabric_status=None) for index in range(2))
+    assert compute_check(fabric, gpus(2, *off)).status is Status.SKIP
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

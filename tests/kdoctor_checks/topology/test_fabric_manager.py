@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import NOT_SUPPORTED, gpu, gpus, host, kernel_settings, pci
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Host, Kernel, PciDevices
+from kdoctor.model import Result, Severity, Status
+from kdoctor_checks.topology.fabric_manager import fabric_manager
+
+UNTOLD: dict[str, Any] = {"fabric_state": None, "fabric_status": None, "errors": {"fabric_state": NOT_SUPPORTED}}
+
+
+def judged(*facts: FactGroup) -> Result:
+    """Two A100, which do not tell their registration, beside an NVSwitch."""
+    old = gpus(2, *(gpu(index, **UNTOLD) for index in range(2)))
+    return compute_check(fabric_manager, old, pci(2), kernel_settings(), host(), *facts)
+
+
+def test_it_runs() -> None:
+    assert judged().status is Status.PASS
+
+
+def test_it_does_not_run() -> None:
+    result = judged(kernel_settings(daemons=("nvidia-persistenced",)))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
+    assert result.findings[0].finding.observed == "does not run, and there are 1 NVSwitches"
+
+
+@pytest.mark.parametrize("container", ["docker", None])
+def test_from_a_container_the_hosts_programs_are_not_seen(container: str | None) -> None:
+    result = judged(kernel_settings(daemons=()), host(container=container))
+    assert result.status is Status.SKIP
+
+
+def test_gpus_that_tell_need_no_guess() -> None:
+    assert judged(gpus(2), kernel_settings(daemons=())).status is Status.SKIP
+
+
+def test_without_switches_there_is_no_subject() -> None:
+    assert judged(PciDevices(devices=())).status is Status.SKIP
+
+
+def test_unread_programs_are_unknown() -> None:
+    assert judged(kernel_settings(daemons=None)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("group", [PciDevices, Kernel, Host])
+def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
+    result = compute_check(fabric_manager, gpus(2), pci(2), kernel_settings(), host(), missing={group: "hung"})
+    assert result.status is Status.UNKNOWN

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpus, log, logged, pci
+from helpers.judging import compute_check
+from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.iommu_faults import iommu_faults
+
+INTEL = (
+    "[1478401.486] DMAR: [DMA Write] Request device [{}] fault addr cd139000 [fault reason 05] PTE Write access is not"
+    " set"
+)
+AMD = "[ 99.1] AMD-Vi: Event logged [IO_PAGE_FAULT device={} domain=0x0013 address=0xc0 flags=0x0020]"
+
+
+def test_a_log_without_faults_passes() -> None:
+    assert compute_check(iommu_faults, gpus(2), pci(2), log()).status is Status.PASS
+
+
+@pytest.mark.parametrize("line", [INTEL, AMD])
+def test_a_blocked_transfer_of_a_gpu_fails_and_names_it(line: str) -> None:
+    result = compute_check(iommu_faults, gpus(2), pci(2), logged(line.format("20:00.0"), line.format("20:00.0")))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
+    (finding,) = (item.finding for item in result.findings)
+    assert finding.subject == "GPU 1 (0000:20:00.0)"
+    assert finding.observed.startswith("2 transfers were blocked")
+
+
+def test_faults_of_other_devices_are_no_subject() -> None:
+    assert compute_check(iommu_faults, gpus(2), pci(2), logged(INTEL.format("02:00.0"))).status is Status.PASS
+
+
+def test_whose_fault_it_was_is_unknown_without_the_devices() -> None:
+    missing = {Gpus: "a log alone", PciDevices: "a log alone"}
+    result = compute_check(iommu_faults, logged(INTEL.format("02:00.0")), missing=missing)
+    assert result.status is Status.UNKNOWN
+
+
+def test_an_unread_log_is_no_pass() -> None:
+    assert compute_check(iommu_faults, gpus(2), pci(2), missing={KernelLog: "no"}).status is Status.SKIP

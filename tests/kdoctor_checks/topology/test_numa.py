@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpu, gpus, host, lost_gpu, near, pci, pci_gpu
+from helpers.judging import compute_check
+from kdoctor.facts import FactGroup, Gpus, Host, NumaNode
+from kdoctor.model import Result, Severity, Status
+from kdoctor_checks.topology.numa import numa
+
+
+def judged(*facts: FactGroup) -> Result:
+    return compute_check(numa, gpus(8), host(), pci(8), *facts)
+
+
+def test_a_process_that_may_run_anywhere_passes() -> None:
+    assert judged().status is Status.PASS
+
+
+def test_a_process_that_is_bound_to_the_other_socket_warns_for_those_gpus() -> None:
+    result = judged(host(cpu_affinity=near(0)))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
+    assert [item.finding.subject[:5] for item in result.findings] == [f"GPU {index}" for index in range(4, 8)]
+    assert result.findings[0].finding.remedy.commands[-1] == "numactl --cpunodebind=1 '<command>'"
+
+
+def test_one_shared_processor_is_enough() -> None:
+    assert judged(host(cpu_affinity=(0, 223))).status is Status.PASS
+
+
+def test_na_on_one_gpu_of_two_leaves_that_one_open() -> None:
+    """Recorded: two RTX 3090, NUMA affinity N/A on one."""
+    untold = gpu(0, cpu_affinity=None, numa_affinity=None, errors={"cpu_affinity": "N/A"})
+    result = compute_check(numa, gpus(2, untold, gpu(1)), host(), pci(2, pci_gpu(0, local_cpus=None), pci_gpu(1)))
+    assert (result.status, len(result.evidence)) == (Status.UNKNOWN, 1)
+    assert result.reason == "GPU 0 (0000:10:00.0): which processors are near it is not told (N/A)"
+
+
+def test_the_kernel_may_tell_what_the_driver_does_not() -> None:
+    untold = gpus(8, *(gpu(index, cpu_affinity=None) for index in range(8)))
+    assert judged(untold).status is Status.PASS
+    assert judged(untold, host(cpu_affinity=near(0))).status is Status.FAIL
+
+
+def test_one_node_has_no_far_side_but_a_gpus_memory_is_none() -> None:
+    """POWER9 and Grace show GPUs' memory as NUMA nodes without processors."""
+    one = (NumaNode(index=0, cpus=near(0)), NumaNode(index=250, cpus=()))
+    assert judged(host(numa_nodes=one)).status is Status.SKIP
+
+
+def test_an_unread_affinity_is_unknown() -> None:
+    assert judged(host(cpu_affinity=None)).status is Status.UNKNOWN
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+
+
+@pytest.mark.parametrize("group", [Gpus, Host])
+def test_missing_evidence_is_unknown(group: type[FactGroup]) -> None:
+    assert compute_check(numa, gpus(2), host(), pci(2), missing={group: "hung"}).status is Status.UNKNOWN

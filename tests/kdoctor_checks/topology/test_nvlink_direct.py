@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from helpers.facts import gpus, lost_gpu, nvlinks, pci, v100, v100_workstation
+from helpers.judging import compute_check
+from kdoctor.facts import Gpu, NvLink, PciDevices
+from kdoctor.model import Result, Severity, Status
+from kdoctor_checks.topology.nvlink_direct import nvlink_direct
+
+SIX = nvlinks(6, version=2, speed_gbs=25.781, remote_kind="gpu")
+
+
+def judged(*devices: Gpu, least: int = 0) -> Result:
+    return compute_check(nvlink_direct, gpus(len(devices), *devices), PciDevices(devices=()), least=least)
+
+
+def test_all_active_passes() -> None:
+    result = compute_check(nvlink_direct, *v100_workstation())
+    assert (result.status, result.severity) == (Status.PASS, Severity.WARNING)
+    assert len(result.evidence) == 4
+
+
+def test_a_bridge_that_is_badly_seated_warns() -> None:
+    half = (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))
+    result = judged(v100(0), v100(1, nvlinks=half))
+    assert result.findings[0].finding.observed == "link 4, 5 inactive; 4 of 6 are active"
+    assert len(result.evidence) == 1
+
+
+def test_links_to_a_lost_gpu_condemn_no_neighbour() -> None:
+    half = (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))
+    result = judged(v100(0, nvlinks=half), v100(1, nvlinks=half), lost_gpu(2))
+    assert result.status is Status.SKIP
+
+
+def test_cards_without_a_bridge_are_no_subject_beside_bridged_ones() -> None:
+    none = tuple(NvLink(index=index, active=False) for index in range(6))
+    alone = replace(v100(2), name="NVIDIA A100 80GB PCIe", nvlinks=none)
+    assert judged(alone).status is Status.SKIP
+    assert judged(v100(0), v100(1), alone).status is Status.PASS
+
+
+def test_a_checklist_may_state_the_number() -> None:
+    assert judged(v100(0), least=6).status is Status.PASS
+    assert judged(v100(0), least=7).status is Status.FAIL
+
+
+def test_unread_links_are_unknown() -> None:
+    broken = (*SIX[:5], NvLink(index=5, errors={"active": "Unknown"}))
+    assert judged(v100(0), v100(1, nvlinks=broken)).status is Status.UNKNOWN
+    assert judged(v100(0), v100(1, nvlinks=None, errors={"nvlinks": "Unknown"})).status is Status.UNKNOWN
+
+
+def test_links_into_switches_are_judged_apart() -> None:
+    assert compute_check(nvlink_direct, gpus(2), pci(2)).status is Status.SKIP

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import log, logged
+from helpers.judging import compute_check
+from kdoctor.check import Check
+from kdoctor.facts import KernelLog
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
+from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
+
+FATAL = "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+LESSER = "nvidia-nvswitch1: SXid (PCI:0000:c2:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error"
+
+
+@pytest.mark.parametrize("check", [nvswitch_errors, nvswitch_warnings], ids=lambda check: check.id)
+def test_a_log_without_sxids_passes_and_an_unread_one_does_not(check: Check) -> None:
+    assert compute_check(check, log()).status is Status.PASS
+    assert compute_check(check, missing={KernelLog: "no"}).status is Status.SKIP
+
+
+def test_a_fatal_error_fails_and_names_the_switch() -> None:
+    result = compute_check(nvswitch_errors, logged(FATAL, LESSER))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
+    assert [item.finding.subject for item in result.findings] == ["NVSwitch at 0000:c1:00.0"]
+
+
+def test_an_error_that_is_not_fatal_is_a_note() -> None:
+    assert compute_check(nvswitch_errors, logged(LESSER)).status is Status.PASS
+    result = compute_check(nvswitch_warnings, logged(FATAL, LESSER))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
+    assert [item.finding.subject for item in result.findings] == ["NVSwitch at 0000:c2:00.0"]
+    assert compute_check(nvswitch_warnings, logged(FATAL)).status is Status.PASS

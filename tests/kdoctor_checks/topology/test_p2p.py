@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, pair
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.p2p import p2p
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"p2p_read": "CNS", "p2p_write": "CNS"}, Status.FAIL),
+        ({"p2p_write": "DR"}, Status.FAIL),
+        ({"level": "SYS", "nvlinks": 0, "p2p_read": "CNS", "p2p_write": "CNS"}, Status.SKIP),  # topology.pairs
+        ({"level": "SYS", "nvlinks": 0, "p2p_read": "DR", "p2p_write": "DR"}, Status.FAIL),
+        ({"p2p_read": None, "errors": {"p2p_read": "Unknown"}}, Status.UNKNOWN),
+        ({"p2p_read": None, "p2p_write": None, "errors": {"p2p_read": NOT_SUPPORTED}}, Status.UNKNOWN),
+    ],
+)
+def test_a_status_that_is_not_ok_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(p2p, gpus(2, pairs=(pair(**change),)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_the_finding_names_the_pair_and_says_what_the_letters_mean() -> None:
+    result = compute_check(p2p, gpus(2, pairs=(pair(p2p_read="TNS", p2p_write="OK"),)))
+    finding = result.findings[0].finding
+    assert (finding.subject, finding.observed) == (
+        "GPU 0 - GPU 1",
+        "P2P read TNS (topology not supported), write OK",
+    )
+
+
+def test_geforce_cards_are_judged_apart() -> None:
+    assert compute_check(p2p, geforces(2)).status is Status.SKIP
+
+
+def test_cards_whose_names_were_not_read_may_be_geforce() -> None:
+    """Recorded: the matrix of ``topo -p2p`` alone, with GNS, of two RTX 5090."""
+    unnamed = gpus(2, gpu(0, name=None), gpu(1, name=None), pairs=(pair(p2p_read="GNS", p2p_write="GNS"),))
+    assert compute_check(p2p, unnamed).status is Status.UNKNOWN
+
+
+def test_a_lost_gpu_is_left_out_and_one_gpu_has_no_peer() -> None:
+    assert compute_check(p2p, gpus(3, gpu(0), gpu(1), lost_gpu(2))).status is Status.PASS
+    assert compute_check(p2p, gpus(1)).status is Status.SKIP
+
+
+def test_a_pair_that_is_not_listed_is_unknown() -> None:
+    assert compute_check(p2p, gpus(2, pairs=())).status is Status.UNKNOWN

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import pci, pci_gpu, way
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.pcie_errors import pcie_errors
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"aer_correctable": 1000, "aer_nonfatal": 10}, Status.PASS),
+        ({"aer_correctable": 1001}, Status.FAIL),
+        ({"aer_nonfatal": 11}, Status.FAIL),
+        ({"aer_fatal": 1}, Status.FAIL),
+        ({"aer_fatal": None}, Status.UNKNOWN),
+        ({"aer_fatal": None, "aer_nonfatal": 50}, Status.FAIL),
+    ],
+)
+@pytest.mark.parametrize("place", ["gpu", "switch"])
+def test_many_errors_on_a_gpu_or_above_it_warn(place: str, change: dict[str, Any], status: Status) -> None:
+    device = pci_gpu(1, **change) if place == "gpu" else pci_gpu(1, path=way(1, **change))
+    result = compute_check(pcie_errors, pci(2, pci_gpu(0), device))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
+    assert named == ([] if status is Status.PASS else [f"PCI 0000:{'20' if place == 'gpu' else '1d'}:00.0"])
+
+
+def test_a_checklist_sets_the_limits() -> None:
+    assert compute_check(pcie_errors, pci(1, pci_gpu(0, aer_fatal=2)), most_fatal=2).status is Status.PASS
+
+
+def test_an_unread_way_is_unknown() -> None:
+    assert compute_check(pcie_errors, pci(1, pci_gpu(0, path=None))).status is Status.UNKNOWN

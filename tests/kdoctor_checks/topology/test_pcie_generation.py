@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import geforce, geforces, gpu, gpus, lost_gpu
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.pcie_generation import pcie_generation
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, Status.PASS),
+        ({"pcie_generation": 4}, Status.FAIL),  # in P0
+        ({"pcie_generation": 4, "performance_state": 2, "utilization_gpu_percent": 20}, Status.FAIL),
+        ({"pcie_generation": 1, "performance_state": 8, "utilization_gpu_percent": 19}, Status.PASS),
+        ({"pcie_generation": 1, "performance_state": None, "utilization_gpu_percent": 0}, Status.UNKNOWN),
+        ({"pcie_generation": None, "errors": {"pcie_generation": "Unknown"}}, Status.UNKNOWN),
+        ({"pcie_generation_max": None, "errors": {"pcie_generation_max": "Unknown"}}, Status.UNKNOWN),
+    ],
+)
+def test_a_slow_link_of_a_working_gpu_warns(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(pcie_generation, gpus(2, gpu(0), gpu(1, **change)))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+
+
+def test_an_idle_4090_at_generation_1_is_healthy_and_not_passed() -> None:
+    result = compute_check(pcie_generation, geforces(2))
+    assert (result.status, result.reason) == (
+        Status.SKIP,
+        "every GPU idles, and lowers its link's generation on purpose",
+    )
+
+
+def test_busy_cards_beside_idle_ones_are_judged() -> None:
+    """Recorded: five of eight RTX 4090 at work in P2 at generation 4, three idle at generation 1."""
+    busy: dict[str, Any] = {"pcie_generation": 4, "performance_state": 2, "utilization_gpu_percent": 98}
+    mixed = (geforce(index, **(busy if index < 5 else {})) for index in range(8))
+    result = compute_check(pcie_generation, gpus(8, *mixed))
+    assert result.status is Status.PASS
+    assert [item.subject[:5] for item in result.evidence] == [f"GPU {index}" for index in range(5)]
+
+
+def test_a_lost_gpu_is_left_out() -> None:
+    assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from helpers.facts import gpu, gpus
+from helpers.judging import compute_check
+from kdoctor.model import Severity, Status
+from kdoctor_checks.topology.pcie_slot import pcie_slot
+
+
+def test_a_slot_as_fast_as_the_gpu_passes() -> None:
+    assert compute_check(pcie_slot, gpus(2)).status is Status.PASS
+
+
+def test_a_slower_slot_is_a_note() -> None:
+    """Recorded: an RTX 4090 in a host of generation 3."""
+    slow = gpu(1, pcie_generation_max=3, pcie_generation_gpu_max=4)
+    result = compute_check(pcie_slot, gpus(2, gpu(0), slow))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
+    assert result.findings[0].finding.observed == "the slot can do generation 3, the GPU 4"
+
+
+def test_unread_is_unknown_and_a_driver_that_cannot_say_too() -> None:
+    for error in ("Unknown", "NVML_ERROR_FUNCTION_NOT_FOUND"):
+        broken = gpu(1, pcie_generation_gpu_max=None, errors={"pcie_generation_gpu_max": error})
+        assert compute_check(pcie_slot, gpus(2, gpu(0), broken)).status is Status.UNKNOWN

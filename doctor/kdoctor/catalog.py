@@ -106,6 +106,23 @@ def load_catalog(plugins: Sequence[str] = ()) -> Catalog:
     return _assemble(contributions, problems)
 
 
+def load_probes(plugins: Sequence[str] = ()) -> tuple[Probe, ...]:
+    """The probes alone, so that they can be at work while :func:`load_catalog` imports all checks.
+
+    Args:
+        plugins: as for :func:`load_catalog`.
+
+    Raises:
+        CatalogError: a plugin that brings probes cannot be imported, or two bring probes of one name.
+    """
+    problems: list[str] = []
+    contributions = [*_from_entry_points(problems, ("probes",)), *_from_options(plugins, problems)]
+    probes = _collect(contributions, "probes", Probe, lambda probe: probe.name, problems)
+    if problems:
+        raise CatalogError(problems)
+    return tuple(probes.values())
+
+
 def assemble(contributions: Iterable[Contribution]) -> Catalog:
     """Make a catalog of what was loaded, and validate it.
 
@@ -115,8 +132,8 @@ def assemble(contributions: Iterable[Contribution]) -> Catalog:
     return _assemble(contributions, [])
 
 
-def _from_entry_points(problems: list[str]) -> Iterable[Contribution]:
-    for kind in KINDS:
+def _from_entry_points(problems: list[str], kinds: Sequence[Kind] = KINDS) -> Iterable[Contribution]:
+    for kind in kinds:
         for entry in sorted(metadata.entry_points(group=GROUP_PREFIX + kind), key=lambda entry: entry.value):
             origin = f"{entry.dist.name if entry.dist else 'an unknown distribution'} ({entry.group}: {entry.name})"
             try:

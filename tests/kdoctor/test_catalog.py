@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
-from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog
+from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Gpus, Host, SmokeRuns
 
 WriteDistribution = Callable[..., None]
@@ -201,3 +201,12 @@ def test_a_checklist_that_two_packages_ship_is_told() -> None:
 def test_what_is_no_package_is_told() -> None:
     (problem,) = problems_of(Contribution(kind="checklists", origin="here", value=3))
     assert problem.startswith("here is no package with checklists: ")
+
+
+def test_the_probes_alone_are_those_of_the_whole_catalog() -> None:
+    assert load_probes() == load_catalog().probes
+
+
+def test_a_plugin_that_cannot_be_imported_is_told_before_any_probe_is_at_work() -> None:
+    with pytest.raises(CatalogError, match="cannot be imported"):
+        load_probes(["no.such.module:checks"])

@@ -21,6 +21,7 @@ _FIRST_OF = {
 _NUMBERED_AS_CUDA = frozenset({"cudart", "cublas", "cublasLt"})
 """Components whose own major and minor are CUDA's."""
 
+
 def cuda_release(component: str, version: str | None) -> str | None:
     """The CUDA release, ``12.9``, that a component's version belongs to; None where that is not known."""
     found = numbers(version)

@@ -18,8 +18,8 @@ from kdoctor.collect.probe import Probe
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, GpuAssumption
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor.smoke.scenario import Scenario
+from kdoctor.version_matrix import VersionMatrix
 
 if TYPE_CHECKING:  # the class moved in Python 3.11, and nothing needs it at run time
     if sys.version_info >= (3, 11):

@@ -90,7 +90,7 @@ def make(folder: Path, python: str, case: tuple[str, str | None, str]) -> Path:
     executable, finished = environment / "bin/python", environment / "finished"
     if not finished.exists():
         subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
-        pip = [executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(executable), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         pinned = [f"tensorflow=={tensorflow}", *([f"keras=={keras}"] if keras else [])]
         subprocess.run([*pip, *pinned], check=True)
         finished.touch()

@@ -22,7 +22,7 @@ _LINK = "TensorFlow's GPUs"
     requires=["versions.cuda-build", "gpu.visible-to-driver", "environment.visible-devices"],
     scenario="smoke.baseline",
 )
-def replicas_match(  # noqa: PLR0913, PLR0917 - each group is one link of the chain, or names the way back
+def replicas_match(
     run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment, packages: Packages, target: Target
 ) -> Iterator[Outcome]:
     """Every GPU became a replica: on the PCI bus, in the driver, visible to CUDA, in TensorFlow, in the strategy.

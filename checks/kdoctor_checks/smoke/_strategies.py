@@ -45,7 +45,7 @@ def each_case(run: SmokeRun, names: Iterable[str], judge: Judge, *, spread: bool
             yield from said if isinstance(said, Iterable) else (said,)
 
 
-def equals_one_device(  # noqa: PLR0913 - what the checks were given
+def equals_one_device(
     run: SmokeRun,
     case: SmokeCase,
     target: Target | Unavailable,

@@ -78,7 +78,7 @@ def _cannot_train(run: SmokeRun) -> Finding:
     )
 
 
-def _judge(  # noqa: PLR0913, PLR0917 - what the check was given
+def _judge(
     run: SmokeRun,
     case: SmokeCase,
     target: Target | Unavailable,

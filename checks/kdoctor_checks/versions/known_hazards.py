@@ -42,9 +42,7 @@ def known_hazards(
     there = versions_there(tensorflow, packages, libraries)
     # Whether a GPU is registered, the libraries themselves show; what Keras does to some jobs, the trainings.
     rows = [
-        row
-        for row in matrix.known_bad
-        if row.job is not None and row.effect != "no-gpu" and set(row.when) != {"keras"}
+        row for row in matrix.known_bad if row.job is not None and row.effect != "no-gpu" and set(row.when) != {"keras"}
     ]
     cudnn_unread = libraries.cuda_build and "cudnn" not in there
     if cudnn_unread and any("cudnn" in row.when and _holds(row, there, besides={"cudnn"}) for row in rows):

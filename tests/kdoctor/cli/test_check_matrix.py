@@ -31,8 +31,7 @@ def test_a_matrix_of_ones_own_extends_the_shipped_one(tmp_path: Path, *, by_vari
     own.write_text(OWN)
     target = make_target(tmp_path / "job", tensorflow="")
     options = () if by_variable else ("--matrix", own)
-    variables = {"KDOCTOR_MATRIX": str(own)} if by_variable else {}
-    done = kdoctor(*QUICK, "--python", target, *options, **variables)
+    done = kdoctor(*QUICK, "--python", target, *options, KDOCTOR_MATRIX=str(own) if by_variable else "")
     results = {result["id"]: result for result in json.loads(done.stdout)["results"]}
     assert results["versions.known-bad"]["findings"][0]["observed"] == "our models do not load"
     assert done.returncode == 1

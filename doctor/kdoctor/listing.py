@@ -74,6 +74,8 @@ def _explain_check(check: Check) -> str:
     lines = [f"{check.id} ({check.severity.value})", *_paragraph(check.title), "", "Why", *_paragraph(check.why)]
     lines += ["", "What to do", *_paragraph(check.remedy)]
     lines += ["", "Sources", *(f"{_INDENT}{source}" for source in check.sources)]
+    if check.failure_modes:
+        lines += ["", "Known failures that it catches", *_paragraph(", ".join(check.failure_modes))]
     if check.requires:
         lines += ["", "Needs", *_paragraph(f"{', '.join(check.requires)} not to have failed")]
     if check.scenario:

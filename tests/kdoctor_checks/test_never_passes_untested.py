@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.readings import readings
 
-CHECKS = [check for check in checks() if check.family != "smoke"]
+CHECKS = [check for check in checks() if check.scenario is None]
 
 STATED = Assumptions(
     python=">=3.10,<3.14",
@@ -206,7 +207,8 @@ def healthy_status(check: Check) -> Status:
 
 
 def without(device: Gpu, field: str, error: str) -> Gpu:
-    return replace(device, **{field: None}, errors={**device.errors, field: error})
+    changes: dict[str, Any] = {field: None, "errors": {**device.errors, field: error}}
+    return replace(device, **changes)
 
 
 READ_FIELDS = sorted(set(READ_BY) - {"index", "errors"} - set(H100_LACKS))
@@ -295,9 +297,10 @@ def test_an_unread_field_of_a_group_is_no_pass_of_the_checks_that_read_it(group:
 )
 def test_an_unread_field_of_a_pci_function_is_no_pass(field: str, check_ids: set[str]) -> None:
     one, *others = pci(8).devices
+    unread: dict[str, Any] = {field: None}
     for check in CHECKS:
         if check.id in check_ids:
-            found = judged(check, PciDevices(devices=(replace(one, **{field: None}), *others)))
+            found = judged(check, PciDevices(devices=(replace(one, **unread), *others)))
             assert found.status in {Status.UNKNOWN, Status.SKIP}, check.id
 
 
@@ -313,7 +316,8 @@ def test_an_unread_field_of_a_pci_function_is_no_pass(field: str, check_ids: set
 def test_an_unread_field_of_a_bridge_is_no_pass(field: str, check_ids: set[str]) -> None:
     one, *others = pci(8).devices
     root, *below = one.path or ()
-    broken = replace(one, path=(replace(root, **{field: None}), *below))
+    unread: dict[str, Any] = {field: None}
+    broken = replace(one, path=(replace(root, **unread), *below))
     for check in CHECKS:
         if check.id in check_ids:
             found = judged(check, PciDevices(devices=(broken, *others)))
@@ -323,7 +327,8 @@ def test_an_unread_field_of_a_bridge_is_no_pass(field: str, check_ids: set[str])
 @pytest.mark.parametrize("field", ["p2p_read", "p2p_write"])
 def test_an_unread_field_of_a_pair_is_no_pass(field: str) -> None:
     one, *others = gpus(8).pairs
-    broken = gpus(8, pairs=(replace(one, **{field: None}, errors={field: "NVML_ERROR_UNKNOWN"}), *others))
+    unread: dict[str, Any] = {field: None, "errors": {field: "NVML_ERROR_UNKNOWN"}}
+    broken = gpus(8, pairs=(replace(one, **unread), *others))
     (check,) = (check for check in CHECKS if check.id == "topology.p2p")
     assert judged(check, broken).status is Status.UNKNOWN
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import DRIVER, gpus, host, kernel, node, pci, pci_gpu
+from helpers.facts import DRIVER, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
 from helpers.judging import compute_check
-from kdoctor.facts import FactGroup, Gpus, Host, KernelDriver, PciDevices
+from kdoctor.facts import FactGroup, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices
 from kdoctor.model import Action, Finding, Status
 from kdoctor_checks.driver.loaded import loaded
 
@@ -107,3 +107,50 @@ def test_the_verdict_stands_without_the_groups_that_only_word_the_cause() -> Non
     missing = {PciDevices: "no sysfs", Host: "no /proc"}
     assert compute_check(loaded, kernel(), gpus(), missing=missing).status is Status.PASS
     assert compute_check(loaded, kernel(), ABSENT, missing=missing).status is Status.FAIL
+
+
+def test_nouveau_bars_the_module() -> None:
+    told = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), kernel_settings(modules=("nouveau",)))
+    assert told.observed.startswith("nouveau, the free driver, is loaded instead of nvidia")
+    assert told.remedy.action is Action.REBOOT
+    assert told.rollback.commands[0] == "sudo rm /etc/modprobe.d/blacklist-nouveau.conf"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Loading of unsigned module is rejected",
+        "Loading of module with unavailable key is rejected",
+        "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
+    ],
+)
+def test_secure_boot_refuses_an_unsigned_module(line: str) -> None:
+    told = finding(
+        KernelDriver(loaded=False), NO_MODULE, pci(2), host(), kernel_settings(secure_boot=True), logged(line)
+    )
+    assert told.observed.startswith(f"the kernel refused a module, and Secure Boot is on: {line!r}")
+
+
+def test_a_refusal_without_the_kernels_settings_is_told_too() -> None:
+    missing: dict[type[FactGroup], str] = {Kernel: "no /proc"}
+    told = finding(
+        KernelDriver(loaded=False),
+        NO_MODULE,
+        pci(2),
+        host(),
+        logged("Loading of unsigned module is rejected"),
+        missing=missing,
+    )
+    assert told.observed.startswith("the kernel refused a module: ")
+
+
+def test_what_barred_an_earlier_module_is_past_once_one_is_loaded() -> None:
+    result = compute_check(
+        loaded, kernel(2), gpus(2), pci(2), host(), logged("Loading of unsigned module is rejected"), kernel_settings()
+    )
+    assert result.status is Status.PASS
+
+
+def test_an_unread_log_leaves_the_cause_in_general() -> None:
+    told = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), missing={KernelLog: "no"})
+    assert told.observed.startswith("the nvidia kernel module is not loaded")

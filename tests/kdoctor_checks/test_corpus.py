@@ -1,0 +1,156 @@
+"""Recorded machines through import and check: what INDEX.md says of each must be named, and healthy ones hear none."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.corpus import corpus_snapshot
+from helpers.judging import TODAY
+from kdoctor.judge import PlannedCheck, Rules, judge
+from kdoctor.model import Assumptions, GpuAssumption, Result, Severity, Status
+from kdoctor_checks import checks
+
+pytestmark = pytest.mark.corpus
+
+PLAN = [
+    PlannedCheck(check=check, severity=check.severity)
+    for check in checks()
+    if check.family in {"driver", "gpu", "topology", "host"}
+]
+
+
+def results(*names: str) -> dict[str, Result]:
+    table = dict(corpus_snapshot(*names))
+    rules = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
+    return {result.id: result for result in judge(PLAN, table, rules)}
+
+
+def failing(found: dict[str, Result], *severities: Severity) -> dict[str, set[str]]:
+    wanted = severities or (Severity.ERROR, Severity.WARNING)
+    return {
+        check_id: {item.finding.subject for item in result.findings}
+        for check_id, result in found.items()
+        if result.status is Status.FAIL and result.severity in wanted
+    }
+
+
+def gpu(index: int, bus: str, domain: str = "0000") -> str:
+    return f"GPU {index} ({domain}:{bus}:00.0)"
+
+
+H100 = {gpu(index, bus) for index, bus in enumerate(("19", "3b", "4c", "5d", "9b", "bb", "cb", "db"))}
+V100S = {f"GPU {index} (0000:00:{0x0D + index:02x}.0)" for index in range(8)}
+
+
+def pairs(first: range, second: range) -> set[str]:
+    return {f"GPU {one} - GPU {two}" for one in first for two in second}
+
+
+NAMED: dict[str, dict[str, set[str]]] = {
+    "smi-q/h100x8-535.161.08-hwslowdown-all.txt": {"gpu.clocks": H100},
+    "smi-q/a10-535.129.03-remap-pending.txt": {"gpu.row-remapping-pending": {gpu(0, "07")}},
+    "smi-x/a100-sxm4-mig-535.xml": {"gpu.mig-mode": {gpu(0, "01")}, "gpu.persistence-mode": {gpu(0, "01")}},
+    "smi-x/gtx-v100s-x8-460.73.xml": {"gpu.free": V100S, "gpu.persistence-mode": V100S},
+    "smi-x/l4x2-555-one-x1-link.xml": {
+        "topology.pcie-width": {gpu(1, "c1")},
+        "gpu.persistence-mode": {gpu(0, "01"), gpu(1, "c1")},
+    },
+    "nvlink/a100-inactive-links-azure.txt": {"topology.nvlink": {"GPU 6"}},
+    "ecc/retired-pages-x8-bad.txt": {
+        "gpu.retired-pages": {gpu(index, "00", f"000{index + 1}") for index in (0, 1, 5, 7)},
+        "gpu.retired-pages-pending": {gpu(index, "00", f"000{index + 1}") for index in (1, 3, 5, 7)},
+    },
+    "smi-table/rtx4090-525-ERR-fan-exclusive.txt": {
+        "gpu.exclusive-mode": {gpu(0, "01")},
+        "gpu.free": {gpu(0, "01")},
+        "gpu.persistence-mode": {gpu(0, "01")},
+    },
+    "kmsg/xid119-gsp-timeout-xe9680.log": {"gpu.kernel-log": {"GPU at 0000:9b:00.0"}},
+    "kmsg/xid48-63-94-h100-dmesg-iso.log": {"gpu.kernel-log": {"GPU at 0000:19:00.0"}},
+    "kmsg/xid-and-fallen-off-lines.log": {"gpu.kernel-log": {"GPU at 0000:0f:00.0", "GPU at 0000:b3:00.0"}},
+    "topo/nccl667-4gpu-pxb-pix-sys.txt": {"topology.pairs": pairs(range(2), range(2, 4))},
+    "topo/quda669-8gpu-pix-pxb-sys-nonuma-column.txt": {"topology.pairs": pairs(range(4), range(4, 8))},
+    "topo/club3090-178-2x3090-sys-numa-na.txt": {"topology.pairs": {"GPU 0 - GPU 1"}},
+}
+"""File to the checks that fail on it, errors and warnings, with the subjects that they name: nothing else may."""
+
+SILENT = [
+    "smi-x/rtx3090-525-idle-gen1.xml",
+    "smi-x/rtx4090-535-host-gen3.xml",
+    "nvlink/a100x8-status-gpud.txt",
+    "pci/h100x8-xe9680-lspci-vvv.txt",
+    "topo/ml-engineering-8xh100-nv18.txt",
+    "topo/club3090-1229-2x5090-p2p-rw-gns.txt",
+]
+"""Healthy machines, some of them traps: idle links, downgraded ports that lead to no GPU, ACS above NVSwitches."""
+
+BUSY = {
+    "capture/h100-80gb-590.48.txt": {"gpu.free"},
+    "capture/l40s-595.80.txt": {"gpu.free", "gpu.persistence-mode"},
+    "smi-q/rtx4090x8-535.154.05-mixed-load.txt": {"gpu.free"},
+    "smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt": {"gpu.free"},
+}
+"""Healthy machines that were recorded at work: their memory is held by processes, and that is all."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_wrong_is_named_and_nothing_else(name: str) -> None:
+    assert failing(results(name)) == NAMED[name]
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_healthy_machine_hears_neither_error_nor_warning(name: str) -> None:
+    assert failing(results(name)) == {}
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_a_busy_machine_hears_that_it_is_busy(name: str) -> None:
+    assert set(failing(results(name))) == BUSY[name]
+
+
+def test_all_of_a_machine_slowed_by_its_power_brake_is_named_with_its_clocks() -> None:
+    found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
+    assert {item.finding.observed for item in found["gpu.clocks"].findings} == {
+        "HW Slowdown, HW Power Brake Slowdown, SM clock 86 of 1980 MHz"
+    }
+    for healthy in ("topology.pcie-width", "topology.pcie-generation", "topology.pcie-replays"):
+        assert found[healthy].status is Status.PASS, healthy
+
+
+def test_a_truncated_file_is_unknown_and_not_a_machine_with_one_gpu() -> None:
+    found = results("smi-x/a100-sxm4-mig-535.xml")
+    assert found["gpu.responding"].reason == "GPUs: NVML counts 4, but only 1 were read"
+    assert found["gpu.count-expected"].status is Status.UNKNOWN
+
+
+def test_an_unknown_error_is_unknown() -> None:
+    found = results("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
+    assert "addressing mode (Unknown Error)" in (found["gpu.readings"].reason or "")
+    assert found["gpu.readings"].status is Status.UNKNOWN
+
+
+def test_a_fan_that_shows_err_is_unknown() -> None:
+    found = results("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
+    assert (found.status, found.reason) == (
+        Status.UNKNOWN,
+        "GPU 0 (0000:01:00.0): fan speed percent not read (ERR!)",
+    )
+
+
+def test_a_host_that_limits_its_gpu_is_a_note() -> None:
+    found = results("smi-x/rtx4090-535-host-gen3.xml")
+    assert failing(found, Severity.INFO)["topology.pcie-slot"] == {gpu(0, "84")}
+
+
+def test_acs_above_the_nvswitches_of_a_healthy_machine_is_no_subject() -> None:
+    found = results("pci/h100x8-xe9680-lspci-vvv.txt")
+    assert found["topology.acs"].status is Status.PASS
+    assert not any("0000:82:" in item.subject for item in found["topology.acs"].evidence)
+
+
+def test_joined_files_of_one_machine_are_judged_together() -> None:
+    """The power-braked machine and the PCI tree of another of its layout have the same bus ids."""
+    found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "pci/h100x8-xe9680-lspci-vvv.txt")
+    assert failing(found) == {"gpu.clocks": H100}
+    assert found["topology.acs"].status is Status.PASS
+    assert found["gpu.visible-to-driver"].status in {Status.PASS, Status.UNKNOWN}

@@ -1,0 +1,154 @@
+"""Whole machines, collected by the real probes: what each of them must hear, and what it must not."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from helpers import machines
+from helpers.judging import TODAY
+from kdoctor.facts import FactGroup, Gpu, Gpus, Unavailable
+from kdoctor.judge import PlannedCheck, Rules, judge
+from kdoctor.model import Assumptions, GpuAssumption, Result, Severity, Status
+from kdoctor_checks import checks
+
+pytestmark = pytest.mark.compiler
+
+FAMILIES = {"driver", "gpu", "topology", "host"}
+NEEDS_MORE = {"gpu.replicas-match", "driver.libcuda-found", "driver.forward-compatibility"}
+"""Checks that read a Python environment, too."""
+PLAN = [
+    PlannedCheck(check=check, severity=check.severity)
+    for check in checks()
+    if check.family in FAMILIES and check.id not in NEEDS_MORE
+]
+
+Table = dict[type[FactGroup], "FactGroup | Unavailable"]
+
+
+def judged(table: Table) -> dict[str, Result]:
+    rules = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
+    return {result.id: result for result in judge(PLAN, table, rules)}
+
+
+@functools.cache
+def of(name: str) -> dict[str, Result]:
+    return judged(dict(machines.facts(name)))
+
+
+def failing(results: dict[str, Result]) -> dict[str, set[str]]:
+    """Checks that fail, but those of the host that the tests run on, with their subjects."""
+    return {
+        check_id: {item.finding.subject for item in result.findings}
+        for check_id, result in results.items()
+        if result.status is Status.FAIL and result.family != "host"
+    }
+
+
+def across(first: range, second: range) -> set[str]:
+    return {f"GPU {one} - GPU {two}" for one in first for two in second}
+
+
+NAMED: dict[str, dict[str, set[str]]] = {
+    "h100-nvswitch": {},
+    "a100-sixteen": {},
+    "a100-nvlink": {},
+    "a100-pcie": {"topology.pairs": across(range(4), range(4, 8))},
+    "rtx4090": {
+        "topology.pairs": across(range(4), range(4, 8)),
+        "topology.p2p-geforce": {f"GPU {one} - GPU {two}" for two in range(8) for one in range(two)},
+    },
+    "rtx5090": {"topology.p2p-geforce": {"GPU 0 - GPU 1"}},
+    "l4-one-x1": {"topology.pcie-width": {"GPU 1 (0000:c1:00.0)"}, "topology.pairs": {"GPU 0 - GPU 1"}},
+    "mig-on": {"gpu.mig-mode": {f"GPU {index} (0000:{64 * index + 1:02x}:00.0)" for index in range(4)}},
+    "vgpu": {"topology.p2p": {"GPU 0 - GPU 1"}},
+    "one-gpu-lost": {"gpu.responding": {"GPU 2"}},
+    "driver-not-loaded": {"driver.loaded": {"NVIDIA driver"}},
+    "nouveau": {"driver.loaded": {"NVIDIA driver"}},
+    "unsigned-module": {"driver.loaded": {"NVIDIA driver"}},
+    "library-mismatch": {"driver.library-matches-module": {"NVIDIA driver"}},
+    "nothing-supported": {},
+    "one-call-hangs": {"gpu.responding": {"GPU 1 (0000:c1:00.0)"}},
+}
+"""Machine to the checks that fail on it and the subjects that they name: nothing else may."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_machine_hears_what_is_wrong_with_it_and_nothing_else(name: str) -> None:
+    assert failing(of(name)) == NAMED[name]
+
+
+def test_a_user_who_may_not_open_the_nodes_hears_it_of_the_driver() -> None:
+    assert set(failing(of("permission-denied"))) == {"driver.loaded"}
+
+
+@pytest.mark.parametrize("name", machines.HEALTHY)
+def test_a_healthy_machine_hears_no_error_and_leaves_no_error_open(name: str) -> None:
+    for check_id, result in of(name).items():
+        if result.family != "host" and result.severity is Severity.ERROR:
+            assert result.status in {Status.PASS, Status.SKIP}, (check_id, result.reason)
+
+
+@pytest.mark.parametrize("name", ["h100-nvswitch", "a100-sixteen", "a100-nvlink"])
+def test_machines_whose_gpus_nvlink_joins_hear_no_warning_either(name: str) -> None:
+    found = [(result.id, result.reason) for result in of(name).values() if result.family != "host"]
+    assert [item for item in found if of(name)[item[0]].status not in {Status.PASS, Status.SKIP}] == []
+
+
+def test_nothing_that_is_not_supported_passes() -> None:
+    """Two L4 that answer every question with "not supported"."""
+    passing = {check_id for check_id, result in of("nothing-supported").items() if result.status is Status.PASS}
+    about_gpus = {check_id for check_id in passing if check_id.startswith("gpu.")}
+    # The log was read, and gpu.readings has no open question: what is not supported is none.
+    assert about_gpus == {"gpu.kernel-log", "gpu.application-xids", "gpu.logged-remapping", "gpu.readings"} | (
+        about_gpus & {"gpu.count-expected"}
+    )
+
+
+READ: dict[str, set[str]] = {
+    "compute_mode": {"gpu.compute-mode", "gpu.exclusive-mode"},
+    "memory_used_bytes": {"gpu.free"},
+    "pcie_width": {"topology.pcie-width"},
+    "persistence_mode": {"gpu.persistence-mode"},
+    "clock_event_reasons": {"gpu.clocks", "gpu.thermal-slowdown", "gpu.clocks-limited"},
+    "minor_number": {"driver.device-nodes"},
+    "remapped_rows_failure": {"gpu.row-remapping"},
+    "ecc_uncorrected_volatile": {"gpu.ecc-errors"},
+    "temperature_margin_c": {"gpu.temperature"},
+    "enforced_power_limit_w": {"gpu.power-limit", "gpu.equal-power-limits"},
+    "recovery_action": {"gpu.recovery-action"},
+    "nvlinks": {"topology.nvlink", "topology.nvlink-direct"},
+    "fabric_state": {"topology.fabric"},
+}
+
+
+@pytest.mark.parametrize("error", ["NVML_ERROR_UNKNOWN", "NVML_ERROR_NO_PERMISSION", "NVML_ERROR_NOT_SUPPORTED"])
+@pytest.mark.parametrize("name", machines.HEALTHY)
+def test_a_reading_that_one_gpu_withholds_is_passed_by_no_check_that_reads_it(name: str, error: str) -> None:
+    table = dict(machines.facts(name))
+    healthy = table[Gpus]
+    assert isinstance(healthy, Gpus)
+    *others, last = healthy.devices
+    assert {field.name for field in fields(Gpu)} > set(READ)
+    for field, check_ids in READ.items():
+        if getattr(last, field) is None:
+            continue
+        changes: dict[str, Any] = {field: None, "errors": {**last.errors, field: error}}
+        results = judged({**table, Gpus: replace(healthy, devices=(*others, replace(last, **changes)))})
+        for check_id in check_ids:
+            if of(name)[check_id].status is Status.PASS:
+                assert results[check_id].status in {Status.UNKNOWN, Status.SKIP}, (field, check_id)
+
+
+@pytest.mark.parametrize("name", machines.HEALTHY)
+def test_a_group_that_is_missing_is_passed_by_no_check_that_needs_it(name: str) -> None:
+    table = dict(machines.facts(name))
+    for group in table:
+        results = judged({**table, group: Unavailable(unavailable="the probe hung")})
+        for entry in PLAN:
+            needed = {kind for name, kind in entry.check.facts.items() if name not in entry.check.tolerant}
+            if group in needed and not results[entry.check.id].blocked_by:
+                assert results[entry.check.id].status is Status.UNKNOWN, entry.check.id

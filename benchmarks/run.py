@@ -39,6 +39,15 @@ class Pair:
     """Makes what both need, outside the time that is taken."""
 
 
+HISTORIES = Path(tempfile.gettempdir(), "kdoctor-bench-histories")
+"""Where the histories go: that of the benchmark's own runs, and one of 100,000 runs."""
+
+
+def write_history() -> None:
+    """A history of 100,000 runs."""
+    seconds((sys.executable, str(HERE / "long_history.py"), str(HISTORIES / "long.sqlite")))
+
+
 def write_scripts() -> None:
     """200 training scripts of up to 2,000 lines."""
     seconds((sys.executable, str(HERE / "training_files.py"), str(SCRIPTS)))
@@ -126,6 +135,14 @@ PAIRS = (
         limit=3.0,
         rounds=5,
         prepare=write_scripts,
+    ),
+    Pair(
+        name="history of 100,000 runs, all of them listed / kdoctor --help",
+        ours=("env", f"KDOCTOR_HISTORY={HISTORIES / 'long.sqlite'}", KDOCTOR, "history", "--last", "0"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=3.0,
+        rounds=9,
+        prepare=write_history,
     ),
     Pair(
         name="collection from 8 GPUs / a bare pynvml script with the same calls one after another",

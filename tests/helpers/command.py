@@ -13,9 +13,13 @@ KDOCTOR = (sys.executable, "-m", "kdoctor")
 
 
 def environ(**changes: str) -> dict[str, str]:
-    """This process's environment without what would choose a target or a width."""
+    """This process's environment without what would choose a target or a width, and without a history."""
     strangers = ("VIRTUAL_ENV", "CONDA_PREFIX", "COLUMNS", "CUDA_VISIBLE_DEVICES", "KDOCTOR_DEBUG")
-    return {**{name: value for name, value in os.environ.items() if name not in strangers}, **changes}
+    return {
+        **{name: value for name, value in os.environ.items() if name not in strangers},
+        "KDOCTOR_NO_HISTORY": "1",
+        **changes,
+    }
 
 
 def kdoctor(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import kdoctor
-from kdoctor.cli import catalogue, checklist
+from kdoctor.cli import catalogue, checklist, history
 from kdoctor.cli.check import check
 from kdoctor.cli.lint import lint
 from kdoctor.cli.matrix import matrix
@@ -42,6 +42,7 @@ app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.l
 app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
 app.add_typer(checklist.app, name="checklist")
 app.command(epilog="Example: kdoctor rollback --script > back.sh && bash back.sh")(rollback)
+app.add_typer(history.app, name="history")
 app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema)
 
 

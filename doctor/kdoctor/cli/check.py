@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kdoctor.cli.examine import Wanted, examination, recorded, save, trainings
+from kdoctor.cli.history import keep_run
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -71,6 +72,7 @@ def check(
     lock: LockOption = None,
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last green run.")] = False,
     matrix: MatrixOption = None,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="One plain line on stdout (the format line), no progress.")
     ] = False,
@@ -134,13 +136,28 @@ def check(
 
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
     report = since_last_green(assess(facts, chosen, planned, rules, note), facts, last_green, str(place))
-    report = with_measurements(report, facts)
+    scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot)
+    report = keep_run(with_measurements(report, facts), scope, wanted=not no_history)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
     exit_code = exit_code_for(report.verdict, outputs.stdout)
     logs.log("verdict", verdict=report.verdict.conclusion.value, exit_code=exit_code, reason=report.verdict.reason)
     raise typer.Exit(exit_code)
+
+
+def _scope(
+    select: Sequence[str] | None,
+    skip: Sequence[str] | None,
+    *,
+    no_smoke: bool,
+    replicas: int | None,
+    snapshot: Path | None,
+) -> str:
+    """The options that narrow a run: the history compares runs of one kind only."""
+    parts = [f"--select {item}" for item in select or ()] + [f"--skip {item}" for item in skip or ()]
+    parts += ["--no-smoke"] * no_smoke + [f"--replicas {replicas}"] * (replicas is not None)
+    return " ".join(parts + [f"--snapshot {snapshot}"] * (snapshot is not None))
 
 
 def _load_the_rest() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kdoctor.cli.examine import examination, trainings
+from kdoctor.cli.history import keep_run
 from kdoctor.cli.options import DEFAULT_TIMEOUT_S, PluginOption, PythonOption, TimeoutOption
 from kdoctor.cli.streams import complain, show
 
@@ -73,6 +74,7 @@ def smoke(
             "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
         ),
     ] = None,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")] = False,
     timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
     plugin: PluginOption = None,
 ) -> None:
@@ -109,6 +111,7 @@ def smoke(
     duration_s = time.monotonic() - started
     note = RunNote(target=target, started_at=started_at, duration_s=duration_s, interrupted=examined.interrupted)
     report = with_measurements(assess(examined.facts, checklist, planned, rules, note), examined.facts)
+    report = keep_run(report, f"--replicas {replicas}" if replicas else "", wanted=not no_history)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))

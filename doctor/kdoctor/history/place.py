@@ -1,0 +1,78 @@
+"""Where the history is kept, and how much of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+
+PLACE_VARIABLE = "KDOCTOR_HISTORY"
+"""A file of the user's own choice."""
+OFF_VARIABLE = "KDOCTOR_NO_HISTORY"
+"""Set to anything but 0: keep nothing."""
+KEEP_VARIABLE = "KDOCTOR_HISTORY_KEEP"
+"""How many runs to keep."""
+KEEP = 10_000
+
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "afs", "9p", "fuse.sshfs")
+
+
+def is_off(environ: Mapping[str, str]) -> bool:
+    """Whether the environment forbids keeping a history."""
+    return environ.get(OFF_VARIABLE, "0") not in ("", "0")
+
+
+def history_file(environ: Mapping[str, str]) -> Path:
+    """The database: ``KDOCTOR_HISTORY``, or ``history.sqlite`` in the user's state folder.
+
+    That is ``$XDG_STATE_HOME/kdoctor`` or ``~/.local/state/kdoctor`` (XDG Base Directory Specification), on macOS
+    ``~/Library/Application Support/kdoctor``, on Windows ``%LOCALAPPDATA%/kdoctor``.
+
+    Raises:
+        UsageError: there is no home folder.
+    """
+    if environ.get(PLACE_VARIABLE):
+        return Path(environ[PLACE_VARIABLE])
+    # The specification has a relative path ignored.
+    stated = environ.get("XDG_STATE_HOME", "")
+    if stated and Path(stated).is_absolute():
+        return Path(stated) / "kdoctor" / "history.sqlite"
+    try:
+        return _state(environ) / "kdoctor" / "history.sqlite"
+    except RuntimeError as error:
+        hint = f"Name a file in {PLACE_VARIABLE}, or use --no-history."
+        raise UsageError(f"there is no folder for the history: {error}", hint=hint) from None
+
+
+def _state(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path.home() / ".local" / "state"
+
+
+def runs_to_keep(environ: Mapping[str, str]) -> int:
+    """``KDOCTOR_HISTORY_KEEP``, or 10,000."""
+    stated = environ.get(KEEP_VARIABLE, "")
+    return max(1, int(stated)) if stated.isascii() and stated.isdecimal() else KEEP
+
+
+def is_on_network(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
+    """Whether a folder is on a file system that several machines share: there a write-ahead log is not safe.
+
+    Source: https://www.sqlite.org/wal.html ("WAL does not work over a network filesystem").
+    """
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+        resolved = folder.resolve()
+    except OSError:
+        return False
+    kinds: dict[Path, str] = {}
+    for line in lines:
+        parts = line.split(" ")
+        if len(parts) > 2:  # noqa: PLR2004 - device, mount point, type
+            kinds[Path(parts[1].replace("\\040", " "))] = parts[2]
+    return next((kinds[path] in _NETWORK for path in (resolved, *resolved.parents) if path in kinds), False)

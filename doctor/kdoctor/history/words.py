@@ -1,0 +1,140 @@
+"""The history in words: pure functions from what was read to text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kdoctor.history.read import RECENT, Flaky, Run, Trend
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII = "_.-=+*#@"
+_SHOWN = 3
+"""So many changes of a run stand in its line."""
+
+Changes = Mapping[int, Sequence[tuple[str, str, str]]]
+
+
+def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
+    """A line for each run: number, start, verdict, time, checklist, and what changed since the one before it."""
+    for run in runs:
+        end = f" {run.scope}" if run.scope else ""
+        # A history is long, and most runs are as the one before them.
+        if run.id in changes or run.first_red:
+            notes = ["first red"] * run.first_red + [_changed(changes[run.id])] * (run.id in changes)
+            end += f"  {'; '.join(notes)}"
+        conclusion = run.conclusion.upper()
+        yield f"{run.id:>6}  {run.started_at[:19]}  {conclusion:<7} {run.duration_s:>7.1f} s  {run.checklist}{end}\n"
+
+
+def _changed(changes: Sequence[tuple[str, str, str]]) -> str:
+    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    return ", ".join(f"{check} {old} -> {new}" for check, old, new in changes[:_SHOWN]) + more
+
+
+def list_flaky(found: Sequence[Flaky]) -> str:
+    """The checks that go to and fro; nothing if none does."""
+    if not found:
+        return ""
+    lines = [f"  {item.check} changed {item.flips} times ({item.checklist} on {item.host})" for item in found]
+    return "\n".join(["", f"Flaky in the last {RECENT} runs", *lines, ""])
+
+
+def list_trends(found: Sequence[Trend], *, unicode: bool) -> str:
+    """A curve for each measure, with its first and last value; nothing if nothing was measured twice."""
+    if not found:
+        return ""
+    lines = [f"  {sparkline(item.values, unicode=unicode)}  {_ends(item)}" for item in found]
+    return "\n".join(["", "Trends, the newest run on the right", *lines, ""])
+
+
+def sparkline(values: Sequence[float], *, unicode: bool) -> str:
+    """Eight heights from the least to the greatest value; equal values lie in the middle."""
+    marks = _BLOCKS if unicode else _ASCII
+    low, high = min(values), max(values)
+    if low == high:
+        return marks[3] * len(values)
+    return "".join(marks[min(7, int(8 * (value - low) / (high - low)))] for value in values)
+
+
+def _ends(trend: Trend) -> str:
+    first, last = trend.values[0], trend.values[-1]
+    change = f", {100 * (last - first) / first:+.0f} %" if first else ""
+    name, _, unit = trend.name.rpartition("_")
+    if unit == "s":
+        return f"{name}: {_milliseconds(first)} -> {_milliseconds(last)}{change}"
+    return f"{name}: {first:.4g} -> {last:.4g} {unit.replace('gbs', 'GB/s')}{change}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms"
+
+
+def show_run(report: Mapping[str, Any]) -> str:
+    """One run: its verdict, and everything that did not pass, with what mends it."""
+    checklist = report["checklist"]
+    lines = [f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})"]
+    lines += [f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}"]
+    lines += [f"  Target     {report['target']}"]
+    lines += [f"  Checklist  {checklist['name']}, version {checklist['version']}"]
+    counts = ", ".join(f"{number} {status}" for status, number in report["counts"].items())
+    lines += [f"  Checks     {counts}"]
+    for result in report["results"]:
+        if result["status"] in ("fail", "unknown"):
+            lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']}): {result['title']}"]
+            lines += [f"  {result['reason']}"] if result["reason"] else []
+            for finding in result["findings"]:
+                lines += [f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"]
+                lines += [f"    Fix: {finding['remedy']['summary']}"]
+                lines += [f"      {command}" for command in finding["remedy"]["commands"]]
+    return "\n".join(lines) + "\n"
+
+
+def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What is otherwise in the second run: what was examined, each check, what was found, and the trainings' speed."""
+    one, other = (f"{run['run']} ({run['verdict']}, {run['started_at']})" for run in (old, new))
+    lines = [f"Run {one} -> {other}"]
+    changed = [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)]
+    return "\n".join([*lines, *(f"  {line}" for line in changed or ["nothing changed"])]) + "\n"
+
+
+def _circumstances(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("target", "kdoctor", "checklist"):
+        if old[name] != new[name]:
+            yield f"{name}: {_plain(old[name])} -> {_plain(new[name])}"
+
+
+def _plain(value: Any) -> str:
+    return f"{value['name']}, version {value['version']}" if isinstance(value, Mapping) else str(value)
+
+
+def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    before = {result["id"]: result for result in old["results"]}
+    after = {result["id"]: result for result in new["results"]}
+    for name in [*before, *(name for name in after if name not in before)]:
+        one, other = before.get(name), after.get(name)
+        if _status(one) != _status(other):
+            yield f"{name}: {_status(one)} -> {_status(other)}"
+        found = {} if one is None else {item["subject"]: item["observed"] for item in one["findings"]}
+        now = {} if other is None else {item["subject"]: item["observed"] for item in other["findings"]}
+        for subject in [*found, *(subject for subject in now if subject not in found)]:
+            if found.get(subject) != now.get(subject):
+                yield f"  {subject}: {found.get(subject, 'no finding')} -> {now.get(subject, 'no finding')}"
+
+
+def _status(result: Mapping[str, Any] | None) -> str:
+    return "not there" if result is None else str(result["status"])
+
+
+_NOTABLE = 0.2
+"""Steps differ by so much from run to run on a machine that nobody touched."""
+
+
+def _steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    before = {(item["scenario"], item["case"]): item["step_s"] for item in old["trainings"]}
+    for item in new["trainings"]:
+        one, other = before.get((item["scenario"], item["case"])), item["step_s"]
+        if one and other and abs(other - one) > _NOTABLE * one:
+            share = 100 * (other - one) / one
+            name = f"{item['scenario']}/{item['case']}"
+            yield f"{name} step: {_milliseconds(one)} -> {_milliseconds(other)} ({share:+.0f} %)"

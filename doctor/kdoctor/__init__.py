@@ -1,3 +1,21 @@
 """Examines a machine and a Python environment before a multi-GPU Keras job."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kdoctor.job import Preflight, PreflightError, guard, preflight
+
+__all__ = ["Preflight", "PreflightError", "__version__", "guard", "preflight"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the rest of kdoctor when it is first asked for: ``import kdoctor`` itself costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module("kdoctor.job"), name)

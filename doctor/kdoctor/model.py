@@ -8,7 +8,7 @@ from datetime import date
 from enum import Enum
 from typing import Literal
 
-FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster")
+FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster", "job")
 """Families of checks, in the order of a report."""
 
 

@@ -18,7 +18,7 @@ class Case:
     What it says is written at once, so that it is known even if the process hangs or dies later.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the runner alone makes it
         self,
         events: IO[str],
         devices_kind: str,
@@ -26,6 +26,7 @@ class Case:
         *,
         stem: Path,
         deadline_s: float,
+        settings: Optional[Dict[str, Any]] = None,
     ) -> None:
         self._events = events
         self._measures: Dict[str, Any] = {}
@@ -33,6 +34,8 @@ class Case:
         """Where the case's files are: ``<stem>.stacks`` and the like; more may be put beside them."""
         self.deadline_s = deadline_s
         """Seconds after which the case is ended, counted from its start."""
+        self.settings = settings or {}
+        """What the scenario was given besides (see ``Scenario.settings``)."""
         self.devices_kind = devices_kind
         """``gpu`` or ``cpu``: what the replicas run on."""
         self.replicas = replicas
@@ -47,7 +50,7 @@ class Case:
 
         A NaN or an infinity becomes None.
         """
-        self.write({"facts": _plain(facts)})
+        self.write({"facts": plain(facts)})
 
     def measure(self, numbers: Dict[str, Any]) -> None:
         """Say numbers of this scenario's own, by name. They are added to those said before."""
@@ -68,13 +71,13 @@ class Case:
         self._events.flush()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value in JSON's types; NumPy's scalars are numbers too."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     number = float(value)
     return number if math.isfinite(number) else None

@@ -318,7 +318,14 @@ def _run_case(job: Facts, settings: Settings, files: _Files) -> None:
 
 
 def _case(events: IO[str], job: Facts, settings: Settings, files: _Files) -> Case:
-    return Case(events, settings["devices_kind"], settings["replicas"], stem=files.stem, deadline_s=job["deadline_s"])
+    return Case(
+        events,
+        settings["devices_kind"],
+        settings["replicas"],
+        stem=files.stem,
+        deadline_s=job["deadline_s"],
+        settings=job.get("settings"),
+    )
 
 
 def _function(job: Facts) -> Callable[[Case], None]:

@@ -7,7 +7,7 @@ from kdoctor.checklist.load import is_path, load_checklist, read_text
 from kdoctor.checklist.planning import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
-from kdoctor.checklist.scenarios import checklist_of, choose_scenarios, typical_seconds
+from kdoctor.checklist.scenarios import checklist_of, choose_scenarios, typical_seconds, with_own_model
 from kdoctor.checklist.text import plain_text, resolved_text
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "resolved_text",
     "scenarios_to_run",
     "typical_seconds",
+    "with_own_model",
 ]

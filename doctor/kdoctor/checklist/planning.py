@@ -8,6 +8,7 @@ from kdoctor.catalog import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.judge import PlannedCheck
+from kdoctor.smoke.own import OWN_MODEL
 
 
 class SelectionError(UsageError):
@@ -88,7 +89,7 @@ def _left_out(entry: ChecklistEntry, skip: Sequence[str], *, smoke: bool) -> str
     pattern = next((pattern for pattern in skip if matches(entry.check, pattern)), None)
     if pattern:
         return f"left out by --skip {pattern}"
-    if entry.check.scenario and not smoke:
+    if entry.check.scenario and not smoke and entry.check.scenario != OWN_MODEL:
         return "trainings were left out (--no-smoke)"
     return None
 

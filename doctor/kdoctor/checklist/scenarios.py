@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from kdoctor.catalog import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Assumptions, GpuAssumption
+from kdoctor.smoke.own import OWN_MODEL
 from kdoctor.smoke.scenario import STRATEGIES, TIERS, Scenario, Strategy, Tier
 
 IMPORT_S = 4.0
@@ -27,6 +30,10 @@ def choose_scenarios(
         UsageError: there is no such scenario, strategy or tier, or nothing is left.
     """
     wanted = [_named(catalog, name) for name in names] or list(catalog.scenarios.values())
+    if any(name.removeprefix(_PREFIX) == OWN_MODEL.removeprefix(_PREFIX) for name in names):
+        raise UsageError(
+            f"{OWN_MODEL} needs a model", hint="See: kdoctor check --model package.module:function --data ..."
+        )
     if strategy is not None:
         _known("--strategy", strategy, STRATEGIES)
     if tier is not None:
@@ -72,6 +79,27 @@ def checklist_of(
             )
             for scenario in scenarios
         ),
+    )
+
+
+def with_own_model(checklist: Checklist, catalog: Catalog) -> Checklist:
+    """The checklist with every check that judges the user's own model and data.
+
+    They are trained on what the checklist's other scenarios are trained on; without any, on every GPU where GPUs are
+    expected, and otherwise over two CPU devices.
+    """
+    listed = {entry.check.id for entry in checklist.entries}
+    more = [check for check in catalog.checks.values() if check.scenario == OWN_MODEL and check.id not in listed]
+    ours = [entry for entry in checklist.scenarios if entry.scenario.id == OWN_MODEL]
+    if not ours:
+        scenario = catalog.scenarios[OWN_MODEL]
+        otherwise: int | Literal["gpus"] = "gpus" if checklist.assumptions.expects_gpus else 2
+        replicas = checklist.scenarios[0].replicas if checklist.scenarios else otherwise
+        ours = [ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect, strategy=scenario.strategy)]
+    return replace(
+        checklist,
+        entries=(*checklist.entries, *(ChecklistEntry(check=check, severity=check.severity) for check in more)),
+        scenarios=(*(entry for entry in checklist.scenarios if entry.scenario.id != OWN_MODEL), *ours),
     )
 
 

@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kdoctor.cli.examine import Wanted, examination, recorded, save, trainings
+from kdoctor.cli.examine import Wanted, examination, has_own_model, own_job, recorded, save, trainings
 from kdoctor.cli.history import keep_run
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
     ChecklistOption,
+    DataOption,
     LockOption,
     MatrixOption,
+    ModelOption,
+    ModelTimeoutOption,
     NoSmokeOption,
     PluginOption,
     PythonOption,
     ReplicasOption,
+    StepsOption,
+    StepsPerEpochOption,
     TimeoutOption,
 )
 from kdoctor.cli.streams import answer_as_service, show
@@ -47,6 +53,11 @@ def check(
     ] = None,
     no_smoke: NoSmokeOption = False,
     replicas: ReplicasOption = None,
+    model: ModelOption = None,
+    data: DataOption = None,
+    steps: StepsOption = None,
+    steps_per_epoch: StepsPerEpochOption = None,
+    model_timeout: ModelTimeoutOption = None,
     fail_on: Annotated[
         Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
     ] = "error",
@@ -99,12 +110,15 @@ def check(
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     logs.style.as_json, logs.style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
+    own = own_job(model, data, steps, steps_per_epoch, model_timeout, snapshot=snapshot)
     outputs = parse_outputs(output or (), FORMATS, stdout=format, default="line" if quiet else "terminal")
     answer_as_service(outputs.stdout == "nagios")
     if save_snapshot:
         check_writable(save_snapshot)
     catalog = load_catalog(plugin or ())
-    wanted = Wanted(checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke)
+    wanted = Wanted(
+        checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke, own_model=own is not None
+    )
 
     def rules_of(chosen: Checklist, planned: Sequence[PlannedCheck]) -> Rules:
         from kdoctor.assessment import with_matrix
@@ -114,17 +128,17 @@ def check(
         return with_matrix(rules, planned, matrix)
 
     if snapshot:
-        chosen, planned = wanted.plan(catalog)
+        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
+        chosen, planned = replace(wanted, own_model=has_own_model(facts)).plan(catalog)
         rules = rules_of(chosen, planned)
         place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
-        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
     else:
         with examination(catalog, python, timeout) as (examined, target):
             chosen, planned = wanted.plan(catalog)
             place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
             _load_the_rest()
             rules = rules_of(chosen, planned)  # before the trainings: a broken matrix must not cost their minutes
-            examined.run(trainings(chosen, planned, replicas))
+            examined.run(trainings(chosen, planned, replicas, own))
         facts, interrupted = examined.facts, examined.interrupted
     if save_snapshot:
         save(save_snapshot, facts)

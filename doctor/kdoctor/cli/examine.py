@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kdoctor.checklist import Checklist
     from kdoctor.examination import Examination, Training
     from kdoctor.judge import FactTable, PlannedCheck
+    from kdoctor.smoke.own import OwnJob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +28,16 @@ class Wanted:
     select: Sequence[str] = ()
     skip: Sequence[str] = ()
     smoke: bool = True
+    own_model: bool = False
+    """Whether the user's own model and data are judged, too."""
 
     def plan(self, catalog: Catalog) -> tuple[Checklist, tuple[PlannedCheck, ...]]:
         """The checklist, and its checks as this run wants them."""
-        from kdoctor.checklist import load_checklist, plan
+        from kdoctor.checklist import load_checklist, plan, with_own_model
 
         chosen = load_checklist(self.checklist, catalog)
+        if self.own_model:
+            chosen = with_own_model(chosen, catalog)
         return chosen, plan(chosen, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
 
 
@@ -62,14 +67,24 @@ def examination(catalog: Catalog, python: str | None, timeout: float) -> Iterato
             children.end_all()
 
 
-def trainings(checklist: Checklist, planned: Sequence[PlannedCheck], replicas: int | None) -> list[Training]:
-    """The trainings that the plan waits for; ``replicas`` puts all of them on logical CPU devices."""
+def trainings(
+    checklist: Checklist, planned: Sequence[PlannedCheck], replicas: int | None, own: OwnJob | None = None
+) -> list[Training]:
+    """The trainings that the plan waits for; ``replicas`` puts all of them on logical CPU devices.
+
+    The scenario of the user's own model is one of them only if that is named (``own``).
+    """
     from kdoctor.checklist import scenarios_to_run
     from kdoctor.examination import Training
+    from kdoctor.smoke.own import OWN_MODEL
 
     return [
-        Training(scenario=entry.scenario, replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas))
+        Training(
+            scenario=own.of(entry.scenario) if own and entry.scenario.id == OWN_MODEL else entry.scenario,
+            replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
+        )
         for entry in scenarios_to_run(checklist, planned)
+        if own or entry.scenario.id != OWN_MODEL
     ]
 
 
@@ -93,3 +108,44 @@ def save(path: Path | None, facts: FactTable) -> None:
         write_atomically(path, text)
     else:
         show(text)
+
+
+def own_job(
+    model: str | None,
+    data: str | None,
+    steps: int | None,
+    steps_per_epoch: int | None,
+    deadline_s: float | None,
+    *,
+    snapshot: Path | None = None,
+) -> OwnJob | None:
+    """The model and the data that the options name, if they do.
+
+    Raises:
+        UsageError: one of the two is missing, a name is malformed, or a snapshot is judged.
+    """
+    if model is None and data is None:
+        return None
+    from kdoctor.errors import UsageError
+    from kdoctor.smoke.own import DEFAULT_STEPS, OWN_DEADLINE_S, OwnJob
+
+    if model is None or data is None:
+        raise UsageError("--model and --data go together", hint="Name two functions: --model job:build --data job:read")
+    if snapshot:
+        raise UsageError("--model trains and --snapshot only judges: they do not go together")
+    return OwnJob(
+        model=model,
+        data=data,
+        steps=DEFAULT_STEPS if steps is None else steps,
+        steps_per_epoch=steps_per_epoch,
+        deadline_s=OWN_DEADLINE_S if deadline_s is None else deadline_s,
+    )
+
+
+def has_own_model(facts: FactTable) -> bool:
+    """Whether these facts hold what was found of somebody's own model."""
+    from kdoctor.facts import SmokeRuns
+    from kdoctor.smoke.own import OWN_MODEL
+
+    runs = facts.get(SmokeRuns)
+    return isinstance(runs, SmokeRuns) and OWN_MODEL in runs.runs

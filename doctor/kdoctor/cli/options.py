@@ -53,3 +53,33 @@ LockOption = Annotated[
         "--lock", help="The lock's file; NAME.lock.yaml beside the checklist, unless given.", show_default=False
     ),
 ]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODULE:FUNCTION",
+        help="Examine your own model, too: a function in the target environment that returns it. Needs --data.",
+        show_default=False,
+    ),
+]
+DataOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="MODULE:FUNCTION",
+        help="Your own data: a function that returns a dataset, a PyDataset, arrays or a generator.",
+        show_default=False,
+    ),
+]
+StepsOption = Annotated[
+    int | None,
+    typer.Option("--steps", min=0, max=10_000, help="Steps that your own model is trained; 8.", show_default=False),
+]
+StepsPerEpochOption = Annotated[
+    int | None,
+    typer.Option("--steps-per-epoch", min=1, help="What your fit is told, for data without end.", show_default=False),
+]
+ModelTimeoutOption = Annotated[
+    float | None,
+    typer.Option("--model-timeout", min=1, help="Seconds for your own model and data; 600.", show_default=False),
+]

@@ -15,6 +15,7 @@ from kdoctor.facts.gpus import (
     TopologyLevel,
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
+from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
@@ -37,6 +38,12 @@ __all__ = [
     "GpuProcess",
     "Gpus",
     "Host",
+    "JobData",
+    "JobMemory",
+    "JobModel",
+    "JobProblem",
+    "JobRun",
+    "JobTraining",
     "KerasChoice",
     "Kernel",
     "KernelDriver",

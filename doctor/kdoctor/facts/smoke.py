@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Unavailable
+from kdoctor.facts.job import JobRun
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited
@@ -108,6 +109,8 @@ class SmokeCase:
     one device; None where it was not compared or is not finite."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """What only this scenario measures, by the names that its program documents; None is not finite."""
+    job: JobRun | None = None
+    """What was found of the user's own model and data, for the scenario that examines them."""
     build_s: float | None = None
     """Seconds to make the strategy, the model and the optimizer."""
     first_step_s: float | None = None

@@ -38,7 +38,7 @@ def render_terminal(report: Report, canvas: Canvas) -> str:
     _head(page, report)
     for family, results in by_family(report.results):
         page.heading(FAMILY_TITLES[family])
-        if family == "smoke" and report.scenarios:
+        if family in ("smoke", "job") and report.scenarios:
             _scenarios(page, report, results)
         else:
             _results(page, results)
@@ -191,13 +191,14 @@ def _see_below(result: Result) -> str:
 def _scenarios(page: _Page, report: Report, results: Sequence[Result]) -> None:
     noted = {note.id for note in report.scenarios}
     _results(page, [result for result in results if result.scenario not in noted])
-    for number, note in enumerate(report.scenarios):
+    mine = {result.scenario for result in results}
+    for number, note in enumerate(note for note in report.scenarios if note.id in mine):
         if number:
             page.blank()
         page.line(Text("  ").append(note.id, style="bold").append(f" ({note.kind})"))
         page.paragraph(Text("  Expected", style="dim"), note.expect, indent=2 + _MARK_WIDTH)
-        mine = [result for result in results if result.scenario == note.id]
-        _results(page, mine, evidence_in_full=True)
+        judging = [result for result in results if result.scenario == note.id]
+        _results(page, judging, evidence_in_full=True)
 
 
 def _waived(page: _Page, report: Report) -> None:

@@ -16,6 +16,7 @@ FAMILY_TITLES = {
     "environment": "Environment",
     "smoke": "Smoke trainings",
     "cluster": "Cluster",
+    "job": "Your job",
 }
 STATUS_WORDS = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdoctor.collect.program import target_folder
+from kdoctor.smoke.own import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.scenario import Scenario
 
 _PROGRAMS = target_folder() / "scenarios"
@@ -346,6 +347,21 @@ SCENARIOS: tuple[Scenario, ...] = (
         cases=("throughput",),
         deadline_s=_DEADLINE_S,
         typical_s=3.0,
+    ),
+    Scenario(
+        id=OWN_MODEL,
+        version=1,
+        kind="baseline",
+        tier="job",
+        title="The job's own model and data",
+        expect=(
+            "The model is made in the scope, its batches suit the replicas, and copies of it take a few steps over all "
+            "replicas as they do on one device."
+        ),
+        program=_PROGRAMS / "own_model.py",
+        cases=("own-model",),
+        deadline_s=OWN_DEADLINE_S,
+        typical_s=10.0,
     ),
 )
 """Offered by the entry point ``kdoctor.scenarios``."""

@@ -162,6 +162,7 @@ class SmokeSession:
                     "program": str(scenario.program),
                     "case": case,
                     "deadline_s": scenario.deadline_s,
+                    "settings": dict(scenario.settings),
                     "stem": re.sub(r"[^A-Za-z0-9._-]", "_", f"{scenario.id}.{case}"),
                 }
                 for scenario in self._scenarios()

@@ -8,11 +8,12 @@ from typing import Literal, get_args
 
 ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
 
-Tier = Literal["quick", "standard", "full"]
+Tier = Literal["quick", "standard", "full", "job"]
 """How thorough a run is: seconds before every job; a minute after a change; everything, before a release or in
-search of a fault. Each holds the ones before it."""
+search of a fault. Each holds the ones before it. ``job`` is no such tier: it is the user's own model and data, and
+runs only where they are named."""
 
-TIERS: tuple[Tier, ...] = get_args(Tier)
+TIERS: tuple[Tier, ...] = tuple(tier for tier in get_args(Tier) if tier != "job")
 
 Strategy = Literal["mirrored", "one-device", "central-storage", "multi-worker", "parameter-server", "tpu"]
 """The strategy of ``tf.distribute`` that a scenario is about."""
@@ -47,3 +48,5 @@ class Scenario:
     strategy: Strategy = "mirrored"
     typical_s: float = 5.0
     """Seconds that all its cases together took over two CPU replicas, one after another, without the import."""
+    settings: tuple[tuple[str, str | int | None], ...] = ()
+    """What its cases are given besides, by name."""

@@ -1,0 +1,1 @@
+"""Checks of the user's own model and data."""

@@ -1,0 +1,110 @@
+"""The whole examination of a job, and what it must leave as it was."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Optional
+
+import numpy as np
+from tensorflow.python.eager import context
+
+from kdoctor_target.job.data import Data
+from kdoctor_target.job.model import examine_model
+from kdoctor_target.job.parts import PartError, as_model, call, is_model, name_of
+from kdoctor_target.job.training import JobTrainer, in_a_thread
+
+Facts = Dict[str, Any]
+
+
+class Job:
+    """A model, its data and how they are looked at."""
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        *,
+        steps: int,
+        steps_per_epoch: Optional[int] = None,
+        batch_size: Optional[int] = None,
+    ) -> None:
+        self._model = model
+        self._data = data
+        self._steps = steps
+        self._steps_per_epoch = steps_per_epoch
+        self._batch_size = batch_size
+
+    def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
+        """Find out everything, and say it as it is found, by the names of ``JobRun``'s fields.
+
+        It works in a thread of its own, where what Keras counts (names of layers, seeds) and strategies' scopes are
+        not the user's; random numbers that all threads share are put back.
+        """
+
+        def work() -> None:
+            with _random_numbers_kept():
+                self._examine(strategy, note, phase)
+
+        in_a_thread(work)
+
+    def _examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
+        facts: Facts = {}
+
+        def say(**more: Any) -> None:
+            facts.update(more)
+            note(facts)
+
+        try:
+            phase("model")
+            builder = None if is_model(self._model) else self._builder("model", self._model)
+            with strategy.scope():
+                model = self._model if builder is None else builder()
+            model = as_model(model, "the model" if builder is None else "what {} returns".format(name_of(self._model)))
+            say(model=examine_model(model, strategy))
+            phase("data")
+            data = self._open_data(strategy)
+            found = data.examine(self._steps, self._steps_per_epoch)
+            say(data=found)
+        except PartError as error:
+            say(problem={"part": error.part, "message": str(error)})
+            return
+        if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
+            reason = found.get("unread") or "its data is not fit for it"
+            say(training={"steps": 0, "not_run": "nothing was trained: {}".format(reason)})
+            return
+        trainer = JobTrainer(model, builder, strategy, data.full[: self._steps])
+        trainer.run(phase)
+        say(training=trainer.facts)
+
+    @staticmethod
+    def _builder(part: str, function: Any) -> Callable[[], Any]:
+        if not callable(function):
+            as_model(function, "the model")
+        return lambda: call(part, function)
+
+    def _open_data(self, strategy: Any) -> Data:
+        given, own = self._data, False
+        if callable(given) and not hasattr(given, "__getitem__"):
+            # In the scope, where tf.distribute.get_strategy() tells how many replicas the batch is for.
+            with strategy.scope():
+                given, own = call("data", given), True
+        return Data(given, own=own, batch_size=self._batch_size)
+
+    @staticmethod
+    def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:
+        return bool(data["batch"] % strategy.num_replicas_in_sync)
+
+
+@contextmanager
+def _random_numbers_kept() -> Iterator[None]:
+    """Put back the states of Python's, NumPy's and TensorFlow's own generators."""
+    eager = getattr(context.context(), "_rng", None)  # made by tf.random.set_seed
+    state = random.getstate(), np.random.get_state(), eager and eager.getstate()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(state[0])
+        np.random.set_state(state[1])  # noqa: NPY002
+        if eager is not None:
+            eager.setstate(state[2])

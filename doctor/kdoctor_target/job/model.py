@@ -1,0 +1,98 @@
+"""What the job's model is: where it and its optimizer were made, its variables, its BatchNormalization."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Dict, Iterator, List, Optional
+
+from kdoctor_target.job.parts import keras_of
+from kdoctor_target.training import read_copies
+
+Facts = Dict[str, Any]
+_NAMES_SHOWN = 6
+
+
+def examine_model(model: Any, strategy: Any) -> Facts:
+    """The model's facts, by the names of ``JobModel``'s fields. It changes nothing."""
+    optimizer = getattr(model, "optimizer", None)
+    facts: Facts = {
+        "name": type(model).__name__,
+        "made_in": _place(_strategy_of_model(model), strategy),
+        "built": bool(model.built and model.variables),
+        "compiled": is_compiled(model),
+    }
+    if facts["built"]:
+        replicas = set(strategy.extended.worker_devices)
+        trainable = list(model.trainable_variables)
+        apart = [one for one in trainable if {copy.device for copy in read_copies(strategy, one)} != replicas]
+        facts.update(trainable=len(trainable), mirrored=len(trainable) - len(apart))
+        facts["not_mirrored"] = [getattr(one, "path", one.name) for one in apart[:_NAMES_SHOWN]]
+    facts["normalisations"] = [layer.name for layer in normalisations(model)]
+    if optimizer is not None:
+        facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)
+        facts.update(_learning_rate(optimizer))
+    return facts
+
+
+def is_compiled(model: Any) -> bool:
+    """Whether ``compile`` was called."""
+    return bool(getattr(model, "compiled", getattr(model, "_is_compiled", False)))
+
+
+def layers_of(model: Any) -> List[Any]:
+    """Every layer, also inside of layers."""
+    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - there is no public way
+
+
+def normalisations(model: Any) -> Iterator[Any]:
+    """Layers that normalise by the moments of what they are given, and of one replica's share of it."""
+    for layer in layers_of(model):
+        kinds = [base.__name__ for base in type(layer).__mro__]
+        if "BatchNormalization" in kinds and layer.trainable and not getattr(layer, "synchronized", False):
+            yield layer
+
+
+def _strategy_of_model(model: Any) -> Any:
+    """The strategy in whose scope it was made; None where it was made in none."""
+    return getattr(model, "_distribute_strategy", getattr(model, "_distribution_strategy", None))
+
+
+def _strategy_of_optimizer(optimizer: Any) -> Any:
+    """The same of its optimizer, by the strategy of its first variable where that is mirrored."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    found = getattr(inner, "_distribution_strategy", None)
+    if found is None:
+        found = getattr(inner, "_distribute_strategy", getattr(inner, "_mesh", None))
+    return found
+
+
+def _place(found: Any, strategy: Any) -> str:
+    if found is strategy:
+        return "scope"
+    if found is None or type(found).__name__ == "_DefaultDistributionStrategy":
+        return "scope" if type(strategy).__name__ == "_DefaultDistributionStrategy" else "outside"
+    return "another strategy"
+
+
+def _learning_rate(optimizer: Any) -> Facts:
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    facts: Facts = {"optimizer": type(inner).__name__, "default_learning_rate": _default_rate(type(inner))}
+    rate = getattr(inner, "_learning_rate", None)
+    if callable(getattr(rate, "get_config", None)):
+        facts["schedule"] = type(rate).__name__
+    elif rate is not None:
+        facts["learning_rate"] = float(rate.numpy() if hasattr(rate, "numpy") else rate)
+    return facts
+
+
+def _default_rate(kind: Any) -> Optional[float]:
+    parameter = inspect.signature(kind.__init__).parameters.get("learning_rate")
+    known = parameter is not None and isinstance(parameter.default, float)
+    return float(parameter.default) if parameter is not None and known else None
+
+
+def raw_compile(model: Any) -> Optional[Facts]:
+    """What ``compile`` was given; None where the class has a ``compile`` of its own, whose arguments are not known."""
+    base = keras_of(model).Model
+    kept = getattr(model, "_compile_config", None)
+    return dict(kept.config) if kept is not None and type(model).compile is base.compile else None

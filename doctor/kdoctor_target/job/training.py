@@ -1,0 +1,227 @@
+"""A few steps of copies of the job's model: over all replicas with its own optimizer, and against one device."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_target.job.copies import Copier, CopyError, stochastic
+from kdoctor_target.job.model import is_compiled
+from kdoctor_target.job.parts import describe, keras_of
+from kdoctor_target.training import read_copies
+
+Facts = Dict[str, Any]
+T = TypeVar("T")
+
+_NAMES_SHOWN = 6
+_QUIET = 1e-3
+"""Below this deviation nobody asks whether the training repeats itself."""
+
+COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrategy")
+"""Strategies of one process, under which a copy can be trained here."""
+
+
+class JobTrainer:
+    """Trains copies of the model on the same batches."""
+
+    def __init__(self, model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any]) -> None:
+        self._model = model
+        self._strategy = strategy
+        self._copier = Copier(model, builder)
+        self._batches = list(batches)
+        self.facts: Facts = {"steps": len(self._batches)}
+        """By the names of ``JobTraining``'s fields."""
+
+    def run(self, phase: Callable[[str], None]) -> None:
+        """Train with the job's own optimizer, then compare with one device."""
+        reason = self._why_not()
+        if reason:
+            self.facts["not_run"] = reason
+            return
+        try:
+            phase("train")
+            copy = self._train_own()
+        except CopyError as error:
+            self.facts["not_run"] = str(error)
+            return
+        except Exception as error:
+            self.facts["problem"] = describe(error)
+            return
+        finally:
+            self.facts["memory"] = _memory(self._strategy)
+        try:
+            phase("reference")
+            self._compare(copy)
+        except Exception as error:
+            self.facts["not_compared"] = str(error) if isinstance(error, CopyError) else describe(error)
+
+    def _why_not(self) -> Optional[str]:
+        kind = type(self._strategy).__name__
+        if kind not in COMPARED:
+            return "under {} no copy can be trained in one process".format(kind)
+        if not is_compiled(self._model):
+            return "the model is not compiled, so there is no fit to try; a loop of your own is not run"
+        if not self._batches:
+            return "no step was asked for (--steps 0), or no batch was read"
+        return None
+
+    def _train_own(self) -> Any:
+        with self._strategy.scope():
+            copy = self._copier.copy(self._batches[0], own_optimizer=True, one_device=False)
+        clock = self._fit(copy)
+        variables = [one for one in copy.variables if np.issubdtype(_numpy_type(one), np.floating)]
+        lost = [
+            getattr(one, "path", one.name)
+            for one in variables
+            if not all(np.isfinite(part.numpy()).all() for part in read_copies(self._strategy, one))
+        ]
+        later = sorted(clock.seconds[1:])
+        self.facts.update(own_losses=clock.losses, nonfinite=lost[:_NAMES_SHOWN])
+        self.facts["step_s"] = later[len(later) // 2] if later else None
+        return copy
+
+    def _compare(self, trained: Any) -> None:
+        with self._strategy.scope():
+            copy = self._copier.make_comparable(trained)
+        started = copy.get_weights()
+        losses = self._fit(copy).losses
+        everywhere = [[part.numpy() for part in read_copies(self._strategy, one)] for one in copy.weights]
+        self.facts["stilled"] = [layer.name for layer in stochastic(copy)]
+        reference_losses, reference = in_a_thread(self._train_on_one_device)
+        self.facts.update(losses=losses, reference_losses=reference_losses)
+        way = _largest(started, reference)
+        if not way or not math.isfinite(way):
+            why = "no weight moves" if way == 0 else "its weights are not finite, on one device either"
+            self.facts["not_compared"] = "in {} steps {}".format(len(self._batches), why)
+            return
+        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))  # noqa: B905
+        self.facts["deviation"] = apart / way
+        if not apart / way < _QUIET:
+            _, again = in_a_thread(self._train_on_one_device)
+            self.facts["noise"] = _largest(reference, again) / way
+
+    def _train_on_one_device(self) -> Any:
+        copy = self._copier.copy(self._batches[0], own_optimizer=False, one_device=True)
+        losses = self._fit(copy).losses
+        return losses, copy.get_weights()
+
+    def _fit(self, model: Any) -> Any:
+        clock = _clock(keras_of(model))
+        model.fit(_dataset(self._batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock])
+        return clock
+
+
+def in_a_thread(work: Callable[[], T]) -> T:
+    """What the work returns, done in a thread of its own: strategies, and what Keras counts, belong to threads.
+
+    Whatever it raises is raised here.
+    """
+    policy = _policy()
+    results: List[T] = []
+    errors: List[BaseException] = []
+
+    def run() -> None:
+        try:
+            if policy is not None:
+                policy.set()
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)  # so that Ctrl-C reaches the user's thread
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+class _Policy:
+    """How Keras 3 computes unless a layer says otherwise; each thread has its own."""
+
+    def __init__(self, keras: Any) -> None:
+        self._keras = keras
+        self._policy = keras.config.dtype_policy()
+
+    def set(self) -> None:
+        self._keras.config.set_dtype_policy(self._policy)
+
+
+def _policy() -> Optional[_Policy]:
+    import sys
+
+    keras = sys.modules.get("keras")
+    return _Policy(keras) if keras is not None and hasattr(keras, "config") else None
+
+
+def _dataset(batches: Sequence[Any]) -> Any:
+    size = len(tf.nest.flatten(batches[0])[0])
+    joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
+    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=True)
+
+
+def _clock(keras: Any) -> Any:
+    """A callback that keeps the loss after each step, and its seconds."""
+
+    class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
+        def __init__(self) -> None:
+            super().__init__()
+            self.losses: List[Optional[float]] = []
+            self.seconds: List[float] = []
+            self._started = 0.0
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self._started = time.perf_counter()
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.losses.append(_loss(logs or {}))
+            self.seconds.append(time.perf_counter() - self._started)
+
+    return Clock()
+
+
+def _loss(logs: Any) -> Optional[float]:
+    """The loss of a step: what is called so, or the first number that a train_step of one's own reports."""
+    names = [name for name in logs if name == "loss"] or list(logs)
+    if not names:
+        return None
+    number = float(np.mean(logs[names[0]]))
+    return number if math.isfinite(number) else None
+
+
+def _numpy_type(variable: Any) -> Any:
+    kind = variable.dtype
+    name = kind if isinstance(kind, str) else kind.name
+    return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
+
+
+def _largest(ones: Sequence[Any], others: Sequence[Any]) -> float:
+    """Largest absolute difference; NaN if there is one."""
+    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]  # noqa: B905
+    return float(np.max([np.max(np.abs(one - other)) for one, other in pairs if one.size] or [0.0]))
+
+
+def _memory(strategy: Any) -> List[Facts]:
+    """Peak and limit of each GPU that a replica is on.
+
+    The peak is that of the process so far: it is the user's, and is not set back.
+    """
+    gpus = [name for name in strategy.extended.worker_devices if "GPU" in name]
+    if not gpus:
+        return []
+    from tensorflow.python.client import device_lib
+
+    limits = {one.name: one.memory_limit for one in device_lib.list_local_devices()}
+    found = []
+    for name in gpus:
+        short = "/device:" + name.rpartition("device:")[2]
+        peak = tf.config.experimental.get_memory_info(short.replace("/device:", ""))["peak"]
+        if short in limits:
+            found.append({"device": short, "peak_bytes": int(peak), "limit_bytes": int(limits[short])})
+    return found

@@ -1,0 +1,32 @@
+"""The user's own model and data, named as ``package.module:callable``: ``kdoctor check --model --data``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kdoctor_target.case import Case
+from kdoctor_target.job.examine import Job
+from kdoctor_target.job.parts import PartError, find
+from kdoctor_target.training import make_strategy
+
+
+def own_model(case: Case) -> None:
+    """Load the two callables and examine what they make."""
+    # As `python -m` has it: the user's modules are found from where the user stands.
+    sys.path.insert(0, str(Path.cwd()))
+    strategy = make_strategy(case)
+    settings = case.settings
+    try:
+        case.phase("model")
+        model = find("model", settings["model"])
+        case.phase("data")
+        data = find("data", settings["data"])
+    except PartError as error:
+        case.note(job={"problem": {"part": error.part, "message": str(error)}})
+        return
+    job = Job(model, data, steps=settings["steps"], steps_per_epoch=settings.get("steps_per_epoch"))
+    job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
+
+
+CASES = {"own-model": own_model}

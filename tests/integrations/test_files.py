@@ -1,0 +1,175 @@
+"""The files for other systems: each is what its reader expects, and what runs in them runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers.command import environ, make_target
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "integrations"
+KDOCTOR = Path(sys.executable).with_name("kdoctor")
+PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_the_page_names_every_file_and_each_is_there() -> None:
+    named = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^)]+)\)", PAGE)}
+    assert all(path.is_file() for path in named)
+    assert named >= {path for path in FOLDER.iterdir() if path.is_file()}
+
+
+ACTION = read(ROOT / "action.yml")
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+
+
+def test_the_action_has_the_keys_that_github_asks_for() -> None:
+    assert {"name", "description", "inputs", "outputs", "runs"} <= set(ACTION)
+    assert ACTION["runs"]["using"] == "composite"
+    for value in ACTION["inputs"].values():
+        assert {"description", "default"} <= set(value)
+    for step in ACTION["runs"]["steps"]:
+        # In a composite action every command needs its shell.
+        assert ("uses" in step) != ({"run", "shell"} <= set(step))
+
+
+def test_what_the_action_asks_of_its_inputs_and_steps_exists() -> None:
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"inputs\.([a-z-]+)", text)) == set(ACTION["inputs"])
+    steps = {step["id"] for step in ACTION["runs"]["steps"] if "id" in step}
+    assert set(re.findall(r"steps\.([a-z-]+)\.", text)) <= steps
+
+
+def test_no_input_is_pasted_into_a_command() -> None:
+    """Whoever writes a branch's name would write commands."""
+    for path in (ROOT / "action.yml", ROOT / ".github" / "workflows" / "kdoctor.yml"):
+        document = read(path)
+        steps = document["runs"]["steps"] if "runs" in document else document["jobs"]["check"]["steps"]
+        assert not [step["run"] for step in steps if "${{" in step.get("run", "")]
+
+
+@pytest.mark.parametrize(("broken", "code"), [(False, "0"), (True, "1")])
+def test_the_actions_check_keeps_the_code_and_writes_the_reports(tmp_path: Path, *, broken: bool, code: str) -> None:
+    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
+    (tmp_path / "kdoctor" / "bin").mkdir(parents=True)
+    (tmp_path / "kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
+    (tmp_path / "kdoctor-reports").mkdir()
+    given = environ(
+        RUNNER_TEMP=str(tmp_path), GITHUB_OUTPUT=str(tmp_path / "output"),
+        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"), CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
+    )  # fmt: skip
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs it
+    done = subprocess.run([*shell, STEPS["Check"]["run"]], check=False, capture_output=True, text=True, env=given)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "output").read_text() == f"exit-code={code}\n"
+    assert (tmp_path / "summary").read_text().startswith("## kdoctor: ")
+    assert sorted(path.suffix for path in (tmp_path / "kdoctor-reports").iterdir()) == [".html", ".json", ".md", ".xml"]
+    verdict = subprocess.run([*shell, STEPS["The verdict"]["run"]], check=False, env=environ(CHECK=code, LINT=""))
+    assert str(verdict.returncode) == code
+
+
+@pytest.mark.parametrize("name", [name for name, step in STEPS.items() if "run" in step])
+def test_the_actions_commands_are_bash(name: str) -> None:
+    subprocess.run(["bash", "-n", "-c", STEPS[name]["run"]], check=True)
+
+
+def test_the_reusable_workflow_hands_its_inputs_to_the_action() -> None:
+    path = ROOT / ".github" / "workflows" / "kdoctor.yml"
+    workflow = read(path)
+    called = workflow[True]["workflow_call"]["inputs"]  # YAML 1.1 reads the key "on" as true
+    assert all("type" in value for value in called.values())
+    assert set(re.findall(r"inputs\.([a-z-]+)", path.read_text(encoding="utf-8"))) == set(called)
+    assert set(workflow["jobs"]["check"]["steps"][-1]["with"]) <= set(ACTION["inputs"])
+
+
+def test_the_hooks_of_pre_commit_run_on_what_they_match(tmp_path: Path) -> None:
+    hooks = {hook["id"]: hook for hook in read(ROOT / ".pre-commit-hooks.yaml")}
+    assert all({"id", "name", "entry", "language"} <= set(hook) for hook in hooks.values())
+    checklist = hooks["kdoctor-checklist"]
+    for path, wanted in {
+        "checklists/gpu.yaml": True, "ci/kdoctor-node.yml": True, "checklists/gpu.lock.yaml": False,
+        ".github/workflows/kdoctor.yml": False, "mkdocs.yml": False,
+    }.items():  # fmt: skip
+        assert bool(re.search(checklist["files"], path) and not re.search(checklist["exclude"], path)) == wanted, path
+    (tmp_path / "train.py").write_text("print('nothing of Keras')\n")
+    shipped = ROOT / "checklists" / "kdoctor_checklists" / "cpu-smoke.yaml"
+    for hook, file in ((checklist, shipped), (hooks["kdoctor-lint"], tmp_path / "train.py")):
+        command = [KDOCTOR, *hook["entry"].split()[1:], file]
+        assert subprocess.run(command, check=False, capture_output=True, env=environ()).returncode == 0
+
+
+def test_the_gitlab_template_has_its_junit_report(tmp_path: Path) -> None:
+    job = read(FOLDER / "gitlab.yml")[".kdoctor"]
+    assert job["artifacts"]["reports"] == {"junit": "kdoctor.xml"}
+    command = job["script"][0].replace("/opt/kdoctor/bin/kdoctor check", f"{KDOCTOR} check --no-smoke")
+    given = environ(**job["variables"])
+    assert subprocess.run(["bash", "-ec", command], check=False, env=given, cwd=tmp_path).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"kdoctor.xml", "kdoctor.html"}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    for name in ("kdoctor.service", "kdoctor.timer"):
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR)))
+    units = [str(tmp_path / name) for name in ("kdoctor.service", "kdoctor.timer")]
+    done = subprocess.run(["systemd-analyze", "verify", *units], check=False, capture_output=True, text=True)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "kdoctor" in line]) == (0, [])
+
+
+def test_the_options_in_the_files_exist() -> None:
+    """A usage error would be exit code 2; a machine without GPUs fails the default checklist with 1."""
+    service = (FOLDER / "kdoctor.service").read_text(encoding="utf-8").replace("\\\n", " ")
+    command = re.search(r"^ExecStart=\S+ (.*)$", service, re.MULTILINE)
+    assert command
+    words = command[1].replace("multi-gpu-keras", "cpu-smoke --no-smoke").replace("/var/lib/kdoctor/", "/dev/null#")
+    words = re.sub(r"(prometheus|html)=\S+", r"\1=/dev/null", words).replace(" --output html=/dev/null", "")
+    done = subprocess.run([KDOCTOR, *words.split()], check=False, capture_output=True, text=True, env=environ())
+    assert done.returncode == 0, done.stderr
+    pod = read(FOLDER / "kubernetes-pod.yaml")["spec"]["initContainers"][0]["command"]
+    options = [word.partition("=")[0] for word in pod[2:]]
+    helped = subprocess.run(
+        [KDOCTOR, "check", "--help"], check=True, capture_output=True, text=True, env=environ()
+    ).stdout
+    assert all(option in helped for option in options)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_cron_mails_a_red_run_only(tmp_path: Path, *, broken: bool) -> None:
+    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
+    line = (FOLDER / "crontab").read_text(encoding="utf-8").splitlines()[-1]
+    assert "%" not in line, "cron reads it as a line's end"
+    command = (
+        line.split(maxsplit=5)[5]
+        .replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR))
+        .replace("multi-gpu-keras", f"cpu-smoke --no-smoke --select versions.tensorflow-installed --python {target}")
+    )
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env=environ())
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.startswith("kdoctor FAIL in ") if broken else done.stdout == ""
+
+
+@pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
+def test_the_prolog_drains_on_a_failure_only(tmp_path: Path, *, broken: bool, code: int) -> None:
+    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
+    given = environ(KDOCTOR=str(KDOCTOR), KDOCTOR_JOB_PYTHON=str(target), KDOCTOR_CHECKLIST="cpu-smoke")
+    done = subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, text=True, env=given)
+    assert done.returncode == code, done.stdout
+    assert done.stdout.startswith("print kdoctor drained ") if broken else done.stdout == ""
+
+
+def test_a_prolog_without_kdoctor_starts_the_job(tmp_path: Path) -> None:
+    given = environ(KDOCTOR=str(tmp_path / "none"))
+    assert subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, env=given).returncode == 0

@@ -67,7 +67,8 @@ def test_the_actions_check_keeps_the_code_and_writes_the_reports(tmp_path: Path,
     (tmp_path / "kdoctor-reports").mkdir()
     given = environ(
         RUNNER_TEMP=str(tmp_path), GITHUB_OUTPUT=str(tmp_path / "output"),
-        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"), CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
+        GITHUB_STEP_SUMMARY=str(tmp_path / "summary"),
+        CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
     )  # fmt: skip
     shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs it
     done = subprocess.run([*shell, STEPS["Check"]["run"]], check=False, capture_output=True, text=True, env=given)

@@ -1,0 +1,88 @@
+"""The pytest plugin, as a project that uses it sees it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers.command import make_target
+
+pytest_plugins = ["pytester"]
+OPTIONS = "--no-smoke --select versions.tensorflow-installed --select smoke"
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KDOCTOR_NO_HISTORY", "1")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_XDIST_TESTRUNUID", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess("-p", "kdoctor", "-rsx", *arguments, timeout=120)
+
+
+def test_it_is_inert_unless_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one(): pass")
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_each_check_is_a_test(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester, "--kdoctor", "cpu-smoke", "--kdoctor-options", OPTIONS, "-k", "tensorflow-installed or baseline"
+    )
+    done.assert_outcomes(passed=1, skipped=1)
+    done.stdout.fnmatch_lines(["*--no-smoke*"])
+
+
+def test_a_failure_tells_what_was_found_and_how_to_mend_it(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    target = make_target(tmp_path / "empty")
+    options = f"{OPTIONS} --python {target}"
+    done = run(pytester, "--kdoctor", "cpu-smoke", "--kdoctor-options", options, "-k", "tensorflow-installed")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*versions.tensorflow-installed*", "TensorFlow is installed*", "*Fix: *"])
+    done.stdout.no_fnmatch_line("*Traceback*")
+    done.stdout.no_fnmatch_line("*runtest*")
+
+
+def test_the_configuration_may_ask_for_it(pytester: pytest.Pytester) -> None:
+    pytester.makeini(f"[pytest]\nkdoctor_checklist = cpu-smoke\nkdoctor_options = {OPTIONS}\n")
+    done = run(pytester, "--collect-only", "-q")
+    done.stdout.fnmatch_lines(["*versions.tensorflow-installed*", "*smoke.baseline*"])
+
+
+def test_the_fixture_is_the_report(pytester: pytest.Pytester) -> None:
+    pytester.makeini(f"[pytest]\nkdoctor_options = --checklist cpu-smoke {OPTIONS}\n")
+    pytester.makepyfile(
+        """
+        def test_one(kdoctor_report):
+            assert kdoctor_report["schema"] == "kdoctor/report/v1"
+            assert kdoctor_report["checklist"]["name"] == "cpu-smoke"
+            assert kdoctor_report["verdict"] == "pass"
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_a_checklist_that_does_not_exist_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    done = run(pytester, "--kdoctor", "nosuch")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*nosuch*"])
+
+
+def test_processes_of_xdist_share_one_run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KDOCTOR_NO_HISTORY", "0")
+    monkeypatch.setenv("KDOCTOR_HISTORY", str(pytester.path / "history.sqlite"))
+    monkeypatch.setenv("TMPDIR", str(pytester.path))
+    options = ("--kdoctor", "cpu-smoke", "--kdoctor-options", OPTIONS, "-k", "versions")
+    done = run(pytester, "-p", "xdist", "-n", "2", *options)
+    assert done.ret == pytest.ExitCode.OK
+    from kdoctor.history import read
+    from kdoctor.history.store import opened
+
+    with opened(pytester.path / "history.sqlite", create=False) as connection:
+        assert len(read.runs(connection, 0, None)) == 1
+    assert len([name for name in os.listdir(pytester.path) if name.endswith(".json")]) == 1  # noqa: PTH208 - names

@@ -43,9 +43,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"))
     return subprocess.run(
         ["/bin/sh", "-c", command.replace("/path/to/venv", shlex.quote(sys.prefix))],
-        check=False, capture_output=True, text=True, cwd=folder, env=environ(PATH=path), timeout=300,
+        check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=300,
     )  # fmt: skip
 
 

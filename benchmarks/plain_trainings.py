@@ -38,7 +38,8 @@ def fit(model: tf.keras.Model, examples: int, *, drop_remainder: bool = False) -
     targets = inputs.sum(axis=1, keepdims=True)
     dataset = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(GLOBAL_BATCH, drop_remainder=drop_remainder)
     model.fit(dataset, epochs=EPOCHS, verbose=0, shuffle=False)
-    return model.get_weights()
+    weights: list[np.ndarray] = model.get_weights()
+    return weights
 
 
 def compare(examples: int, *, normalised: bool, drop_remainder: bool = False) -> None:

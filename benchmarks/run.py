@@ -188,7 +188,7 @@ def compare(pair: Pair) -> float:
     seconds(pair.yardstick)
     rounds = [(seconds(pair.ours), seconds(pair.yardstick)) for _ in range(pair.rounds)]
     ours, yardstick = (statistics.median(times) for times in zip(*rounds, strict=True))
-    ratio = ours / yardstick
+    ratio: float = ours / yardstick
     mark = "ok  " if ratio <= pair.limit else "OVER"
     print(
         f"{mark} {ratio:5.2f} (at most {pair.limit:.2f})  {ours:7.3f} s / {yardstick:7.3f} s  {pair.name}", flush=True

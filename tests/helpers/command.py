@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 KDOCTOR = (sys.executable, "-m", "kdoctor")
@@ -23,13 +23,16 @@ def environ(**changes: str) -> dict[str, str]:
 
 
 def kdoctor(
-    *arguments: str | Path, cwd: Path | None = None, timeout_s: float = 120, **changes: str
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    timeout_s: float = 120,
+    variables: Mapping[str, str] | None = None,
+    **changes: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``kdoctor`` with these arguments and environment variables."""
     command: Sequence[str] = [*KDOCTOR, *map(str, arguments)]
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, env=environ(**changes), cwd=cwd, timeout=timeout_s
-    )
+    env = environ(**{**(variables or {}), **changes})
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=cwd, timeout=timeout_s)
 
 
 def make_target(folder: Path, *, tensorflow: str | None = None) -> Path:

@@ -44,14 +44,14 @@ def decisions(results: Iterable[Result], checklist: Checklist) -> tuple[Decision
 def _course(result: Result, policy: RollbackPolicy) -> tuple[Course, str]:
     """What to do about a failure, and the criterion that says so."""
     lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
-    best: tuple[Course, str] = ("investigate", "no criterion names it")
-    exactness = 0
+    chosen: Course = "investigate"
+    criterion, exactness = "no criterion names it", 0
     for course, (name, patterns) in zip(COURSES, lists, strict=True):
         for pattern in patterns:
             exact = _exactness(result, pattern)
             if exact > exactness:
-                best, exactness = (course, f"{name}: {pattern}"), exact
-    return best
+                chosen, criterion, exactness = course, f"{name}: {pattern}", exact
+    return chosen, criterion
 
 
 def _exactness(result: Result, pattern: str) -> int:

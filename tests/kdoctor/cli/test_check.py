@@ -19,7 +19,7 @@ SEGFAULT = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
 
 def report_of(*arguments: str | Path, **changes: str) -> dict[str, Any]:
     """The JSON report, with the exit code that went with it checked."""
-    done = kdoctor("check", *arguments, "--format", "json", **changes)
+    done = kdoctor("check", *arguments, "--format", "json", variables=changes)
     report: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == report["exit_code"], done.stderr
     return report

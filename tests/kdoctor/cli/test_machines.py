@@ -24,7 +24,7 @@ MACHINE = tuple(
 
 
 def report_on(machine: str, folder: Path, *arguments: str) -> dict[str, Any]:
-    done = kdoctor("check", *arguments, "--format", "json", **machines.environment(machine, folder))
+    done = kdoctor("check", *arguments, "--format", "json", variables=machines.environment(machine, folder))
     report: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == report["exit_code"], done.stderr
     return report

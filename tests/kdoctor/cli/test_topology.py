@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", 
 
 
 def test_two_sockets_with_switches(tmp_path: Path) -> None:
-    done = kdoctor("topology", "--replicas", "4", **machines.environment("a100-pcie", tmp_path))
+    done = kdoctor("topology", "--replicas", "4", variables=machines.environment("a100-pcie", tmp_path))
     assert done.returncode == 0, done.stderr
     assert "  GPU0       X   PIX   PHB   PHB   SYS   SYS   SYS   SYS\n" in done.stdout
     assert "├─ socket 0\n  │  └─ NUMA node 0\n" in done.stdout
@@ -25,7 +25,7 @@ def test_two_sockets_with_switches(tmp_path: Path) -> None:
 
 
 def test_a_narrow_link_is_marked_where_it_is(tmp_path: Path) -> None:
-    done = kdoctor("topology", **machines.environment("l4-one-x1", tmp_path))
+    done = kdoctor("topology", variables=machines.environment("l4-one-x1", tmp_path))
     (line,) = [line for line in done.stdout.splitlines() if "<--" in line]
     assert "GPU 1 0000:c1:00.0 NVIDIA L4" in line
     assert line.endswith("<-- runs x1 of x16")
@@ -33,9 +33,9 @@ def test_a_narrow_link_is_marked_where_it_is(tmp_path: Path) -> None:
 
 def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
     variables = machines.environment("h100-nvswitch", tmp_path)
-    live = kdoctor("topology", "--format", "json", **variables)
+    live = kdoctor("topology", "--format", "json", variables=variables)
     record = tmp_path / "record.json"
-    assert kdoctor("snapshot", "--no-smoke", "-o", record, **variables).returncode == 0
+    assert kdoctor("snapshot", "--no-smoke", "-o", record, variables=variables).returncode == 0
     again = kdoctor("topology", "--format", "json", "--snapshot", record)
     assert json.loads(live.stdout) == json.loads(again.stdout)
     document = json.loads(live.stdout)
@@ -49,7 +49,7 @@ def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
 
 
 def test_sixteen_gpus_are_shown_in_80_columns(tmp_path: Path) -> None:
-    done = kdoctor("topology", "-n", "8", **machines.environment("a100-sixteen", tmp_path))
+    done = kdoctor("topology", "-n", "8", variables=machines.environment("a100-sixteen", tmp_path))
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -62,6 +62,6 @@ def test_no_gpu_is_a_clear_message() -> None:
 
 
 def test_more_replicas_than_gpus_is_a_clear_message(tmp_path: Path) -> None:
-    done = kdoctor("topology", "-n", "3", **machines.environment("rtx5090", tmp_path))
+    done = kdoctor("topology", "-n", "3", variables=machines.environment("rtx5090", tmp_path))
     assert done.returncode == 2
     assert "3 replicas need 3 GPUs, and this machine has 2 that answer" in done.stderr

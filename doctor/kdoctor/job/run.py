@@ -108,10 +108,18 @@ def preflight(  # noqa: PLR0913 - what a run of fit is told, too
 
     from kdoctor_target.case import plain
     from kdoctor_target.job.examine import Job
+    from kdoctor_target.job.parts import replica_devices
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     strategy = tf.distribute.get_strategy() if strategy is None else strategy
-    found: dict[str, Any] = {"name": _CASE, "outcome": "trained", "phase": "strategy", **_described(strategy)}
+    found: dict[str, Any] = {
+        "name": _CASE,
+        "outcome": "trained",
+        "phase": "strategy",
+        "strategy": type(strategy).__name__,
+        "replicas": int(strategy.num_replicas_in_sync),
+        "devices": replica_devices(strategy),
+    }
     job = Job(model, data, steps=steps, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     try:
         job.examine(
@@ -179,14 +187,6 @@ def guard(  # noqa: PLR0913 - what a run of fit is told, too
 def _plan() -> tuple[PlannedCheck, ...]:
     checks = load_catalog().closure(check.id for check in load_catalog().checks.values() if check.scenario == OWN_MODEL)
     return tuple(PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL)
-
-
-def _described(strategy: Any) -> dict[str, Any]:
-    return {
-        "strategy": type(strategy).__name__,
-        "replicas": int(strategy.num_replicas_in_sync),
-        "devices": [str(device) for device in strategy.extended.worker_devices],
-    }
 
 
 def _keras() -> str | None:

@@ -157,13 +157,30 @@ def _view(dataset: Any) -> Any:
         return dataset
     try:
         graph = tf.raw_ops.DatasetToGraphV2(input_dataset=dataset._variant_tensor, external_state_policy=2)  # noqa: SLF001
-        variant = tf.raw_ops.DatasetFromGraph(graph_def=graph)
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=_with_own_shuffling(graph.numpy()))
         from tensorflow.python.data.ops import dataset_ops
 
         return dataset_ops._VariantDataset(variant, dataset.element_spec)  # noqa: SLF001
     except Exception as error:
         reason = "reading it would move its shuffling on, and it cannot be copied ({}): give a function that makes it"
         raise _UsesUp(reason.format(describe(error))) from error
+
+
+def _with_own_shuffling(graph: bytes) -> bytes:
+    """The dataset's graph with a generator of seeds of its own for each shuffle.
+
+    The graph names the generator that the original draws from; where there is none of that name, the shuffle makes
+    one from its seed.
+    """
+    definition = tf.compat.v1.GraphDef.FromString(graph)
+    shuffles = [node for node in definition.node if "Shuffle" in node.op]
+    fed = {source for node in shuffles for source in node.input}
+    for number, node in enumerate(definition.node):
+        if node.op == "Const" and node.name in fed:
+            for handle in node.attr["value"].tensor.resource_handle_val:
+                handle.name = "kdoctor-{}-{}".format(time.monotonic_ns(), number)
+    serialized: bytes = definition.SerializeToString()
+    return serialized
 
 
 def _chain(dataset: Any) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict, Iterator, List, Optional
 
-from kdoctor_target.job.parts import keras_of
+from kdoctor_target.job.parts import is_default, keras_of
 from kdoctor_target.training import read_copies
 
 Facts = Dict[str, Any]
@@ -22,9 +22,8 @@ def examine_model(model: Any, strategy: Any) -> Facts:
         "compiled": is_compiled(model),
     }
     if facts["built"]:
-        replicas = set(strategy.extended.worker_devices)
         trainable = list(model.trainable_variables)
-        apart = [one for one in trainable if {copy.device for copy in read_copies(strategy, one)} != replicas]
+        apart = [] if is_default(strategy) else list(_not_on_each(trainable, strategy))
         facts.update(trainable=len(trainable), mirrored=len(trainable) - len(apart))
         facts["not_mirrored"] = [getattr(one, "path", one.name) for one in apart[:_NAMES_SHOWN]]
     facts["normalisations"] = [layer.name for layer in normalisations(model)]
@@ -32,6 +31,13 @@ def examine_model(model: Any, strategy: Any) -> Facts:
         facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)
         facts.update(_learning_rate(optimizer))
     return facts
+
+
+def _not_on_each(variables: List[Any], strategy: Any) -> Iterator[Any]:
+    replicas = set(strategy.extended.worker_devices)
+    for one in variables:
+        if {copy.device for copy in read_copies(strategy, one)} != replicas:
+            yield one
 
 
 def is_compiled(model: Any) -> bool:
@@ -69,8 +75,8 @@ def _strategy_of_optimizer(optimizer: Any) -> Any:
 def _place(found: Any, strategy: Any) -> str:
     if found is strategy:
         return "scope"
-    if found is None or type(found).__name__ == "_DefaultDistributionStrategy":
-        return "scope" if type(strategy).__name__ == "_DefaultDistributionStrategy" else "outside"
+    if found is None or is_default(found):
+        return "scope" if is_default(strategy) else "outside"
     return "another strategy"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import traceback
 from typing import Any, Callable, List, Optional, Tuple
+
+_NODE = re.compile(r"\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
 
 
 class PartError(Exception):
@@ -102,6 +105,18 @@ def _kerases() -> List[Any]:
     return [keras for keras in loaded if hasattr(keras, "Model")]
 
 
+def replica_devices(strategy: Any) -> List[str]:
+    """Device of each replica; the default strategy, which is none, does not tell its own."""
+    if is_default(strategy):
+        return [""]
+    return [str(device) for device in strategy.extended.worker_devices]
+
+
+def is_default(strategy: Any) -> bool:
+    """Whether it is what TensorFlow has where there is no strategy."""
+    return type(strategy).__name__ == "_DefaultDistributionStrategy"
+
+
 def name_of(function: Any) -> str:
     """What the user calls it."""
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
@@ -109,7 +124,8 @@ def name_of(function: Any) -> str:
 
 def describe(error: BaseException) -> str:
     """The error in one line: class and the first line that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = _NODE.sub("", str(error))
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     headlines = ("Exception encountered when calling", "Graph execution error", "Detected at node", 'File "')
     telling = [line for line in lines if not line.startswith(headlines)] or lines
     return "{}: {}".format(type(error).__name__, telling[0][:300]) if telling else type(error).__name__

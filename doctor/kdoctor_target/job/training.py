@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from kdoctor_target.job.copies import Copier, CopyError, stochastic
 from kdoctor_target.job.model import is_compiled
-from kdoctor_target.job.parts import describe, keras_of
+from kdoctor_target.job.parts import describe, is_default, keras_of, replica_devices
 from kdoctor_target.training import read_copies
 
 Facts = Dict[str, Any]
@@ -212,7 +212,8 @@ def _memory(strategy: Any) -> List[Facts]:
 
     The peak is that of the process so far: it is the user's, and is not set back.
     """
-    gpus = [name for name in strategy.extended.worker_devices if "GPU" in name]
+    listed = tf.config.list_logical_devices("GPU") if is_default(strategy) else []
+    gpus = [name for name in (*replica_devices(strategy), *(gpu.name for gpu in listed)) if "GPU" in name]
     if not gpus:
         return []
     from tensorflow.python.client import device_lib

@@ -1,0 +1,162 @@
+"""Runs trials of ``kdoctor.preflight`` in this process, with TensorFlow, and prints what came of each as JSON.
+
+``python -m helpers.job_trials matrix dense:none cnn:starved ...`` or ``... untouched`` or ``... forms``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import kdoctor
+from helpers import job_models
+
+STEPS = 3
+
+
+def main(kind: str, *names: str) -> None:
+    """Run the trials of a kind."""
+    strategy = job_models.devices()
+    trials = {"matrix": _matrix, "untouched": _untouched, "forms": _forms, "guard": _guard}
+    sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
+
+
+def _matrix(strategy: Any, *names: str) -> dict[str, Any]:
+    return {name: _found(_trial(strategy, *name.split(":"))) for name in names}
+
+
+def _trial(strategy: Any, model: str, planted: str) -> Any:
+    return kdoctor.preflight(*job_models.pitfall(strategy, model, planted), strategy, steps=STEPS)
+
+
+def _found(done: Any) -> dict[str, Any]:
+    return {
+        "findings": {name: [one.observed for one in found] for name, found in done.findings.items()},
+        "unknown": {item.id: item.reason for item in done.report.results if item.status.value == "unknown"},
+        "verdict": done.report.verdict.conclusion.value,
+    }
+
+
+def _state(model: Any) -> list[Any]:
+    return [variable.numpy().tobytes().hex() for variable in (*model.variables, *model.optimizer.variables)]
+
+
+def _random_state() -> list[Any]:
+    return [
+        repr(random.getstate()),
+        repr(np.random.get_state()),  # noqa: NPY002 - what people's data pipelines use
+        tf.random.uniform([3]).numpy().tobytes().hex(),
+        keras.random.uniform([3]).numpy().tobytes().hex(),
+    ]
+
+
+def _untouched(strategy: Any) -> dict[str, Any]:
+    """The same history with a preflight in its middle and without."""
+    return {kind: _history(strategy, look=kind == "with") for kind in ("without", "with")}
+
+
+def _history(strategy: Any, *, look: bool) -> dict[str, Any]:
+    keras.utils.set_random_seed(3)
+    keras.backend.clear_session()
+    found: dict[str, Any] = {}
+    for name in ("cnn", "own-step"):
+        model, data = job_models.pitfall(strategy, name, "none")
+        if name == "cnn":
+            model.fit(data, epochs=1, verbose=0)
+        if look:
+            done = kdoctor.preflight(model, data, strategy, steps=STEPS)
+            found_nothing = not done.findings.keys() - {"job.input-bound", "job.final-batch"}
+            assert done.ok and found_nothing, done  # noqa: PT018 - in a child
+        with strategy.scope():
+            found[f"{name}: the next layer's name"] = keras.layers.Dense(1).name
+        found[f"{name}: weights and slots"] = _state(model)
+        found[f"{name}: random numbers"] = _random_state()
+        found[f"{name}: order of the data"] = [part[1].numpy().tolist() for _ in range(2) for part in data]
+        history = model.fit(data, epochs=2, verbose=0)
+        found[f"{name}: the training after it"] = [history.history["loss"], _state(model)]
+    return found
+
+
+class Items(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types here
+    """Batches by number."""
+
+    def __init__(self, batches: list[Any], *, endless: bool = False) -> None:
+        super().__init__()
+        self.batches = batches
+        self.endless = endless
+
+    @property
+    def num_batches(self) -> int | None:
+        return None if self.endless else len(self.batches)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.batches[index % len(self.batches)]
+
+
+def _forms(strategy: Any) -> dict[str, Any]:
+    """One good model on every kind of data, and on data that is not fit for it."""
+    inputs, targets = job_models.examples("dense")
+    batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
+    generator = iter(batches)
+    build = tf.data.Dataset
+    words = build.from_generator(lambda: iter([[1.0], [1.0, 2.0]]), tf.float32)
+    data: dict[str, Any] = {
+        "tf.data": job_models.dataset("dense"),
+        "function": lambda: job_models.dataset("dense"),
+        "PyDataset": Items(batches),
+        "PyDataset without end": Items(batches, endless=True),
+        "arrays": (inputs, targets),
+        "function of a generator": lambda: iter(batches),
+        "generator": generator,
+        "empty": job_models.dataset("dense").take(0),
+        "empty arrays": (inputs[:0], targets[:0]),
+        "unbatched": build.from_tensor_slices((inputs, targets)),
+        "ragged": words.batch(2),
+        "ragged tensors": build.from_tensor_slices(tf.ragged.constant([[1.0], [1.0, 2.0]])).batch(2),
+        "of two lengths": (inputs, targets[:40]),
+        "nothing": None,
+        "raises": lambda: 1 / 0,
+        "wants arguments": lambda path: path,
+    }
+    with strategy.scope():
+        model = job_models.compiled("dense", job_models.dense())
+    found: dict[str, Any] = {
+        name: _found(kdoctor.preflight(model, one, strategy, steps=2)) for name, one in data.items()
+    }
+    found["generator left alone"] = next(generator) is batches[0]
+    models: dict[str, Any] = {
+        "function of a model": lambda: job_models.compiled("dense", job_models.dense()),
+        "no model": "resnet",
+        "function of no model": lambda: None,
+        "not compiled": job_models.dense,
+    }
+    ready = data["tf.data"]
+    found.update({name: _found(kdoctor.preflight(one, ready, strategy, steps=2)) for name, one in models.items()})
+    with strategy.scope():
+        found["inside the scope"] = _found(kdoctor.preflight(model, ready, steps=2))
+    found["no strategy"] = _found(kdoctor.preflight(models["function of a model"], ready, steps=2))
+    return found
+
+
+def _guard(strategy: Any) -> dict[str, Any]:
+    """What ``guard`` raises, and how a preflight shows itself."""
+    outside = job_models.compiled("dense", job_models.dense())
+    data = job_models.dataset("dense")
+    try:
+        kdoctor.guard(outside, data, strategy, steps=0, allow_unknown=True)
+    except kdoctor.PreflightError as error:
+        raised, report = str(error), error.preflight
+    with strategy.scope():
+        good = job_models.compiled("dense", job_models.dense())
+    shown = kdoctor.guard(good, data, strategy, steps=2)
+    return {"raised": raised, "html": report._repr_html_(), "text": repr(report), "good": shown.ok}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,114 @@
+"""``kdoctor check --model --data``: the user's own functions, good and bad."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.command import kdoctor
+
+JOB = """
+import numpy as np, tensorflow as tf, time
+
+def build():
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(8, activation="tanh"), layers.Dense(1)])
+    model.compile(tf.keras.optimizers.SGD(0.05), "mean_squared_error")
+    return model
+
+def data():
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    numbers = np.random.RandomState(1).rand(160, 4).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((numbers, numbers[:, :1])).batch(16 * replicas).prefetch(1)
+
+def hangs():
+    print("noise on stdout")
+    time.sleep(600)
+
+def dies():
+    import os
+    os._exit(7)
+"""
+ONLY = ("--checklist", "cpu-smoke", "--no-smoke", "--select", "job", "--format", "json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working folder with the job's module."""
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "train.py").write_text(JOB)
+    return tmp_path
+
+
+def report_of(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = kdoctor("check", *ONLY, *arguments, cwd=folder)
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == report["exit_code"], done.stderr
+    return report
+
+
+def statuses(report: dict[str, Any]) -> dict[str, str]:
+    return {result["id"]: result["status"] for result in report["results"] if result["family"] == "job"}
+
+
+@pytest.mark.tensorflow
+def test_a_good_job_passes_and_its_record_is_judged_alike(folder: Path) -> None:
+    named = ("--model", "jobs.train:build", "--data", "jobs.train:data", "--steps", "3")
+    report = report_of(folder, *named, "--save-snapshot", "job.json")
+    assert report["exit_code"] == 0, report
+    found = statuses(report)
+    assert found.pop("job.memory-headroom") == "skip"
+    assert found.pop("job.input-bound") in ("pass", "fail")
+    assert set(found.values()) == {"pass"}
+    assert len(found) == 14
+    again = report_of(folder, "--snapshot", "job.json")
+    assert {name: status for name, status in statuses(again).items() if name in found} == found
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("model", "data", "words"),
+    [
+        ("jobs.train:bild", "jobs.train:data", "module jobs.train has no bild"),
+        ("jobs.train:build", "jobs.read:data", "there is no module jobs.read"),
+        ("jobs.train:hangs", "jobs.train:data", "hung in phase model"),
+        ("jobs.train:build", "jobs.train:dies", "exited with status 7 in phase data"),
+    ],
+)
+def test_a_job_that_cannot_be_made_fails_with_one_clear_message(
+    folder: Path, model: str, data: str, words: str
+) -> None:
+    report = report_of(folder, "--model", model, "--data", data, "--model-timeout", "4")
+    assert report["exit_code"] == 1
+    found = {name: status for name, status in statuses(report).items() if status != "skip"}
+    assert found == {"job.model-and-data": "fail"}
+    (finding,) = next(one["findings"] for one in report["results"] if one["id"] == "job.model-and-data")
+    assert words in finding["observed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--model", "jobs.train", "--data", "jobs.train:data"),
+            "--model jobs.train: expected package.module:function",
+        ),
+        (("--model", "a:b", "--data", "a/b.py:c"), "--data a/b.py:c: expected package.module:function"),
+        (("--model", "a:b"), "--model and --data go together"),
+        (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "they do not go together"),
+    ],
+)
+def test_a_malformed_name_is_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
+    done = kdoctor("check", "--checklist", "cpu-smoke", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_smoke_does_not_train_a_model_that_is_not_named() -> None:
+    done = kdoctor("smoke", "own-model")
+    assert done.returncode == 2
+    assert "kdoctor check --model package.module:function --data" in done.stderr

@@ -1,0 +1,181 @@
+"""``kdoctor.preflight`` and ``kdoctor.guard`` on models of the kinds that people train."""
+
+from __future__ import annotations
+
+import html.parser
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from helpers.job_runs import trials
+
+MODELS = ("dense", "cnn", "transfer", "transformer", "own-step", "several")
+FOUND_BY = {
+    "model-outside": "job.model-in-scope",
+    "compile-outside": "job.optimizer-in-scope",
+    "part-outside": "job.variables-mirrored",
+    "odd-batch": "job.batch-divides",
+    "small-batch": "job.batch-is-global",
+    "starved": "job.final-batch",
+    "no-prefetch": "job.prefetch",
+    "endless": "job.epoch-ends",
+    "default-rate": "job.learning-rate",
+    "summed-loss": "job.equals-one-device",
+    "ruined-loss": "job.trains",
+    "slow-input": "job.input-bound",
+}
+"""Pitfall to the check that must find it, and no other."""
+
+NORMALISED = ("cnn",)
+TIMED = {"job.input-bound"}
+"""Info that hangs on this machine's speed, with steps of a millisecond."""
+
+
+QUICK = [f"{model}:none" for model in MODELS]
+QUICK += [f"dense:{pitfall}" for pitfall in FOUND_BY if pitfall != "starved"]
+QUICK += ["cnn:starved", "several:summed-loss"]
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Any]:
+    """Every trial of the quick ones, in one child."""
+    return trials("matrix", *QUICK)
+
+
+def findings(found: dict[str, Any], pitfall: str) -> set[str]:
+    return {check for check in found["findings"] if check not in TIMED or pitfall == "slow-input"}
+
+
+def expected(model: str, pitfall: str) -> set[str]:
+    """What a careful reviewer would say of it."""
+    if pitfall == "none" or (pitfall == "starved" and model not in NORMALISED):
+        return set()
+    return {FOUND_BY[pitfall]}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", QUICK)
+def test_a_right_job_has_no_finding_and_a_planted_pitfall_exactly_that_one(runs: dict[str, Any], name: str) -> None:
+    model, pitfall = name.split(":")
+    assert findings(runs[name], pitfall) == expected(model, pitfall)
+    assert runs[name]["unknown"] == {}
+
+
+@pytest.mark.smoke_full
+@pytest.mark.parametrize("model", MODELS)
+def test_every_pitfall_is_found_in_every_model(model: str) -> None:
+    planted = [pitfall for pitfall in FOUND_BY if not (model == "own-step" and pitfall == "part-outside")]
+    found = trials("matrix", *(f"{model}:{pitfall}" for pitfall in planted))
+    assert {name: findings(one, name.split(":")[1]) for name, one in found.items()} == {
+        f"{model}:{pitfall}": expected(model, pitfall) for pitfall in planted
+    }
+
+
+@pytest.mark.tensorflow
+def test_it_leaves_weights_slots_random_numbers_names_and_data_as_they_were() -> None:
+    both = trials("untouched")
+    assert both["with"].keys() == both["without"].keys()
+    assert [name for name in both["with"] if both["with"][name] != both["without"][name]] == []
+
+
+GOOD = ("tf.data", "function", "PyDataset", "arrays", "function of a generator", "function of a model")
+BAD = {
+    "empty": ("job.data-readable", "it is empty: there is no batch to train on"),
+    "empty arrays": ("job.data-readable", "it is empty: there is no batch to train on"),
+    "unbatched": ("job.data-readable", "it is not cut into batches"),
+    "ragged": (
+        "job.data-readable",
+        "reading it raised InvalidArgumentError: Cannot batch tensors with different shapes",
+    ),
+    "ragged tensors": ("job.data-readable", "its elements are ragged or sparse (RaggedTensor)"),
+    "of two lengths": ("job.data-readable", "inputs and targets differ in their number of examples: 40, 64"),
+    "nothing": ("job.model-and-data", "the data is None, which is nothing that fit trains on"),
+    "raises": ("job.model-and-data", "raised ZeroDivisionError: division by zero ("),
+    "wants arguments": ("job.model-and-data", "wants arguments (path)"),
+    "no model": ("job.model-and-data", "the model is no Keras model but a str"),
+    "function of no model": ("job.model-and-data", "returns is no Keras model but None"),
+    "PyDataset without end": ("job.epoch-ends", "it does not end, and no number of steps was given"),
+}
+
+
+@pytest.fixture(scope="module")
+def forms() -> dict[str, Any]:
+    """One model on every kind of data, in one child."""
+    return trials("forms")
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("form", [*GOOD, "inside the scope", "no strategy"])
+def test_it_works_on_every_form_of_model_and_data(forms: dict[str, Any], form: str) -> None:
+    assert (forms[form]["verdict"], findings(forms[form], "none"), forms[form]["unknown"]) == ("pass", set(), {})
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("form", BAD)
+def test_what_cannot_be_examined_gets_one_clear_message(forms: dict[str, Any], form: str) -> None:
+    check, words = BAD[form]
+    assert forms[form]["findings"].keys() - TIMED == {check}
+    (observed,) = forms[form]["findings"][check]
+    assert words in observed
+    assert "\n" not in observed
+    assert forms[form]["unknown"] == {}
+
+
+@pytest.mark.tensorflow
+def test_a_generator_is_not_used_up_and_so_nothing_passes_on_it(forms: dict[str, Any]) -> None:
+    assert forms["generator left alone"] is True
+    assert forms["generator"]["verdict"] == "unknown"
+    assert "give the function that makes it" in forms["generator"]["unknown"]["job.data-readable"]
+
+
+@pytest.mark.tensorflow
+def test_a_model_that_is_not_compiled_is_not_said_to_train(forms: dict[str, Any]) -> None:
+    assert forms["not compiled"]["verdict"] == "unknown"
+    assert "not compiled" in forms["not compiled"]["unknown"]["job.trains"]
+
+
+class Cells(html.parser.HTMLParser):
+    """Opens and closes, and the number of rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.rows += tag == "tr"
+        self.open += [tag] if tag != "br" else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.tensorflow
+def test_guard_raises_with_what_is_wrong_and_the_report_shows_itself() -> None:
+    found = trials("guard")
+    assert found["good"] is True
+    assert found["raised"].startswith(
+        "fail: job.model-in-scope failed\n- job.model-in-scope: model Sequential: made outside"
+    )
+    assert "with strategy.scope(): model = build_model()" in found["raised"]
+    assert "job.model-in-scope" in found["text"]
+    cells = Cells()
+    cells.feed(found["html"])
+    assert (cells.open, cells.rows) == ([], 17)
+    assert found["html"].startswith("<table")
+
+
+def test_importing_kdoctor_imports_nothing_else() -> None:
+    program = "import sys; before = set(sys.modules); import kdoctor; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["kdoctor"]
+
+
+def test_kdoctor_has_what_it_says_and_nothing_else() -> None:
+    import kdoctor
+
+    assert callable(kdoctor.guard)
+    with pytest.raises(AttributeError, match="has no attribute 'prefligt'"):
+        _ = kdoctor.prefligt

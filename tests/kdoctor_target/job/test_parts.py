@@ -1,0 +1,75 @@
+"""What ``--model`` and ``--data`` name, and one clear message where they name nothing that can be used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdoctor_target.job.parts import PartError, call, find
+
+MODULE = """
+def build(): return "model"
+def wants(path, *, size): return path
+def optional(path=None, *more, **named): return "model"
+def raises(): raise RuntimeError("no such bucket\\n  details")
+class Maker:
+    @staticmethod
+    def build(): return "model"
+number = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package ``jobs9`` with a good module, one that raises and one that wants another that is missing."""
+    package = tmp_path / "jobs9"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "good.py").write_text(MODULE)
+    (package / "sick.py").write_text("1 / 0\n")
+    (package / "lacks.py").write_text("import no_such_thing9\n")
+    (package / "exits.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in [name for name in sys.modules if name.startswith("jobs9")]:
+        del sys.modules[name]
+
+
+def test_a_function_and_a_method_are_found() -> None:
+    assert find("model", "jobs9.good:build")() == "model"
+    assert find("model", "jobs9.good:Maker.build")() == "model"
+    assert call("model", find("model", "jobs9.good:optional")) == "model"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("jobs9.none:build", "there is no module jobs9.none on the path"),
+        ("nothing9:build", "there is no module nothing9 on the path"),
+        ("jobs9.good:bild", "module jobs9.good has no bild"),
+        ("jobs9.good:number", "this is no function but a int"),
+        ("jobs9.sick:build", "importing jobs9.sick raised ZeroDivisionError: division by zero ("),
+        ("jobs9.lacks:build", "importing jobs9.lacks raised ModuleNotFoundError: No module named 'no_such_thing9'"),
+        ("jobs9.exits:build", "importing jobs9.exits raised SystemExit: 3"),
+    ],
+)
+def test_what_is_not_there_is_told(place: str, words: str) -> None:
+    with pytest.raises(PartError) as told:
+        find("data", place)
+    assert words in str(told.value)
+    assert told.value.part == "data"
+    assert "\n" not in str(told.value)
+
+
+def test_a_function_that_wants_arguments_is_told_which() -> None:
+    with pytest.raises(PartError, match=r"wants wants arguments \(path, size\)"):
+        call("model", find("model", "jobs9.good:wants"))
+
+
+def test_a_function_that_raises_is_told_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PartError, match=r"raises raised RuntimeError: no such bucket \(.*good\.py:5\)"):
+        call("model", find("model", "jobs9.good:raises"))
+    assert "Traceback" in capsys.readouterr().err

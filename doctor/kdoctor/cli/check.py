@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -33,8 +33,15 @@ from kdoctor.cli.options import (
 from kdoctor.cli.streams import answer_as_service, show
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from kdoctor.catalog import Catalog
     from kdoctor.checklist import Checklist
-    from kdoctor.judge import PlannedCheck, Rules
+    from kdoctor.judge import FactTable, PlannedCheck, Rules
+    from kdoctor.lock import Lock
+    from kdoctor.model import Report
+    from kdoctor.output import Outputs
+    from kdoctor.smoke.own import OwnJob
 
 _FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"
 
@@ -102,10 +109,8 @@ def check(
     import time
 
     from kdoctor import logs
-    from kdoctor.catalog import load_catalog
-    from kdoctor.lock import load_lock
-    from kdoctor.output import check_writable, parse_outputs, write_atomically
-    from kdoctor.report import FORMATS, canvas_for, render
+    from kdoctor.output import check_writable, parse_outputs
+    from kdoctor.report import FORMATS
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     logs.style.as_json, logs.style.quiet = log_format == "json", quiet
@@ -115,43 +120,118 @@ def check(
     answer_as_service(outputs.stdout == "nagios")
     if save_snapshot:
         check_writable(save_snapshot)
-    catalog = load_catalog(plugin or ())
-    wanted = Wanted(
-        checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke, own_model=own is not None
+    judging = _Judging(
+        wanted=Wanted(
+            checklist=checklist, select=select or (), skip=skip or (), smoke=not no_smoke, own_model=own is not None
+        ),
+        today=started_at.date(),
+        fail_on=fail_on,
+        allow_unknown=allow_unknown,
+        matrix=matrix,
+        lock=lock,
+        use_lock=not no_lock,
     )
+    if snapshot:
+        gathered = judging.recorded(snapshot, plugin or ())
+    else:
+        gathered = judging.live(python, timeout, replicas, own, plugin or ())
+    if save_snapshot:
+        save(save_snapshot, gathered.facts)
+    report = gathered.report(started_at, time.monotonic() - started)
+    scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot)
+    _deliver(keep_run(report, scope, wanted=not no_history), outputs)
 
-    def rules_of(chosen: Checklist, planned: Sequence[PlannedCheck]) -> Rules:
+
+@dataclass(frozen=True, kw_only=True)
+class _Agreed:
+    """What this run is judged by: the checklist with its plan and rules, and the last green run."""
+
+    checklist: Checklist
+    planned: tuple[PlannedCheck, ...]
+    rules: Rules
+    lock: Path | None
+    """The lock's file; None where there is none."""
+    last_green: Lock | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gathered:
+    """Facts, and what they are to be judged by."""
+
+    facts: FactTable
+    agreed: _Agreed
+    target: str
+    """The interpreter in words, for where the facts do not name it."""
+    interrupted: bool = False
+
+    def report(self, started_at: datetime, duration_s: float) -> Report:
+        """Judge, and put what drifted since the last green run beside it."""
+        from kdoctor.assessment import RunNote, assess
+        from kdoctor.measured import with_measurements
+        from kdoctor.rollback import since_last_green
+
+        agreed = self.agreed
+        note = RunNote(target=self.target, started_at=started_at, duration_s=duration_s, interrupted=self.interrupted)
+        report = assess(self.facts, agreed.checklist, agreed.planned, agreed.rules, note)
+        report = since_last_green(report, self.facts, agreed.last_green, str(agreed.lock))
+        return with_measurements(report, self.facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judging:
+    """How the options want this run to be judged."""
+
+    wanted: Wanted
+    today: date
+    fail_on: str
+    allow_unknown: bool
+    matrix: str | None
+    lock: Path | None
+    use_lock: bool
+
+    def agree(self, wanted: Wanted, catalog: Catalog) -> _Agreed:
+        """Read the checklist, its lock and the matrix: what is broken in them must not cost a training's minutes."""
         from kdoctor.assessment import with_matrix
+        from kdoctor.lock import load_lock
         from kdoctor.model import Severity
 
-        rules = chosen.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
-        return with_matrix(rules, planned, matrix)
+        chosen, planned = wanted.plan(catalog)
+        place, last_green = load_lock(chosen, self.lock) if self.use_lock else (None, None)
+        rules = chosen.rules(today=self.today, fail_on=Severity(self.fail_on), allow_unknown=self.allow_unknown)
+        rules = with_matrix(rules, planned, self.matrix)
+        return _Agreed(checklist=chosen, planned=planned, rules=rules, lock=place, last_green=last_green)
 
-    if snapshot:
-        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
-        chosen, planned = replace(wanted, own_model=has_own_model(facts)).plan(catalog)
-        rules = rules_of(chosen, planned)
-        place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
-    else:
-        with examination(catalog, python, timeout) as (examined, target):
-            chosen, planned = wanted.plan(catalog)
-            place, last_green = (None, None) if no_lock else load_lock(chosen, lock)
-            _load_the_rest()
-            rules = rules_of(chosen, planned)  # before the trainings: a broken matrix must not cost their minutes
-            examined.run(trainings(chosen, planned, replicas, own))
-        facts, interrupted = examined.facts, examined.interrupted
-    if save_snapshot:
-        save(save_snapshot, facts)
+    def recorded(self, snapshot: Path, plugins: Sequence[str]) -> _Gathered:
+        """The facts of a snapshot."""
+        from kdoctor.catalog import load_catalog
 
-    from kdoctor.assessment import RunNote, assess
+        catalog = load_catalog(plugins)
+        facts = recorded(snapshot, catalog)
+        agreed = self.agree(replace(self.wanted, own_model=has_own_model(facts)), catalog)
+        return _Gathered(facts=facts, agreed=agreed, target=f"recorded in {snapshot}")
+
+    def live(
+        self, python: str | None, timeout: float, replicas: int | None, own: OwnJob | None, plugins: Sequence[str]
+    ) -> _Gathered:
+        """The facts of this machine. Its probes are at work while all else is imported and read."""
+        from kdoctor.catalog import load_catalog, load_probes
+
+        with examination(load_probes(plugins), python, timeout) as (examined, target):
+            agreed = self.agree(self.wanted, load_catalog(plugins))
+            import kdoctor.assessment
+            import kdoctor.report.terminal  # noqa: F401
+
+            examined.run(trainings(agreed.checklist, agreed.planned, replicas, own))
+        return _Gathered(facts=examined.facts, agreed=agreed, target=target, interrupted=examined.interrupted)
+
+
+def _deliver(report: Report, outputs: Outputs) -> None:
+    """Write the report to its files and to stdout, and leave with its exit code."""
+    from kdoctor import logs
     from kdoctor.judge import exit_code_for
-    from kdoctor.measured import with_measurements
-    from kdoctor.rollback import since_last_green
+    from kdoctor.output import write_atomically
+    from kdoctor.report import canvas_for, render
 
-    note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
-    report = since_last_green(assess(facts, chosen, planned, rules, note), facts, last_green, str(place))
-    scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot)
-    report = keep_run(with_measurements(report, facts), scope, wanted=not no_history)
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
@@ -172,9 +252,3 @@ def _scope(
     parts = [f"--select {item}" for item in select or ()] + [f"--skip {item}" for item in skip or ()]
     parts += ["--no-smoke"] * no_smoke + [f"--replicas {replicas}"] * (replicas is not None)
     return " ".join(parts + [f"--snapshot {snapshot}"] * (snapshot is not None))
-
-
-def _load_the_rest() -> None:
-    """Import what judges and prints, while the probes' children are at work on the other cores."""
-    import kdoctor.assessment
-    import kdoctor.report.terminal  # noqa: F401

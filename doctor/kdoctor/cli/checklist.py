@@ -115,7 +115,7 @@ def init(
     if snapshot:
         facts = recorded(snapshot, catalog)
     else:
-        with examination(catalog, python, timeout) as (examined, _):
+        with examination(catalog.probes, python, timeout) as (examined, _):
             examined.run([])
         facts = examined.facts
         if examined.interrupted:
@@ -181,7 +181,7 @@ def record(
         facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
         when = _taken(snapshot)
     else:
-        with examination(catalog, python, timeout) as (examined, target):
+        with examination(catalog.probes, python, timeout) as (examined, target):
             examined.run(trainings(chosen, planned, replicas))
         facts, interrupted = examined.facts, examined.interrupted
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)

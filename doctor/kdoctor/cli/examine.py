@@ -15,6 +15,7 @@ from kdoctor.cli.streams import complain, show
 if TYPE_CHECKING:
     from kdoctor.catalog import Catalog
     from kdoctor.checklist import Checklist
+    from kdoctor.collect.probe import Probe
     from kdoctor.examination import Examination, Training
     from kdoctor.judge import FactTable, PlannedCheck
     from kdoctor.smoke.own import OwnJob
@@ -42,7 +43,7 @@ class Wanted:
 
 
 @contextmanager
-def examination(catalog: Catalog, python: str | None, timeout: float) -> Iterator[tuple[Examination, str]]:
+def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> Iterator[tuple[Examination, str]]:
     """An examination of this machine whose probes are already at work, while the caller reads the checklist.
 
     With it, the target in words, for when its facts cannot be had. Leaving the context ends every child.
@@ -59,7 +60,7 @@ def examination(catalog: Catalog, python: str | None, timeout: float) -> Iterato
     target = choose_target(python, os.environ, children)
     context = Context(python=target.python, chosen_by=target.chosen_by, environ=dict(os.environ), children=children)
     with progress() as shown:
-        begun = Examination(catalog.probes, context, deadline_s=timeout, note=shown.note)
+        begun = Examination(probes, context, deadline_s=timeout, note=shown.note)
         try:
             begun.start()
             yield begun, f"{target.python} (chosen by: {target.chosen_by})"

@@ -69,7 +69,7 @@ def rollback(
     if snapshot:
         facts = recorded(snapshot, catalog)
     else:
-        with examination(catalog, python, timeout) as (examined, _):
+        with examination(catalog.probes, python, timeout) as (examined, _):
             examined.run([])
         facts = examined.facts
     plan = plan_rollback(lock, recorded_facts(facts, identifiers=lock.identifiers), how_made(facts), str(place))
@@ -131,7 +131,7 @@ def _train(checklist: Checklist, catalog: Catalog, python: str, timeout: float) 
     listed = [entry.check for entry in checklist.entries]
     wanted = [check.id for check in listed if check.scenario in quick or check.family == "versions"]
     planned = plan(checklist, catalog, select=wanted)
-    with examination(catalog, python, timeout) as (examined, target):
+    with examination(catalog.probes, python, timeout) as (examined, target):
         examined.run(trainings(checklist, planned, 2))
     note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started)
     report = assess(examined.facts, checklist, planned, checklist.rules(today=started_at.date()), note)

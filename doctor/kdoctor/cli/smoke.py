@@ -104,7 +104,7 @@ def smoke(
     checklist = checklist_of(catalog, chosen, name, replicas=replicas)
     planned = plan(checklist, catalog)
     complain(_announcement(chosen, name, replicas))
-    with examination(catalog, python, timeout) as (examined, target):
+    with examination(catalog.probes, python, timeout) as (examined, target):
         asked = [replace(training, artifacts=keep_artifacts) for training in trainings(checklist, planned, None)]
         examined.run(asked)
     rules = checklist.rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)

@@ -60,7 +60,7 @@ def snapshot(
         _import(output, import_files, more_files)
         return
     catalog = load_catalog(plugin or ())
-    with examination(catalog, python, timeout) as (examined, _):
+    with examination(catalog.probes, python, timeout) as (examined, _):
         chosen, planned = Wanted(checklist=checklist, smoke=not no_smoke).plan(catalog)
         examined.run(trainings(chosen, planned, replicas))
     save(output, examined.facts)

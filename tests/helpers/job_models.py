@@ -137,14 +137,14 @@ def _wait(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def compiled(name: str, model: Any, *, rate: float | None = RATE, summed: bool = False, ruined: bool = False) -> Any:
+def compiled(name: str, model: Any, *, rate: float | None = RATE, scalar: bool = False, ruined: bool = False) -> Any:
     """The model, compiled as it should be, or with a loss that is wrong."""
 
     def loss(targets: Any, outputs: Any) -> Any:
         each = keras.losses.sparse_categorical_crossentropy(targets, outputs, from_logits=True)
-        return tf.math.log(-each) if ruined else tf.reduce_sum(each)
+        return tf.math.log(-each) if ruined else tf.reduce_mean(each)
 
-    chosen: Any = loss if summed or ruined else crossentropy()
+    chosen: Any = loss if scalar or ruined else crossentropy()
     model.compile(
         optimizer=keras.optimizers.Adam() if rate is None else keras.optimizers.Adam(rate),
         loss={"kind": chosen, "size": "mse"} if name == "several" else chosen,
@@ -182,7 +182,7 @@ def pitfall(strategy: Any, name: str, planted: str) -> tuple[Any, Any]:
     }
     model: dict[str, dict[str, Any]] = {
         "default-rate": {"rate": None},
-        "summed-loss": {"summed": True},
+        "scalar-loss": {"scalar": True},
         "ruined-loss": {"ruined": True},
     }
     parts = {"model-outside": "model", "compile-outside": "compile", "part-outside": "backbone"}

@@ -15,13 +15,13 @@ from kdoctor_checks.smoke._cases import some
 def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Outcome]:
     """Over all replicas the model learns what it learns on one device.
 
-    Why: a loss that is summed where it should be averaged, or a train_step that forgets the replicas, trains another
-    model than was tested on one GPU. Compared are copies with SGD, whose steps are proportional to the
-    gradient; layers with random numbers run as at inference, and BatchNormalization takes the moments of the
-    whole batch. Rounding gives 1e-6 of the way that the weights went, gradients that are summed over two
-    replicas 1.
-    Remedy: average the loss over the global batch, not over a replica's share; leave the reduction to Keras where you
-    can.
+    Why: a loss function of one's own that returns the mean of its batch is R times too large over R replicas (Keras
+    3 averages numbers for each example over the global batch, and adds up single numbers), and a train_step that
+    forgets the replicas trains another model than was tested on one GPU. Compared are copies with SGD, whose steps
+    are proportional to the gradient; layers with random numbers run as at inference, and BatchNormalization takes
+    the moments of the whole batch. Rounding gives 1e-6 of the way that the weights went, a mean over two replicas
+    1.
+    Remedy: return one number for each example from a loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
     training, replicas = training_of(run), replicas_of(run)
@@ -46,8 +46,9 @@ def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Out
             "training",
             _words(training),
             f"at most {tolerance:g}",
-            "Average the loss over the global batch (keras.losses with the default reduction do), and let Keras reduce "
-            "the gradients: see what the model's own train_step or loss does with a part of the batch.",
+            "Let a loss function return one number for each example, not their mean: Keras 3 averages those over the "
+            "global batch, but takes a single number as it is, and adds it up over the replicas. In a train_step of "
+            "your own, call self.compute_loss, or divide the sum by the global batch.",
         )
 
 

@@ -12,7 +12,8 @@ from kdoctor.report.words import reason_words, verdict_words
 
 # Colours that are told apart in light and in dark themes, beside words that say the same.
 _COLOURS = {Status.PASS: "#2e7d32", Status.FAIL: "#c62828", Status.SKIP: "#757575", Status.UNKNOWN: "#b26a00"}
-_CELL = "text-align:left;vertical-align:top;padding:4px 10px;white-space:normal;overflow-wrap:anywhere"
+_CELL = "text-align:left;vertical-align:top;padding:4px 10px;white-space:normal;overflow-wrap:break-word"
+_MARK = "text-align:left;vertical-align:top;padding:4px 10px;white-space:nowrap"
 _ORDER = (Status.FAIL, Status.UNKNOWN, Status.PASS, Status.SKIP)
 
 
@@ -38,8 +39,8 @@ def _row(result: Result) -> str:
     word = result.severity.value if result.status is Status.FAIL else result.status.value
     mark = f'<b style="color:{colour or _COLOURS[result.status]}">{escape(word)}</b>'
     name = f"{escape(result.title)}<br><small><code>{escape(result.id)}</code></small>"
-    cells = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in (mark, name, "<br>".join(_found(result))))
-    return f"<tr>{cells}</tr>"
+    cells = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in (name, "<br>".join(_found(result))))
+    return f'<tr><td style="{_MARK}">{mark}</td>{cells}</tr>'
 
 
 def _found(result: Result) -> Iterator[str]:

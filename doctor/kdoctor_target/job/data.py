@@ -156,7 +156,7 @@ def _view(dataset: Any) -> Any:
     if not any(getattr(one, "_reshuffle_each_iteration", False) for one in _chain(dataset)):
         return dataset
     try:
-        graph = tf.raw_ops.DatasetToGraphV2(input_dataset=dataset._variant_tensor, external_state_policy=2)  # noqa: SLF001
+        graph = tf.raw_ops.DatasetToGraphV2(input_dataset=dataset._variant_tensor, external_state_policy=1)  # noqa: SLF001
         variant = tf.raw_ops.DatasetFromGraph(graph_def=_with_own_shuffling(graph.numpy()))
         from tensorflow.python.data.ops import dataset_ops
 

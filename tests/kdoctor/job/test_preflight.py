@@ -22,7 +22,7 @@ FOUND_BY = {
     "no-prefetch": "job.prefetch",
     "endless": "job.epoch-ends",
     "default-rate": "job.learning-rate",
-    "summed-loss": "job.equals-one-device",
+    "scalar-loss": "job.equals-one-device",
     "ruined-loss": "job.trains",
     "slow-input": "job.input-bound",
 }
@@ -35,7 +35,7 @@ TIMED = {"job.input-bound"}
 
 QUICK = [f"{model}:none" for model in MODELS]
 QUICK += [f"dense:{pitfall}" for pitfall in FOUND_BY if pitfall != "starved"]
-QUICK += ["cnn:starved", "several:summed-loss"]
+QUICK += ["cnn:starved", "several:scalar-loss"]
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,8 @@ PYTHON ?= python3
 CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
+# Percent of branches, without what runs in subprocesses.
+COVERAGE ?= 85
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,8 +36,8 @@ types: $(DEV_STAMP) ## mypy (strict) and basedpyright
 contracts: $(DEV_STAMP) ## Who may import whom
 	@$(BIN)/lint-imports
 
-pytest: $(DEV_STAMP) ## The tests, with the real TensorFlow ones
-	@$(BIN)/pytest $(PYTEST_OPTIONS)
+pytest: $(DEV_STAMP) ## The tests, with the real TensorFlow ones, and the gate of branch coverage
+	@$(BIN)/pytest --numprocesses auto --dist loadscope --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
 
 test-wheels: $(DEV_STAMP) ## What would be loaded, from real NVIDIA wheels (downloads 3 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)

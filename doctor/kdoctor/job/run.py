@@ -68,7 +68,7 @@ class Preflight:
 
 
 def _lines(result: Result) -> Iterator[str]:
-    if result.status is Status.UNKNOWN:
+    if result.status is Status.UNKNOWN and not result.accepted:
         yield f"- {result.id} is unknown: {result.reason}"
     for judged in result.findings:
         finding = judged.finding

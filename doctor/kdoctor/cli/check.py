@@ -138,7 +138,7 @@ def check(
     if save_snapshot:
         save(save_snapshot, gathered.facts)
     report = gathered.report(started_at, time.monotonic() - started)
-    scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot)
+    scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot, model=model)
     _deliver(keep_run(report, scope, wanted=not no_history), outputs)
 
 
@@ -247,8 +247,10 @@ def _scope(
     no_smoke: bool,
     replicas: int | None,
     snapshot: Path | None,
+    model: str | None,
 ) -> str:
     """The options that narrow a run: the history compares runs of one kind only."""
     parts = [f"--select {item}" for item in select or ()] + [f"--skip {item}" for item in skip or ()]
     parts += ["--no-smoke"] * no_smoke + [f"--replicas {replicas}"] * (replicas is not None)
+    parts += [f"--model {model}"] * (model is not None)
     return " ".join(parts + [f"--snapshot {snapshot}"] * (snapshot is not None))

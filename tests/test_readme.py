@@ -95,7 +95,15 @@ def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None
     site = next((tmp_path / "apart").glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
     job = make_target(tmp_path / "job", tensorflow="")
-    command = [tmp_path / "apart" / "bin" / "kdoctor", "check", "--no-smoke", "-f", "json", "--python", job]
+    command: list[str | Path] = [
+        tmp_path / "apart" / "bin" / "kdoctor",
+        "check",
+        "--no-smoke",
+        "-f",
+        "json",
+        "--python",
+        job,
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     report = json.loads(done.stdout)
     assert report["target"].startswith(str(job / "bin" / "python"))

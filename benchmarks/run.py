@@ -58,6 +58,12 @@ def write_machines() -> None:
     seconds((sys.executable, str(HERE / "gpu_machines.py"), str(MACHINES)))
 
 
+def write_snapshot() -> None:
+    """The facts of the machine with 16 GPUs."""
+    write_machines()
+    seconds((*on_machine(16, "")[:-2], KDOCTOR, "snapshot", "--no-smoke", "--output", str(MACHINES / "16.json")))
+
+
 def on_machine(gpus: int, script: str) -> tuple[str, ...]:
     """The command that runs a script of this folder on the machine with so many GPUs."""
     machine = MACHINES / str(gpus)
@@ -159,6 +165,15 @@ PAIRS = (
         limit=2.2,
         rounds=7,
         prepare=write_machines,
+    ),
+    # Loading takes a third of a second here, with all imports: a fifth more is the 50 ms that judging may take.
+    Pair(
+        name="judging a snapshot of 16 GPUs / loading it",
+        ours=(sys.executable, str(HERE / "judge_snapshot.py"), str(MACHINES / "16.json"), "judge"),
+        yardstick=(sys.executable, str(HERE / "judge_snapshot.py"), str(MACHINES / "16.json"), "load"),
+        limit=1.2,
+        rounds=7,
+        prepare=write_snapshot,
     ),
 )
 

@@ -1,0 +1,36 @@
+"""Loads a snapshot of 16 GPUs and judges it by every check, as the command line would; the word says how far to go."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+
+from kdoctor.catalog import load_catalog
+from kdoctor.checklist import load_checklist, plan
+from kdoctor.judge import judge
+from kdoctor.model import Status
+from kdoctor.snapshot import load
+
+
+def main(path: str, *, judging: bool) -> None:
+    """Load the snapshot, and judge it if asked to.
+
+    Raises:
+        SystemExit: nothing was judged, so that the time means nothing.
+    """
+    catalog = load_catalog()
+    chosen = load_checklist("multi-gpu-keras", catalog)
+    planned = plan(chosen, catalog, smoke=False)
+    facts = load(Path(path), catalog.fact_groups).facts
+    if not judging:
+        return
+    results = judge(planned, facts, chosen.rules(today=dt.date(2026, 1, 1)))
+    judged = sum(result.status in (Status.PASS, Status.FAIL) for result in results)
+    if judged < len(results) // 4:
+        raise SystemExit(f"only {judged} of {len(results)} checks were judged")
+    print(f"{judged} of {len(results)} checks were judged")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], judging=sys.argv[2] == "judge")

@@ -104,7 +104,7 @@ class SmokeSession:
             try:
                 end = self._context.children.run(
                     program_argv(self._context.python, "runner", self._runner_settings(folder)),
-                    env=self._context.environ,
+                    env=_without_traces(self._context.environ, folder),
                     deadline_s=self._deadline_s(),
                     on_record=self._take,
                 )
@@ -228,6 +228,14 @@ class SmokeSession:
     def _emit(self, event: SmokeEvent) -> None:
         if self._on_event:
             self._on_event(event)
+
+
+def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    """The user's environment, in which Keras writes its ``keras.json`` to our folder where the user has none yet."""
+    home = environ.get("HOME")
+    if "KERAS_HOME" in environ or home is None or Path(home, ".keras", "keras.json").exists():
+        return environ
+    return {**environ, "KERAS_HOME": str(Path(folder, "keras"))}
 
 
 def run_scenarios(

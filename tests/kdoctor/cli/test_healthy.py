@@ -76,3 +76,10 @@ def test_the_snapshot_is_what_its_schema_says_and_gives_the_same_verdicts(report
 
 def test_a_snapshot_holds_no_trace_of_the_user(record: Path) -> None:
     assert str(Path.home()) + "/" not in record.read_text()
+
+
+def test_training_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    """Keras writes a keras.json when it is first imported; a user who has none has none afterwards."""
+    done = kdoctor("smoke", "smoke.baseline", "--replicas", "2", variables={"HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stdout
+    assert list(tmp_path.iterdir()) == []

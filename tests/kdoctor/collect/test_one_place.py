@@ -15,6 +15,8 @@ STARTERS = {
 }  # fmt: skip
 OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
+BESIDES = {"pytest_plugin.py"}
+"""It lives in the user's pytest and starts kdoctor itself, which then has its own one place."""
 
 
 def starts(tree: ast.AST) -> Iterator[str]:
@@ -32,7 +34,7 @@ def test_nothing_else_starts_a_process() -> None:
         str(path.relative_to(ROOT)): sorted(set(starts(ast.parse(path.read_text(encoding="utf-8")))))
         for path in ROOT.rglob("*.py")
     }
-    assert {path for path, names in found.items() if names} == {"collect/child.py"}
+    assert {path for path, names in found.items() if names} == {"collect/child.py"} | BESIDES
 
 
 def test_the_test_sees_what_it_looks_for() -> None:

@@ -6,17 +6,9 @@ from typing import Any, Tuple
 
 import tensorflow as tf
 
-from kdoctor_target.by_hand import train_by_hand
 from kdoctor_target.case import Case
-from kdoctor_target.training import (
-    Batches,
-    describe_strategy,
-    inspect_weights,
-    regression,
-    replica_devices,
-    train_mirrored,
-    train_reference,
-)
+from kdoctor_target.comparison import compare_custom_loop, compare_fit
+from kdoctor_target.training import Batches, describe_strategy, regression, replica_devices
 
 STEPS = 6
 PER_REPLICA = 8
@@ -24,18 +16,12 @@ PER_REPLICA = 8
 
 def fit(case: Case) -> None:
     """``Model.fit``."""
-    strategy, batches = _prepare(case)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_mirrored(case, strategy, batches, normalised=False)
-    inspect_weights(case, strategy, model, reference)
+    compare_fit(case, *_prepare(case))
 
 
 def custom_loop(case: Case) -> None:
     """``strategy.run`` by hand."""
-    strategy, batches = _prepare(case)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_by_hand(case, strategy, batches)
-    inspect_weights(case, strategy, model, reference)
+    compare_custom_loop(case, *_prepare(case))
 
 
 def _prepare(case: Case) -> Tuple[Any, Batches]:

@@ -1,69 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
-from helpers.facts import smoke_case, smoke_run
+from helpers.comparison_checks import ComparisonCheck
 from helpers.judging import compute_check
-from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
 from kdoctor_checks.smoke.cross_device import cross_device
 
-CASES = ("hierarchical-copy", "reduction-to-one-device", "nccl")
 
-NAN = Weights(variables=6, mirrored=6, nonfinite=("hidden/kernel",), replicas_agree=True)
-APART = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=False)
-ALONE = Weights(variables=6, mirrored=0, nonfinite=(), replicas_agree=None)
+class TestCrossDevice(ComparisonCheck):
+    check = cross_device
+    scenario = "smoke.cross-device"
+    cases = ("hierarchical-copy", "reduction-to-one-device", "nccl")
 
-
-def _run(first: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
-    changes = [first or {}, *({} for _ in CASES[1:])]
-    made = [smoke_case(name, replicas, **change) for name, change in zip(CASES, changes, strict=True)]
-    return smoke_run("smoke.cross-device", replicas, *made)
-
-
-def test_passes_where_every_case_equals_one_device() -> None:
-    result = compute_check(cross_device, _run())
-    assert result.status is Status.PASS
-    assert [item.subject for item in result.evidence] == [f"case {name}" for name in CASES]
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"weight_deviation": 0.18}, "weights differ by up to 0.18"),
-        ({"losses": (1.0, 0.7)}, "it reports losses of 1, 0.7, on one device 1, 0.5"),
-        ({"weights": NAN, "weight_deviation": None}, "NaN or infinity in hidden/kernel"),
-        ({"weights": APART}, "the replicas hold different weights"),
-        ({"weights": ALONE}, "0 of 6 trainable variables are mirrored"),
-        ({"outcome": "raised", "error_type": "ValueError", "error_message": "no"}, "ValueError in phase inspect: no"),
-        ({"outcome": "timed-out", "phase": "train", "steps": 3}, "hung in phase train, after step 3"),
-    ],
-)
-def test_fails_where_a_case_does_not(changes: dict[str, Any], words: str) -> None:
-    result = compute_check(cross_device, _run(changes))
-    assert result.status is Status.FAIL
-    assert words in result.findings[0].finding.observed
-
-
-@pytest.mark.parametrize("changes", [{"weights": None}, {"weight_deviation": None}, {"reference_losses": ()}])
-def test_is_unknown_without_what_was_to_be_compared(changes: dict[str, Any]) -> None:
-    assert compute_check(cross_device, _run(changes)).status is Status.UNKNOWN
-
-
-def test_is_unknown_without_a_case() -> None:
-    other = smoke_run("smoke.cross-device", 2, smoke_case("another", 2), failure="the child died")
-    assert compute_check(cross_device, other).status is Status.UNKNOWN
-
-
-def test_a_case_that_is_not_for_this_environment_is_no_pass() -> None:
-    skipped = {"outcome": "skipped", "skip_reason": "not here"}
-    run = smoke_run("smoke.cross-device", 2, *(smoke_case(name, 2, **skipped) for name in CASES))
-    result = compute_check(cross_device, run)
-    assert result.status is Status.SKIP
-    assert "not here" in (result.reason or "")
-
-
-def test_says_nothing_of_one_replica() -> None:
-    assert compute_check(cross_device, _run(replicas=1)).status is Status.SKIP
+    def test_says_nothing_of_one_replica(self) -> None:
+        assert compute_check(self.check, self.run(replicas=1)).status is Status.SKIP

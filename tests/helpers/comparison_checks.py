@@ -1,0 +1,77 @@
+"""What every check that compares a strategy's cases with one device must do, as tests to inherit.
+
+A test class names its check, its scenario and its cases::
+
+    class TestCustomLoop(ComparisonCheck):
+        check, scenario, cases = custom_loop, "smoke.custom-loop", ("mirrored",)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from helpers.facts import smoke_case, smoke_run
+from helpers.judging import compute_check
+from kdoctor.check import Check
+from kdoctor.facts import SmokeRun, Weights
+from kdoctor.model import Status
+
+NAN = Weights(variables=6, mirrored=6, nonfinite=("hidden/kernel",), replicas_agree=True)
+APART = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=False)
+ALONE = Weights(variables=6, mirrored=0, nonfinite=(), replicas_agree=None)
+
+
+class ComparisonCheck:
+    """The tests; pytest does not collect this class itself, for its name."""
+
+    check: ClassVar[Check]
+    scenario: ClassVar[str]
+    cases: ClassVar[tuple[str, ...]]
+
+    def run(self, first: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
+        """A healthy run, but for these changes of its first case."""
+        changes = [first or {}, *({} for _ in self.cases[1:])]
+        made = [smoke_case(name, replicas, **change) for name, change in zip(self.cases, changes, strict=True)]
+        return smoke_run(self.scenario, replicas, *made)
+
+    def test_passes_where_every_case_equals_one_device(self) -> None:
+        result = compute_check(self.check, self.run())
+        assert result.status is Status.PASS
+        assert [item.subject for item in result.evidence] == [f"case {name}" for name in self.cases]
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"weight_deviation": 0.18}, "weights differ by up to 0.18"),
+            ({"losses": (1.0, 0.7)}, "it reports losses of 1, 0.7, on one device 1, 0.5"),
+            ({"weights": NAN, "weight_deviation": None}, "NaN or infinity in hidden/kernel"),
+            ({"weights": APART}, "the replicas hold different weights"),
+            ({"weights": ALONE}, "0 of 6 trainable variables are mirrored"),
+            (
+                {"outcome": "raised", "error_type": "ValueError", "error_message": "no"},
+                "ValueError in phase inspect: no",
+            ),
+            ({"outcome": "timed-out", "phase": "train", "steps": 3}, "hung in phase train, after step 3"),
+        ],
+    )
+    def test_fails_where_a_case_does_not(self, changes: dict[str, Any], words: str) -> None:
+        result = compute_check(self.check, self.run(changes))
+        assert result.status is Status.FAIL
+        assert words in result.findings[0].finding.observed
+
+    @pytest.mark.parametrize("changes", [{"weights": None}, {"weight_deviation": None}, {"reference_losses": ()}])
+    def test_is_unknown_without_what_was_to_be_compared(self, changes: dict[str, Any]) -> None:
+        assert compute_check(self.check, self.run(changes)).status is Status.UNKNOWN
+
+    def test_is_unknown_without_a_case(self) -> None:
+        other = smoke_run(self.scenario, 2, smoke_case("another", 2), failure="the child died")
+        assert compute_check(self.check, other).status is Status.UNKNOWN
+
+    def test_a_case_that_is_not_for_this_environment_is_no_pass(self) -> None:
+        skipped = {"outcome": "skipped", "skip_reason": "not here"}
+        run = smoke_run(self.scenario, 2, *(smoke_case(name, 2, **skipped) for name in self.cases))
+        result = compute_check(self.check, run)
+        assert result.status is Status.SKIP
+        assert "not here" in (result.reason or "")

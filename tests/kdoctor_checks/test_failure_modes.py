@@ -28,8 +28,8 @@ from helpers.facts import (
     smoke_run,
     tensorflow,
 )
+from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from helpers.judging import compute_check
-from helpers.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from kdoctor.facts import (
     FactGroup,
     KernelLog,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment, gpu, gpus, h100_node
+from helpers.facts.libraries import libraries, library, no_libraries
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, no_libraries
 from kdoctor.facts import FactGroup
 from kdoctor.model import Result, Status
 from kdoctor_checks.driver.forward_compatibility import forward_compatibility

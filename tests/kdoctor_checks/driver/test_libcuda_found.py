@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment, h100_node, host, kernel
+from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, missing, no_libraries
 from kdoctor.facts import FactGroup, LibraryCopy
 from kdoctor.model import Action, Result, Status
 from kdoctor_checks.driver.libcuda_found import libcuda_found

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.facts import PYTHON, h100_node, package, packages
+from helpers.facts.libraries import libraries, library, without_wheels
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, without_wheels
 from kdoctor.facts import FactGroup
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.cuda_libraries_match import cuda_libraries_match

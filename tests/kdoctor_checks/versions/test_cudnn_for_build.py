@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import PYTHON, environment, h100_node, tensorflow
+from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, missing, no_libraries
 from kdoctor.facts import FactGroup
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.cudnn_for_build import cudnn_for_build

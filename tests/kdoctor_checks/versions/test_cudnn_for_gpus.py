@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, gpu, gpus, h100_node, tensorflow
+from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, missing, no_libraries
 from kdoctor.facts import FactGroup
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.cudnn_for_gpus import cudnn_for_gpus

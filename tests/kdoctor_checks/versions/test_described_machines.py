@@ -6,8 +6,8 @@ import pytest
 
 from helpers import machines
 from helpers.facts import environment, h100_node
+from helpers.facts.libraries import SOLVER_FOLDER, libraries, library
 from helpers.judging import compute_check
-from helpers.libraries import SOLVER_FOLDER, libraries, library
 from kdoctor.model import Status
 from kdoctor_checks import checks
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, gpu, gpus, h100_node, tensorflow
+from helpers.facts.libraries import libraries, library
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library
 from kdoctor.facts import FactGroup
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.known_hazards import known_hazards

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, SITE, environment, h100_node, tensorflow
+from helpers.facts.libraries import SOLVER_FOLDER, libraries, missing, no_libraries, without_wheels
 from helpers.judging import compute_check
-from helpers.libraries import SOLVER_FOLDER, libraries, missing, no_libraries, without_wheels
 from kdoctor.facts import Environment, FactGroup, LibraryCopy
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.libraries_searched import libraries_searched

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import SITE, environment, h100_node
+from helpers.facts.libraries import libraries, library, without_wheels
 from helpers.judging import compute_check
-from helpers.libraries import libraries, library, without_wheels
 from kdoctor.facts import LibraryCopy
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.libraries_shadowed import libraries_shadowed

@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 
 from helpers.facts import PYTHON, h100_node, tensorflow
+from helpers.facts.libraries import libraries, no_libraries
 from helpers.judging import compute_check
-from helpers.libraries import libraries, no_libraries
 from kdoctor.facts import FactGroup, XlaFile
 from kdoctor.model import Result, Status
 from kdoctor_checks.versions.xla_files import xla_files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.facts import DRIVER, SITE
+from helpers.facts.base import DRIVER, SITE
 from kdoctor.facts import Libraries, Library, SearchPlace, XlaFile
 
 # Name: component, soname's number, package, its version, and the library's own version. CUDA 12.9.1 and cuDNN 9.24.0.

@@ -1,0 +1,75 @@
+"""Builders of healthy fact groups. Every value can be overridden by keyword.
+
+``compute_check(check, *h100_node(), host(shm_total_bytes=64 * MIB))``: of two groups of one type the later counts.
+The numbers are those of real machines: driver, names, capabilities, lanes and P-states as NVML gives them on an
+H100 SXM5 node, and the packages of a fresh ``tensorflow[and-cuda]==2.21.0``.
+"""
+
+from helpers.facts.base import DRIVER, GIB, KIB, MIB, PYTHON, SITE
+from helpers.facts.gpus import (
+    GEFORCE_LACKS,
+    H100_LACKS,
+    NOT_SUPPORTED,
+    V100_LACKS,
+    bus_id,
+    geforce,
+    geforces,
+    gpu,
+    gpus,
+    lost_gpu,
+    near,
+    nvlinks,
+    pair,
+    v100,
+)
+from helpers.facts.host import host
+from helpers.facts.kernel import kernel, kernel_settings, log, logged, node
+from helpers.facts.nodes import cpu_host, h100_node, no_driver, v100_workstation
+from helpers.facts.packages import environment, keras, package, packages, target, tensorflow
+from helpers.facts.pci import bridge, pci, pci_gpu, way
+from helpers.facts.smoke import smoke_case, smoke_run
+
+__all__ = [
+    "DRIVER",
+    "GEFORCE_LACKS",
+    "GIB",
+    "H100_LACKS",
+    "KIB",
+    "MIB",
+    "NOT_SUPPORTED",
+    "PYTHON",
+    "SITE",
+    "V100_LACKS",
+    "bridge",
+    "bus_id",
+    "cpu_host",
+    "environment",
+    "geforce",
+    "geforces",
+    "gpu",
+    "gpus",
+    "h100_node",
+    "host",
+    "keras",
+    "kernel",
+    "kernel_settings",
+    "log",
+    "logged",
+    "lost_gpu",
+    "near",
+    "no_driver",
+    "node",
+    "nvlinks",
+    "package",
+    "packages",
+    "pair",
+    "pci",
+    "pci_gpu",
+    "smoke_case",
+    "smoke_run",
+    "target",
+    "tensorflow",
+    "v100",
+    "v100_workstation",
+    "way",
+]

@@ -1,0 +1,233 @@
+"""Builders of the group ``gpus``: GPUs as NVML tells of them (H100 SXM5, GeForce RTX 4090, V100), and their driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from helpers.facts.base import DRIVER, MIB
+from kdoctor.facts import Gpu, GpuPair, Gpus, NvLink
+
+NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
+H100_LACKS = (
+    "retired_pages_single_bit",
+    "retired_pages_double_bit",
+    "retired_pages_pending",
+    "temperature_slowdown_c",
+    "temperature_shutdown_c",
+    "fan_speed_percent",
+    "gpu_numa_id",
+)
+"""What an H100 SXM5 does not support."""
+GEFORCE_LACKS = (
+    "mig_mode",
+    "mig_mode_pending",
+    "ecc_corrected_volatile",
+    "ecc_uncorrected_volatile",
+    "ecc_corrected_aggregate",
+    "ecc_uncorrected_aggregate",
+    "sram_threshold_exceeded",
+    "retired_pages_single_bit",
+    "retired_pages_double_bit",
+    "retired_pages_pending",
+    "nvlinks",
+    "fabric_state",
+    "fabric_status",
+)
+"""What a GeForce RTX 4090 does not support; its ECC is off."""
+V100_LACKS = (
+    "remapped_rows_correctable",
+    "remapped_rows_uncorrectable",
+    "remapped_rows_pending",
+    "remapped_rows_failure",
+    "sram_threshold_exceeded",
+    "recovery_action",
+    "temperature_margin_c",
+    "temperature_slowdown_margin_c",
+    "temperature_shutdown_margin_c",
+    "mig_mode",
+    "mig_mode_pending",
+    "fabric_state",
+    "fabric_status",
+    "gpu_numa_id",
+)
+"""What a V100 does not support."""
+
+
+def bus_id(index: int) -> str:
+    """A sysfs PCI address: GPU 0 is 0000:10:00.0, GPU 1 is 0000:20:00.0, ..."""
+    return f"0000:{(index + 1) * 16:02x}:00.0"
+
+
+def gpu(index: int = 0, **changes: Any) -> Gpu:
+    """One idle H100 SXM5 at full link width."""
+    values: dict[str, Any] = {
+        "index": index,
+        "name": "NVIDIA H100 80GB HBM3",
+        "uuid": f"GPU-{index:08x}-1111-2222-3333-444444444444",
+        "bus_id": bus_id(index),
+        "compute_capability": "9.0",
+        "memory_total_bytes": 81559 * MIB,
+        "memory_used_bytes": 4 * MIB,
+        "processes": (),
+        "pcie_generation": 5,
+        "pcie_generation_max": 5,
+        "pcie_width": 16,
+        "pcie_width_max": 16,
+        "performance_state": 0,
+        "architecture": "Hopper",
+        "minor_number": index,
+        "pcie_generation_gpu_max": 5,
+        "pcie_replay_counter": 43,
+        "bar1_total_bytes": 131072 * MIB,
+        "compute_mode": "default",
+        "persistence_mode": True,
+        "mig_mode": False,
+        "mig_mode_pending": False,
+        "ecc_mode": True,
+        "ecc_mode_pending": True,
+        "ecc_corrected_volatile": 0,
+        "ecc_uncorrected_volatile": 0,
+        "ecc_corrected_aggregate": 0,
+        "ecc_uncorrected_aggregate": 0,
+        "sram_threshold_exceeded": False,
+        "remapped_rows_correctable": 0,
+        "remapped_rows_uncorrectable": 0,
+        "remapped_rows_pending": False,
+        "remapped_rows_failure": False,
+        "recovery_action": "none",
+        "temperature_c": 34,
+        "temperature_margin_c": 51,
+        "temperature_slowdown_margin_c": -2,
+        "temperature_shutdown_margin_c": -8,
+        "power_draw_w": 71.0,
+        "enforced_power_limit_w": 700.0,
+        "default_power_limit_w": 700.0,
+        "clock_sm_mhz": 345,
+        "clock_sm_max_mhz": 1980,
+        "clock_memory_mhz": 2619,
+        "clock_memory_max_mhz": 2619,
+        "clock_event_reasons": (1, 1, 1),
+        "utilization_gpu_percent": 0,
+        "utilization_memory_percent": 0,
+        "nvlinks": nvlinks(),
+        "fabric_state": "completed",
+        "fabric_status": "success",
+        "virtualization_mode": "none",
+        "addressing_mode": "none",
+        "cpu_affinity": near(index),
+        "numa_affinity": (index // 4,),
+        "errors": dict.fromkeys(H100_LACKS, NOT_SUPPORTED),
+    }
+    return Gpu(**{**values, **changes})
+
+
+def nvlinks(count: int = 18, *, down: Sequence[int] = (), **changes: Any) -> tuple[NvLink, ...]:
+    """The NVLinks of an H100 into NVSwitches; those in ``down`` are not active."""
+    values: dict[str, Any] = {"active": True, "version": 4, "speed_gbs": 26.562, "remote_kind": "switch"}
+    return tuple(
+        NvLink(index=index, active=False) if index in down else NvLink(index=index, **{**values, **changes})
+        for index in range(count)
+    )
+
+
+def near(index: int) -> tuple[int, ...]:
+    """The processors near a GPU: half of 224 for the first four, the other half for the others."""
+    return tuple(range(112)) if index < 4 else tuple(range(112, 224))
+
+
+def geforce(index: int = 0, model: str = "4090", **changes: Any) -> Gpu:
+    """One idle RTX 4090, with what such a card does not have."""
+    values: dict[str, Any] = {
+        "name": f"NVIDIA GeForce RTX {model}",
+        "compute_capability": "8.9",
+        "architecture": "Ada Lovelace",
+        "memory_total_bytes": 24564 * MIB,
+        "bar1_total_bytes": 32768 * MIB,
+        "pcie_generation": 1,
+        "pcie_generation_max": 4,
+        "pcie_generation_gpu_max": 4,
+        "performance_state": 8,
+        "ecc_mode": False,
+        "ecc_mode_pending": False,
+        "fan_speed_percent": 0,
+        "enforced_power_limit_w": 450.0,
+        "default_power_limit_w": 450.0,
+        "clock_sm_mhz": 210,
+        "clock_sm_max_mhz": 3105,
+        "clock_memory_mhz": 405,
+        "clock_memory_max_mhz": 10501,
+    }
+    lacks = dict.fromkeys(GEFORCE_LACKS)
+    errors = {"errors": dict.fromkeys((*GEFORCE_LACKS, "gpu_numa_id"), NOT_SUPPORTED)}
+    return gpu(index, **{**values, **lacks, **errors, **changes})
+
+
+def geforces(n: int = 2, **changes: Any) -> Gpus:
+    """A driver with n GeForce cards, between which there is no peer access."""
+    devices = tuple(geforce(index) for index in range(n))
+    pair: dict[str, Any] = {
+        "level": "PHB",
+        "errors": {"nvlinks": NOT_SUPPORTED},
+        "p2p_read": "GNS",
+        "p2p_write": "GNS",
+        "p2p_nvlink": "NS",
+    }
+    pairs = tuple(GpuPair(first=a.index, second=b.index, **pair) for a, b in combinations(devices, 2))
+    return gpus(n, *devices, **{"pairs": pairs, **changes})
+
+
+def lost_gpu(index: int) -> Gpu:
+    """A GPU that fell off the bus: NVML gives an error for its handle and nothing else."""
+    return Gpu(index=index, errors={"handle": "GpuIsLost"})
+
+
+def v100(index: int = 0, **changes: Any) -> Gpu:
+    """One of four V100 in a workstation, with a fan, joined directly by NVLinks."""
+    values: dict[str, Any] = {
+        "name": "Tesla V100-DGXS-32GB",
+        "compute_capability": "7.0",
+        "architecture": "Volta",
+        "pcie_generation": 3,
+        "pcie_generation_max": 3,
+        "pcie_generation_gpu_max": 3,
+        "memory_total_bytes": 32508 * MIB,
+        "bar1_total_bytes": 32768 * MIB,
+        "retired_pages_single_bit": 0,
+        "retired_pages_double_bit": 0,
+        "retired_pages_pending": False,
+        "temperature_slowdown_c": 87,
+        "temperature_shutdown_c": 90,
+        "fan_speed_percent": 30,
+        "nvlinks": nvlinks(6, version=2, speed_gbs=25.781, remote_kind="gpu"),
+        "enforced_power_limit_w": 300.0,
+        "default_power_limit_w": 300.0,
+    }
+    lacks: dict[str, Any] = dict.fromkeys(V100_LACKS)
+    return gpu(index, **{**values, **lacks, "errors": dict.fromkeys(V100_LACKS, NOT_SUPPORTED), **changes})
+
+
+def gpus(n: int = 8, *devices: Gpu, **changes: Any) -> Gpus:
+    """A driver that answers, with n healthy GPUs (or the given ones), all pairs below one NUMA node."""
+    listed = devices or tuple(gpu(index) for index in range(n))
+    values: dict[str, Any] = {
+        "state": "ready",
+        "driver_version": DRIVER,
+        "cuda_driver_version": "13.0",
+        "count": len(listed),
+        "devices": listed,
+        "pairs": tuple(pair(a.index, b.index) for a, b in combinations(listed, 2)),
+        "nvml_version": f"13.{DRIVER}",
+        "conf_compute": False,
+        "conf_compute_multi_gpu": "none",
+        "conf_compute_ready": True,
+        "node_errors": {},
+    }
+    return Gpus(**{**values, **changes})
+
+
+def pair(first: int = 0, second: int = 1, **changes: Any) -> GpuPair:
+    """Two H100 joined by eighteen NVLinks."""
+    values: dict[str, Any] = {"level": "NODE", "nvlinks": 18, "p2p_read": "OK", "p2p_write": "OK", "p2p_nvlink": "OK"}
+    return GpuPair(first=first, second=second, **{**values, **changes})

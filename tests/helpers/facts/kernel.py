@@ -1,0 +1,50 @@
+"""Builders of what the kernel tells: its nvidia module, its settings and its log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.facts.base import DRIVER
+from kdoctor.collect.kernel_log import parse_log
+from kdoctor.facts import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent
+
+
+def node(path: str, *, readable: bool = True, writable: bool = True) -> DeviceNode:
+    """A device node, open to all unless said otherwise."""
+    return DeviceNode(path=path, mode="0666" if readable and writable else "0660", readable=readable, writable=writable)
+
+
+def kernel(n: int = 8, **changes: Any) -> KernelDriver:
+    """A loaded nvidia module, with the device nodes of n GPUs."""
+    paths = (*(f"/dev/nvidia{index}" for index in range(n)), "/dev/nvidia-uvm", "/dev/nvidiactl")
+    values: dict[str, Any] = {
+        "loaded": True,
+        "version": DRIVER,
+        "flavour": "open",
+        "nodes": tuple(node(path) for path in paths),
+    }
+    return KernelDriver(**{**values, **changes})
+
+
+def kernel_settings(**changes: Any) -> Kernel:
+    """A kernel with the nvidia modules, no IOMMU, and the daemons of an NVSwitch machine."""
+    values: dict[str, Any] = {
+        "modules": ("nvidia", "nvidia_uvm"),
+        "secure_boot": False,
+        "lockdown": "none",
+        "iommu_parameters": (),
+        "iommu_groups": 0,
+        "daemons": ("nv-fabricmanager", "nvidia-persistenced"),
+    }
+    return Kernel(**{**values, **changes})
+
+
+def log(*events: KernelLogEvent, **changes: Any) -> KernelLog:
+    """A kernel's log that reaches back to the boot; it tells of nothing unless given events."""
+    values: dict[str, Any] = {"source": "/dev/kmsg", "lines": 2048, "complete": True, "events": events}
+    return KernelLog(**{**values, **changes})
+
+
+def logged(*lines: str) -> KernelLog:
+    """What the real reader makes of these lines."""
+    return parse_log(lines, source="dmesg.txt", complete=True)

@@ -1,0 +1,67 @@
+"""Whole machines."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from helpers.facts.base import SITE
+from helpers.facts.gpus import gpus, pair, v100
+from helpers.facts.host import host
+from helpers.facts.kernel import kernel, kernel_settings, log
+from helpers.facts.libraries import libraries, missing
+from helpers.facts.packages import environment, keras, packages, target, tensorflow
+from helpers.facts.pci import pci
+from helpers.facts.smoke import smoke_case, smoke_run
+from kdoctor.facts import FactGroup, Gpus, KernelDriver, PciDevices
+
+
+def no_driver() -> tuple[FactGroup, ...]:
+    """The GPU groups of a machine that has neither GPU nor driver."""
+    return (
+        PciDevices(devices=()),
+        KernelDriver(loaded=False),
+        Gpus(state="library-absent", error="libnvidia-ml.so.1: cannot open shared object file"),
+    )
+
+
+def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
+    """Every group of a healthy machine with n H100 GPUs, its smoke.baseline run included."""
+    return (
+        target(),
+        packages(),
+        tensorflow(),
+        keras(),
+        gpus(n),
+        pci(n),
+        kernel(n),
+        kernel_settings(),
+        log(),
+        environment(LD_LIBRARY_PATH=f"{SITE}/nvidia/cusolver/lib"),
+        libraries(),
+        host(),
+        smoke_run(replicas=n),
+    )
+
+
+def cpu_host() -> tuple[FactGroup, ...]:
+    """Every group of a healthy machine without a GPU; its smoke.baseline ran over two logical CPU devices."""
+    return (
+        target(),
+        packages(),
+        tensorflow(),
+        keras(),
+        *no_driver(),
+        kernel_settings(modules=(), daemons=()),
+        log(),
+        environment(),
+        libraries(missing("cuda")),
+        host(),
+        smoke_run("smoke.baseline", 2, smoke_case(replicas=2, kind="CPU"), devices_kind="cpu", gpus_seen=0),
+    )
+
+
+def v100_workstation(n: int = 4) -> tuple[FactGroup, ...]:
+    """The groups of a machine that differ from ``h100_node``'s: four V100 joined directly, below one socket."""
+    devices = tuple(v100(index) for index in range(n))
+    pairs = tuple(pair(a.index, b.index, level="PIX", nvlinks=2) for a, b in combinations(devices, 2))
+    return gpus(n, *devices, pairs=pairs), pci(n), kernel(n)

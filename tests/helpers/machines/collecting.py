@@ -1,0 +1,122 @@
+"""The machines by name; their facts by the real probes, or their folders for a real command line."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from helpers import nvml_library as nvml
+from helpers.machines import healthy, peculiar, silent
+from helpers.machines.description import Description
+from kdoctor.collect import environment as environment_probe
+from kdoctor.collect import host, kernel, kernel_log, pci
+from kdoctor.collect import nvml as nvml_probe
+from kdoctor.collect.child import Children
+from kdoctor.collect.collector import collect_facts
+from kdoctor.collect.probe import ROOT_VARIABLE, Context
+from kdoctor.facts import FactGroup, Gpus, Unavailable
+
+FactTable = dict[type[FactGroup], "FactGroup | Unavailable"]
+
+PROBES = (
+    nvml_probe.PROBE,
+    kernel.PROBE,
+    kernel_log.PROBE,
+    pci.PROBE,
+    host.PROBE,
+    environment_probe.PROBE,
+)
+"""The probes that read a machine, not a Python environment."""
+MACHINES: dict[str, Callable[[], Description]] = {
+    "h100-nvswitch": healthy.h100_nvswitch,
+    "a100-sixteen": healthy.a100_sixteen,
+    "a100-pcie": healthy.a100_pcie_two_sockets,
+    "a100-nvlink": healthy.a100_nvlink,
+    "rtx4090": healthy.rtx4090_eight,
+    "rtx5090": healthy.rtx5090_two,
+    "l4-one-x1": peculiar.l4_two_one_x1,
+    "mig-on": peculiar.mig_on,
+    "vgpu": peculiar.vgpu,
+    "one-gpu-lost": peculiar.one_gpu_lost,
+    "driver-not-loaded": silent.driver_not_loaded,
+    "nouveau": silent.nouveau,
+    "unsigned-module": silent.unsigned_module,
+    "library-mismatch": silent.library_mismatch,
+    "permission-denied": silent.permission_denied,
+    "nothing-supported": silent.nothing_supported,
+    "one-call-hangs": silent.one_call_hangs,
+}
+HEALTHY = ("h100-nvswitch", "a100-sixteen", "a100-pcie", "a100-nvlink", "rtx4090", "rtx5090")
+"""Machines on which no check may find an error."""
+
+
+@functools.cache
+def library() -> Path:
+    """The folder of the stand-in library, built once a process; it skips where there is no C compiler."""
+    return nvml.build(_folder())
+
+
+def _folder() -> Path:
+    """A folder that goes when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="kdoctor-machine-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def environment(name: str, folder: Path) -> dict[str, str]:
+    """Write a machine below the folder; return the variables that let kdoctor, in a subprocess, run on it."""
+    return write(MACHINES[name](), folder)
+
+
+def write(machine: Description, folder: Path) -> dict[str, str]:
+    """The same for a description of one's own."""
+    root = machine.tree.write(folder / "root")
+    return {
+        "LD_LIBRARY_PATH": str(library()),
+        **machine.nvml.write(folder / "machine"),
+        ROOT_VARIABLE: str(root),
+    }
+
+
+def collected(machine: Description) -> FactTable:
+    """The facts of a description, by the real probes and the real binding."""
+    folder = _folder()
+    variables = write(machine, folder)
+    context = Context(
+        python=sys.executable,
+        chosen_by="kdoctor's own",
+        environ={**os.environ, **variables},
+        children=Children(),
+        root=folder / "root",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvml_probe, "DEADLINE_S", machine.deadline_s)
+        table = collect_facts(PROBES, context)
+    shutil.rmtree(folder)
+    return table
+
+
+@functools.cache
+def facts(name: str) -> Mapping[type[FactGroup], FactGroup | Unavailable]:
+    """The facts of a machine by its name in ``MACHINES``, collected once a process. Not to be changed."""
+    return collected(MACHINES[name]())
+
+
+def groups(name: str) -> tuple[FactGroup, ...]:
+    """Those of its groups that could be collected, for ``compute_check(check, *groups("rtx4090"))``."""
+    return tuple(group for group in facts(name).values() if not isinstance(group, Unavailable))
+
+
+def gpus(name: str) -> Gpus:
+    """Its GPUs."""
+    found = facts(name)[Gpus]
+    assert isinstance(found, Gpus), found
+    return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kdoctor.checklist import Checklist, decisions, scenarios_to_run
 from kdoctor.facts import Target
 from kdoctor.judge import FactTable, PlannedCheck, Rules, asks_for, conclude, judge, unused_waivers
-from kdoctor.model import Report
+from kdoctor.report_model import Report
 from kdoctor.version_matrix import VersionMatrix
 
 

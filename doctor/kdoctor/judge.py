@@ -12,21 +12,8 @@ from typing import Any
 from kdoctor.check import Check
 from kdoctor.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.model import (
-    Assumptions,
-    Conclusion,
-    Evidence,
-    Finding,
-    JudgedFinding,
-    NotApplicable,
-    Outcome,
-    Result,
-    Severity,
-    Status,
-    Unjudged,
-    Verdict,
-    Waiver,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
+from kdoctor.report_model import Conclusion, JudgedFinding, Result, Verdict, Waiver
 from kdoctor.version_matrix import VersionMatrix
 
 FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]

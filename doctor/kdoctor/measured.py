@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kdoctor.facts import Gpus, PciDevices, SmokeRun, SmokeRuns
 from kdoctor.judge import FactTable
-from kdoctor.model import GpuLinkNote, GpuNote, Report, Training
+from kdoctor.report_model import GpuLinkNote, GpuNote, Report, Training
 
 
 def with_measurements(report: Report, facts: FactTable) -> Report:

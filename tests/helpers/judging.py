@@ -11,7 +11,8 @@ from kdoctor.check import Check
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.judge import PlannedCheck, Rules, judge
 from kdoctor.matrix.load import load_matrix
-from kdoctor.model import Assumptions, Result
+from kdoctor.model import Assumptions
+from kdoctor.report_model import Result
 from kdoctor.version_matrix import VersionMatrix
 
 shipped_matrix = cache(load_matrix)

@@ -6,28 +6,21 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from kdoctor.model import (
-    Action,
+from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
+from kdoctor.report_model import (
     ChecklistName,
     Conclusion,
     DecidedStep,
     Decision,
     Drift,
     DriftChange,
-    Evidence,
-    Finding,
     GpuLinkNote,
     GpuNote,
     JudgedFinding,
-    Remedy,
     Report,
     Result,
-    Rollback,
     ScenarioNote,
-    Severity,
-    Status,
     Training,
-    Unjudged,
     Verdict,
     Waiver,
 )

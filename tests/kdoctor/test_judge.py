@@ -16,20 +16,18 @@ from kdoctor.judge import PlannedCheck, Rules, conclude, judge, unused_waivers
 from kdoctor.model import (
     Action,
     Assumptions,
-    Conclusion,
     Evidence,
     Finding,
     GpuAssumption,
     NotApplicable,
     Outcome,
     Remedy,
-    Result,
     Rollback,
     Severity,
     Status,
     Unjudged,
-    Waiver,
 )
+from kdoctor.report_model import Conclusion, Result, Waiver
 
 GOOD = Evidence(subject="it", observed="good")
 BLIND = Unjudged(subject="the rest", reason="not read")

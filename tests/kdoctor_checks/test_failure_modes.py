@@ -41,7 +41,8 @@ from kdoctor.facts import (
     XlaFile,
 )
 from kdoctor.lint.rules import RULES
-from kdoctor.model import Assumptions, GpuAssumption, Result, Status
+from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor.report_model import Result
 from kdoctor_checks import checks
 
 CHECKS = {check.id: check for check in checks()}

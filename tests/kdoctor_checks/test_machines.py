@@ -12,7 +12,8 @@ from helpers import machines
 from helpers.judging import TODAY
 from kdoctor.facts import FactGroup, Gpu, Gpus, Unavailable
 from kdoctor.judge import PlannedCheck, Rules, judge
-from kdoctor.model import Assumptions, GpuAssumption, Result, Severity, Status
+from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
+from kdoctor.report_model import Result
 from kdoctor_checks import checks
 
 pytestmark = pytest.mark.compiler

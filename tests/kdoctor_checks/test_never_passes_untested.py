@@ -24,7 +24,8 @@ from helpers.facts import (
 from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.facts import FactGroup, Gpu, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices, SmokeRun, SmokeRuns
-from kdoctor.model import Assumptions, GpuAssumption, Result, Status
+from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor.report_model import Result
 from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.readings import readings

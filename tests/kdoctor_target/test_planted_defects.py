@@ -10,7 +10,8 @@ from helpers import smoke
 from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Result
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.run import SmokeSettings, run_scenarios
 from kdoctor_checks.smoke.baseline import baseline

@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from kdoctor.checklist.resolve import Checklist, RollbackPolicy
-from kdoctor.model import Decision, Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Decision, Result
 
 Course = Literal["roll back at once", "fix forward", "investigate"]
 COURSES: tuple[Course, ...] = ("roll back at once", "fix forward", "investigate")

@@ -19,7 +19,8 @@ from kdoctor.checklist.problems import Problem
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.judge import Rules
-from kdoctor.model import Assumptions, ChecklistName, GpuAssumption, ScenarioNote, Severity, Waiver
+from kdoctor.model import Assumptions, GpuAssumption, Severity
+from kdoctor.report_model import ChecklistName, ScenarioNote, Waiver
 from kdoctor.smoke.scenario import STRATEGIES, Scenario, Strategy
 from kdoctor.yamldoc import Path, Source
 

@@ -10,7 +10,7 @@ from typing import Any
 from kdoctor.checklist.document import SCHEMA
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.facts import canonical_name
-from kdoctor.model import Waiver
+from kdoctor.report_model import Waiver
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./*-]*")
 _NOT_TEXT = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null", "nan", "inf"})

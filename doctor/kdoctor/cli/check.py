@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from kdoctor.checklist import Checklist
     from kdoctor.judge import FactTable, PlannedCheck, Rules
     from kdoctor.lock import Lock
-    from kdoctor.model import Report
     from kdoctor.output import Outputs
+    from kdoctor.report_model import Report
     from kdoctor.smoke.own import OwnJob
 
 _FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"

@@ -17,7 +17,7 @@ from kdoctor.errors import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
-    from kdoctor.model import Report
+    from kdoctor.report_model import Report
 
 
 class _ListsAlone(PlainGroup):

@@ -13,7 +13,8 @@ from kdoctor.diff.model import KINDS, Change, Comparison, Kind
 from kdoctor.diff.sides import Side
 from kdoctor.facts import canonical_name
 from kdoctor.lock import Lock
-from kdoctor.model import GpuAssumption, Waiver
+from kdoctor.model import GpuAssumption
+from kdoctor.report_model import Waiver
 
 _NOT_AN_EXPECTATION = ("lock.", "version")
 

@@ -11,8 +11,8 @@ from kdoctor.errors import UsageError
 from kdoctor.history.packed import packed
 from kdoctor.history.place import history_file, runs_to_keep
 from kdoctor.history.store import add, opened, prune, series_of, writing
-from kdoctor.model import Conclusion, Report
 from kdoctor.report import render
+from kdoctor.report_model import Conclusion, Report
 
 
 def keep(report: Report, scope: str, environ: Mapping[str, str]) -> tuple[Report, str | None]:

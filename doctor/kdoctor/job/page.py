@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from kdoctor.model import Report, Result, Severity, Status
+from kdoctor.model import Severity, Status
 from kdoctor.report import render
 from kdoctor.report.clean import cleaned
 from kdoctor.report.words import reason_words, verdict_words
+from kdoctor.report_model import Report, Result
 
 # Colours that are told apart in light and in dark themes, beside words that say the same.
 _COLOURS = {Status.PASS: "#2e7d32", Status.FAIL: "#c62828", Status.SKIP: "#757575", Status.UNKNOWN: "#b26a00"}

@@ -13,7 +13,8 @@ from kdoctor.collect.records import build
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.job.page import html_of, text_of
 from kdoctor.judge import PlannedCheck, Rules, conclude, judge
-from kdoctor.model import ChecklistName, Finding, Report, Result, Severity, Status
+from kdoctor.model import Finding, Severity, Status
+from kdoctor.report_model import ChecklistName, Report, Result
 from kdoctor.smoke.own import DEFAULT_STEPS, OWN_MODEL
 
 _CASE = "own-model"

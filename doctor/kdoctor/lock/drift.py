@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import Recorded
-from kdoctor.model import Drift, DriftChange, Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Drift, DriftChange, Result
 
 _NOT_COMPARED = frozenset({"checks", "scenarios"})
 """What the checks themselves say is no cause of theirs; the scenarios are compared case by case."""

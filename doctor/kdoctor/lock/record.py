@@ -10,7 +10,8 @@ from kdoctor.checklist import Checklist, plain_text
 from kdoctor.judge import conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.facts import Recorded
-from kdoctor.model import Conclusion, Report, Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Conclusion, Report, Result
 
 
 def expectations_of(checklist: Checklist) -> str:

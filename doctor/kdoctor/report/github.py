@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdoctor.model import Report, Result, Severity, Status
+from kdoctor.model import Severity, Status
 from kdoctor.report.words import counting, failures, reason_words, verdict_words
+from kdoctor.report_model import Report, Result
 
 
 def render_github(report: Report) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdoctor.model import Report
 from kdoctor.report.words import verdict_words
+from kdoctor.report_model import Report
 
 
 def render_line(report: Report) -> str:

@@ -8,21 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kdoctor.model import (
-    Action,
-    Conclusion,
-    Decision,
-    Drift,
-    Evidence,
-    JudgedFinding,
-    Remedy,
-    Report,
-    Result,
-    Rollback,
-    Severity,
-    Status,
-    Training,
-)
+from kdoctor.model import Action, Evidence, Remedy, Rollback, Severity, Status
+from kdoctor.report_model import Conclusion, Decision, Drift, JudgedFinding, Report, Result, Training
 
 SCHEMA = "kdoctor/report/v1"
 """Keys are added within a version; their meaning changes only with it."""

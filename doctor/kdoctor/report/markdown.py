@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kdoctor.model import JudgedFinding, Report, Result
 from kdoctor.report.words import (
     FAMILY_TITLES,
     by_family,
@@ -17,6 +16,7 @@ from kdoctor.report.words import (
     verdict_words,
     waived,
 )
+from kdoctor.report_model import JudgedFinding, Report, Result
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 _AT_START = re.compile(r"^(\d*)([-+=.)])")

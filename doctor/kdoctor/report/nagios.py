@@ -5,8 +5,8 @@ Source: https://nagios-plugins.org/doc/guidelines.html ("Plugin Output for Nagio
 
 from __future__ import annotations
 
-from kdoctor.model import Report
 from kdoctor.report.words import verdict_words
+from kdoctor.report_model import Report
 
 
 def render_nagios(report: Report) -> str:

@@ -11,8 +11,9 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from kdoctor.model import Conclusion, Report, Status, Training
+from kdoctor.model import Status
 from kdoctor.report.words import counting
+from kdoctor.report_model import Conclusion, Report, Training
 
 _Sample = tuple[Mapping[str, str], float]
 

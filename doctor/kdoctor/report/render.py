@@ -9,7 +9,7 @@ from kdoctor.report.canvas import PLAIN, Canvas
 from kdoctor.report.clean import cleaned
 
 if TYPE_CHECKING:  # for the annotations alone: a page that is no report has no use for the model
-    from kdoctor.model import Report
+    from kdoctor.report_model import Report
 
 
 class Renderer(Protocol):

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from kdoctor.model import Decision, Drift, JudgedFinding, Remedy, Report, Result, Rollback, Severity, Status
+from kdoctor.model import Remedy, Rollback, Severity, Status
 from kdoctor.report.canvas import Canvas
 from kdoctor.report.words import (
     FAMILY_TITLES,
@@ -23,6 +23,7 @@ from kdoctor.report.words import (
     verdict_words,
     waived,
 )
+from kdoctor.report_model import Decision, Drift, JudgedFinding, Report, Result
 
 _STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "dim", Status.UNKNOWN: "bold yellow"}
 _VERDICT_STYLES = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow"}

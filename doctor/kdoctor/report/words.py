@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kdoctor.model import FAMILIES, Decision, JudgedFinding, Report, Result, Rollback, Status
+from kdoctor.model import FAMILIES, Rollback, Status
+from kdoctor.report_model import Decision, JudgedFinding, Report, Result
 
 FAMILY_TITLES = {
     "versions": "Versions",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kdoctor.judge import FactTable
 from kdoctor.lock import Lock, drift, recorded_facts
-from kdoctor.model import DecidedStep, Decision, Report, Result
+from kdoctor.report_model import DecidedStep, Decision, Report, Result
 from kdoctor.rollback.model import RollbackPlan
 from kdoctor.rollback.plan import how_made, plan_rollback
 

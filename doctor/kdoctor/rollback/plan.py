@@ -13,7 +13,7 @@ from kdoctor.facts import Host, Packages, Target
 from kdoctor.judge import FactTable
 from kdoctor.lock import Lock, Recorded, drift
 from kdoctor.lock.facts import WITHHELD
-from kdoctor.model import DriftChange
+from kdoctor.report_model import DriftChange
 from kdoctor.rollback.model import RollbackPlan, RollbackStep
 
 Manager = Literal["apt", "dnf"]

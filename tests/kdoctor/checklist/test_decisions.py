@@ -4,7 +4,8 @@ import pytest
 
 from helpers.reports import failure, result
 from kdoctor.checklist import Checklist, RollbackPolicy, decisions
-from kdoctor.model import Assumptions, Decision, Result, Status
+from kdoctor.model import Assumptions, Status
+from kdoctor.report_model import Decision, Result
 
 POLICY = RollbackPolicy(decides="ada", at_once=("versions.*", "gpu.free"), fix_forward=("gpu",))
 

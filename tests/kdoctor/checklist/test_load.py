@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
 from kdoctor.catalog import Catalog
 from kdoctor.checklist import Checklist, ChecklistError, Problem, json_schema, load_checklist
-from kdoctor.model import GpuAssumption, Severity, Waiver
+from kdoctor.model import GpuAssumption, Severity
+from kdoctor.report_model import Waiver
 
 HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
 CHECKS = "checks:\n  - id: host.memory\n"

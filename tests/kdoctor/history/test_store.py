@@ -18,7 +18,7 @@ from kdoctor.history import read
 from kdoctor.history.keep import keep
 from kdoctor.history.place import KEEP, history_file, is_off, is_on_network, runs_to_keep
 from kdoctor.history.store import STEPS, VERSION, HistoryError, opened
-from kdoctor.model import Report
+from kdoctor.report_model import Report
 
 SOURCES = os.pathsep.join(path for path in sys.path if path.endswith(("doctor", "checks", "checklists", "tests")))
 

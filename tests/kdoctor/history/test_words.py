@@ -15,7 +15,7 @@ from kdoctor.history import read, words
 from kdoctor.history.keep import keep
 from kdoctor.history.store import opened
 from kdoctor.judge import conclude
-from kdoctor.model import Report
+from kdoctor.report_model import Report
 
 
 def a_run(*, red: bool, number: int = 0, step_s: float = 0.004) -> Report:

@@ -7,7 +7,8 @@ from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import failure, finding, result
 from kdoctor.facts import FactGroup, Gpus, Packages, SmokeRuns, Unavailable
 from kdoctor.lock import drift, recorded_facts
-from kdoctor.model import Drift, Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Drift, Result
 
 
 def compared(*changed: FactGroup, results: tuple[Result, ...] = ()) -> Drift:

@@ -10,7 +10,8 @@ from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
 from kdoctor.checklist import Checklist, load_checklist
 from kdoctor.lock import Accepted, Measure, make_lock, not_green, recorded_facts
-from kdoctor.model import Report, Result, Severity, Status
+from kdoctor.model import Severity, Status
+from kdoctor.report_model import Report, Result
 
 TEXT = """\
 schema: kdoctor/checklist/v1

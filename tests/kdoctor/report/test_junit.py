@@ -5,8 +5,9 @@ from dataclasses import replace
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
-from kdoctor.model import Report, Severity
+from kdoctor.model import Severity
 from kdoctor.report import render
+from kdoctor.report_model import Report
 
 
 def suites(report: Report) -> dict[str, TestSuite]:

@@ -8,8 +8,8 @@ import pytest
 
 import kdoctor
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, gpu_report, with_text
-from kdoctor.model import Report
 from kdoctor.report import render, report_schema
+from kdoctor.report_model import Report
 
 AWKWARD = 'quote " pipe | é \x00 \x1b[0m \udcff </script> \u2028'
 

@@ -6,8 +6,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
-from kdoctor.model import Action, Remedy, Report
+from kdoctor.model import Action, Remedy
 from kdoctor.report import render
+from kdoctor.report_model import Report
 
 
 def tokens(report: Report) -> list[Token]:

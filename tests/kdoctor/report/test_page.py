@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, gpu_report, with_text
-from kdoctor.model import Report
 from kdoctor.report import render
+from kdoctor.report_model import Report
 
 VOID = {"meta"}
 

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from helpers.reports import cpu_report, gpu_report, with_text
-from kdoctor.model import Report
 from kdoctor.report import render
+from kdoctor.report_model import Report
 
 
 def samples(report: Report) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

@@ -20,8 +20,9 @@ from helpers.reports import (
     waiver,
     with_text,
 )
-from kdoctor.model import Drift, JudgedFinding, Report, Status
+from kdoctor.model import Status
 from kdoctor.report import Canvas, canvas_for, render
+from kdoctor.report_model import Drift, JudgedFinding, Report
 
 WIDTHS = (40, 60, 80, 120)
 REPORTS = {"cpu": cpu_report(), "gpu": gpu_report()}

@@ -6,7 +6,8 @@ from helpers.facts import environment, gpu, gpus, h100_node
 from helpers.facts.libraries import libraries, library, no_libraries
 from helpers.judging import compute_check
 from kdoctor.facts import FactGroup
-from kdoctor.model import Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Result
 from kdoctor_checks.driver.forward_compatibility import forward_compatibility
 
 COMPAT = "/usr/local/cuda/compat"

@@ -5,7 +5,8 @@ import pytest
 from helpers.facts import environment
 from helpers.judging import compute_check
 from kdoctor.facts import Environment
-from kdoctor.model import Assumptions, Result, Status
+from kdoctor.model import Assumptions, Status
+from kdoctor.report_model import Result
 from kdoctor_checks.environment.variables_expected import variables_expected
 
 

@@ -16,7 +16,8 @@ from helpers.facts import (
 )
 from helpers.judging import compute_check
 from kdoctor.facts import FactGroup, Gpus, SmokeRuns
-from kdoctor.model import Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Result
 from kdoctor_checks.gpu.replicas_match import replicas_match
 
 

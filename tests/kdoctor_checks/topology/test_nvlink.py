@@ -6,7 +6,8 @@ from typing import Any
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, nvlinks, pci, v100_workstation
 from helpers.judging import compute_check
 from kdoctor.facts import Gpu, NvLink, PciDevices
-from kdoctor.model import Result, Severity, Status
+from kdoctor.model import Severity, Status
+from kdoctor.report_model import Result
 from kdoctor_checks.topology.nvlink import nvlink
 
 

@@ -5,7 +5,8 @@ import pytest
 from helpers.facts import PYTHON, package, packages, target, tensorflow
 from helpers.judging import compute_check, shipped_matrix
 from kdoctor.matrix import loads, shipped_text
-from kdoctor.model import Result, Status
+from kdoctor.model import Status
+from kdoctor.report_model import Result
 from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks.versions.known_bad import known_bad
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from kdoctor.model import GpuLinkNote, GpuNote, Report, Training
+from kdoctor.report_model import GpuLinkNote, GpuNote, Report, Training
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 310, 14, 126

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from kdoctor.model import JudgedFinding, Report, Result, Training
 from kdoctor.report.page.charts import LINK_WORDS, gpu_drawing, link_kind, loss_chart, loss_words, step_chart
 from kdoctor.report.page.style import STYLE
 from kdoctor.report.words import (
@@ -20,6 +19,7 @@ from kdoctor.report.words import (
     verdict_words,
     waived,
 )
+from kdoctor.report_model import JudgedFinding, Report, Result, Training
 
 
 def render_html(report: Report) -> str:

@@ -42,6 +42,8 @@ _HEADER = "include/third_party/gpus/cuda/cuda_config.h"
 _BUILD_INFO = "python/platform/build_info.py"
 _FIRST_WITH_SEPARATE_KERAS = (2, 6)
 """Before that release, Keras was a part of TensorFlow itself."""
+_KERAS_DEFAULTS = {"floatx": "float32", "epsilon": "1e-07", "image_data_format": "channels_last"}
+"""What both Keras take where ``keras.json`` says nothing (keras/src/backend/config.py, tf_keras/src/backend.py)."""
 
 
 def main(settings: Mapping[str, Any]) -> None:
@@ -277,14 +279,28 @@ def read_keras(installed: List[Record], tensorflow: Optional[str], environ: Mapp
         wanted = ("tf-keras", "tf-keras-nightly") if legacy else ("keras", "keras-nightly")
         found = [entry for name in wanted for entry in installed if entry["name"] == name]
         version = found[0]["version"] if found else None
-    backend, source = _keras_backend(environ)
-    return {"package": package, "version": version, "legacy": legacy, "backend": backend, "backend_from": source}
+    configured = _keras_config(environ)
+    backend, source = _keras_backend(configured, environ)
+    return {
+        "package": package,
+        "version": version,
+        "legacy": legacy,
+        "backend": backend,
+        "backend_from": source,
+        "settings": {name: str(configured.get(name, default)) for name, default in _KERAS_DEFAULTS.items()},
+    }
 
 
-def _keras_backend(environ: Mapping[str, str]) -> Tuple[str, str]:
+def _keras_backend(configured: Record, environ: Mapping[str, str]) -> Tuple[str, str]:
     """The backend that Keras 3 will take, and where that is said."""
     if environ.get("KERAS_BACKEND"):
         return environ["KERAS_BACKEND"], "KERAS_BACKEND"
+    backend = configured.get("backend")
+    return (str(backend), "keras.json") if backend else ("tensorflow", "default")
+
+
+def _keras_config(environ: Mapping[str, str]) -> Record:
+    """What ``keras.json`` says; nothing where there is none, or it cannot be read."""
     if "KERAS_HOME" in environ:
         folder = Path(os.path.expanduser(environ["KERAS_HOME"]))  # noqa: PTH111 - pathlib's raises where there is no home
     else:
@@ -294,6 +310,5 @@ def _keras_backend(environ: Mapping[str, str]) -> Tuple[str, str]:
     try:
         configured = json.loads((folder / "keras.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        configured = {}
-    backend = configured.get("backend") if isinstance(configured, dict) else None
-    return (str(backend), "keras.json") if backend else ("tensorflow", "default")
+        return {}
+    return configured if isinstance(configured, dict) else {}

@@ -14,6 +14,7 @@ from typing import Literal
 
 import psutil
 
+from kdoctor.collect.container import container, container_image
 from kdoctor.collect.files import chosen_word, parse_list, parse_mask, read_int, read_list, read_quietly
 from kdoctor.collect.probe import Collected, Context, Probe
 from kdoctor.facts import Disk, Host, NumaNode, ResourceLimit
@@ -30,16 +31,6 @@ _PAGES: dict[str | None, Literal["always", "madvise", "never"]] = {
 _DISK_WAIT_S = 2.0
 """How long the file systems may take: one on a network that is gone never answers, and must not take the rest along."""
 
-# Words in a control group's path, and the container engine that puts them there.
-_CGROUP_MARKS = (
-    ("kubepods", "kubernetes"),
-    ("docker", "docker"),
-    ("libpod", "podman"),
-    ("lxc", "lxc"),
-    ("containerd", "containerd"),
-    ("garden", "garden"),
-)
-
 
 def collect(context: Context) -> Collected:
     """What can be read; a field that this system does not have is None."""
@@ -49,6 +40,7 @@ def collect(context: Context) -> Collected:
     cpus = _cpus(root)
     swap_total, swap_used = _swap(root)
     shm_total, shm_free = _shared_memory(context.root)
+    image, image_from = container_image(context.root, context.environ)
     return {
         Host: Host(
             os=platform.system(),
@@ -63,6 +55,8 @@ def collect(context: Context) -> Collected:
             shm_total_bytes=shm_total,
             shm_free_bytes=shm_free,
             container=container(context.root, context.environ),
+            image=image,
+            image_from=image_from,
             limits=_limits(),
             cpu_limit=_cpu_limit(root, cpus),
             memory_nodes=parse_list(_status(root).get("Mems_allowed_list", "-")),
@@ -263,26 +257,6 @@ def _shared_memory(root: Path) -> tuple[int | None, int | None]:
     except OSError:
         return None, None
     return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
-
-
-def container(root: Path, environ: Mapping[str, str]) -> str | None:
-    """The container engine, ``container`` for one that does not say, ``none``; None where it cannot be told."""
-    if "KUBERNETES_SERVICE_HOST" in environ:
-        return "kubernetes"
-    for marker, engine in ((".dockerenv", "docker"), ("run/.containerenv", "podman")):
-        if (root / marker).exists():
-            return engine
-    declared = read_quietly(root / "run/systemd/container") or environ.get("container")
-    if declared:
-        return declared
-    groups = read_quietly(root / "proc/1/cgroup")
-    for mark, engine in _CGROUP_MARKS:
-        if groups and re.search(rf"(?:^|[/:.-]){mark}", groups, re.MULTILINE):
-            return engine
-    mounts = read_quietly(root / "proc/self/mountinfo")
-    if mounts and re.search(r"^\d+ \d+ \S+ \S+ / .* - overlay ", mounts, re.MULTILINE):
-        return "container"
-    return "none" if groups and mounts else None
 
 
 def _limits() -> tuple[ResourceLimit, ...]:

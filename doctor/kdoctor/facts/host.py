@@ -65,6 +65,10 @@ class Host(FactGroup):
     shm_free_bytes: int | None = None
     container: str | None = None
     """``docker``, ``podman``, ``kubernetes``, ...; ``none`` on a bare host; None where it cannot be told."""
+    image: str | None = None
+    """The image that this container was started from, by the name that something here says; None where nothing does."""
+    image_from: str | None = None
+    """Who says so: ``KDOCTOR_IMAGE``, ``/run/.containerenv``, ``APPTAINER_CONTAINER``, ..."""
     limits: tuple[ResourceLimit, ...] = ()
     cpu_limit: float | None = None
     """Processors' worth of time that the control groups allow this process; ``cpus`` where they set no limit, None

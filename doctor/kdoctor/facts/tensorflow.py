@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
@@ -51,3 +52,6 @@ class KerasChoice(FactGroup):
     """The backend that Keras 3 will use: ``tensorflow``, ``jax``, ``torch``, ..."""
     backend_from: str
     """Where the backend was read: ``KERAS_BACKEND``, ``keras.json``, or ``default``."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """``floatx``, ``epsilon`` and ``image_data_format`` as ``keras.json`` sets them, or as Keras has them without it;
+    empty where that was not recorded."""

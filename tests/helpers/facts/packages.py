@@ -83,6 +83,7 @@ def keras(**changes: Any) -> KerasChoice:
         "legacy": False,
         "backend": "tensorflow",
         "backend_from": "default",
+        "settings": {"floatx": "float32", "epsilon": "1e-07", "image_data_format": "channels_last"},
     }
     return KerasChoice(**{**values, **changes})
 

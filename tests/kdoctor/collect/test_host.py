@@ -9,11 +9,8 @@ import psutil
 import pytest
 
 from helpers.machine import context, write
-from kdoctor.collect.host import collect, container
+from kdoctor.collect.host import collect
 from kdoctor.facts import Host
-
-ROOT_MOUNT = "25 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-OVERLAY_MOUNT = "1021 970 0:120 / / rw,relatime master:290 - overlay overlay rw,lowerdir=/var/lib\n"
 
 
 def read(root: Path) -> Host:
@@ -68,24 +65,3 @@ def test_a_control_groups_limit_counts(tmp_path: Path, limit: str, use: str) -> 
 def test_no_limit_is_the_machines_memory(tmp_path: Path, limit: str) -> None:
     write(tmp_path, **{"sys__fs__cgroup__memory.max": f"{limit}\n"})
     assert read(tmp_path).memory_total_bytes == psutil.virtual_memory().total
-
-
-@pytest.mark.parametrize(
-    ("files", "environ", "engine"),
-    [
-        ({}, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "kubernetes"),
-        ({".dockerenv": ""}, {}, "docker"),
-        ({"run__.containerenv": ""}, {}, "podman"),
-        ({"run__systemd__container": "systemd-nspawn\n"}, {}, "systemd-nspawn"),
-        ({}, {"container": "lxc"}, "lxc"),
-        ({"proc__1__cgroup": "0::/kubepods.slice/kubepods-pod1.slice\n"}, {}, "kubernetes"),
-        ({"proc__1__cgroup": "12:memory:/docker/0123abc\n"}, {}, "docker"),
-        ({"proc__1__cgroup": "0::/\n", "proc__self__mountinfo": OVERLAY_MOUNT}, {}, "container"),
-        ({"proc__1__cgroup": "0::/init.scope\n", "proc__self__mountinfo": ROOT_MOUNT}, {}, "none"),
-        ({"proc__1__cgroup": "0::/init.scope\n"}, {}, None),
-        ({}, {}, None),
-    ],
-)
-def test_containers(tmp_path: Path, files: dict[str, str], environ: dict[str, str], engine: str | None) -> None:
-    write(tmp_path, **files)
-    assert container(tmp_path, environ) == engine

@@ -271,6 +271,21 @@ def test_the_backend(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
+def test_the_settings_of_keras_json(job: Job) -> None:
+    assert job.read(KerasChoice).settings == {
+        "floatx": "float32",
+        "epsilon": "1e-07",
+        "image_data_format": "channels_last",
+    }
+    job.environ["KERAS_HOME"] = str(job.folder)
+    (job.folder / "keras.json").write_text('{"floatx": "float64", "epsilon": 1e-05, "backend": "tensorflow"}')
+    assert job.read(KerasChoice).settings == {
+        "floatx": "float64",
+        "epsilon": "1e-05",
+        "image_data_format": "channels_last",
+    }
+
+
 def test_an_interpreter_that_prints_on_its_way(job: Job) -> None:
     (job.site / "sitecustomize.py").write_text("import sys\nprint('hello')\nprint('trouble', file=sys.stderr)")
     assert job.read(Packages).installed == ()

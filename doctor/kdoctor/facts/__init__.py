@@ -20,7 +20,16 @@ from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, Ke
 from kdoctor.facts.libraries import Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
-from kdoctor.facts.smoke import CaseOutcome, SmokeCase, SmokeRun, SmokeRuns, SmokeWorker, Weights
+from kdoctor.facts.smoke import (
+    CaseOutcome,
+    PairOutcome,
+    SmokeCase,
+    SmokePair,
+    SmokeRun,
+    SmokeRuns,
+    SmokeWorker,
+    Weights,
+)
 from kdoctor.facts.target import Choice, EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
@@ -59,6 +68,7 @@ __all__ = [
     "P2pStatus",
     "Package",
     "Packages",
+    "PairOutcome",
     "PciBridge",
     "PciDevice",
     "PciDevices",
@@ -68,6 +78,7 @@ __all__ = [
     "SearchPlace",
     "SkippedFile",
     "SmokeCase",
+    "SmokePair",
     "SmokeRun",
     "SmokeRuns",
     "SmokeWorker",

@@ -56,6 +56,50 @@ class Weights:
     """Whether the copies on all replicas are equal; None where nothing is mirrored."""
 
 
+PairOutcome = Literal["trained", "raised", "died", "timed-out", "not-tested"]
+"""How a pair of replicas ended: as a case does, or it was not come to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokePair:
+    """Two replicas that trained alone, in a process of their own."""
+
+    first: int
+    """Place of the one in ``SmokeCase.devices``."""
+    second: int
+    """Place of the other; it is greater."""
+    outcome: PairOutcome
+    phase: str | None = None
+    """The last phase that it entered: strategy, build, train, inspect, all-reduce."""
+    steps: int | None = None
+    """Training steps that it finished."""
+    error_type: str | None = None
+    """Class of the exception, for ``raised``."""
+    error_message: str | None = None
+    """The exception's first lines."""
+    exit_code: int | None = None
+    """Exit status of the process, for ``died``; None where a signal ended it."""
+    signal: str | None = None
+    """Name of the signal that ended it, for ``died``."""
+    stacks: str | None = None
+    """Python stacks of all threads, where it crashed or was ended."""
+    stderr_tail: str | None = None
+    """Last lines of its error output, where it did not finish."""
+    log_lines: tuple[str, ...] = ()
+    """The last lines in which NCCL or TensorFlow's native code complain, where it did not finish."""
+    weights: Weights | None = None
+    weight_deviation: float | None = None
+    """Largest absolute difference of any weight, on either replica, from the same training on one CPU."""
+    message_bytes: int | None = None
+    """Size of the large message that was all-reduced."""
+    wrong_values: int | None = None
+    """How many of its 32-bit values were not the exact sum, over both replicas."""
+    bytes_per_s: float | None = None
+    """Speed of that all-reduce: its size over the time, which over two replicas is what each link carries one way."""
+    seconds: float | None = None
+    """Wall time of the process."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SmokeCase:
     """One training, in a process of its own."""
@@ -86,12 +130,17 @@ class SmokeCase:
     """The last lines in which NCCL or TensorFlow's native code complain, where it did not finish."""
     workers: tuple[SmokeWorker, ...] = ()
     """Its processes, where it trains in several."""
+    pairs: tuple[SmokePair, ...] = ()
+    """Every pair of its replicas, where each trains alone."""
     strategy: str | None = None
     """Class name of the strategy that was made."""
     replicas: int | None = None
     """``strategy.num_replicas_in_sync``."""
     devices: tuple[str, ...] = ()
     """Devices of the replicas, in TensorFlow's names."""
+    bus_ids: tuple[str | None, ...] = ()
+    """PCI addresses of those devices in sysfs form, where they are GPUs and were asked: TensorFlow's order is CUDA's,
+    which need not be nvidia-smi's."""
     optimizer: str | None = None
     examples: int | None = None
     """Examples per epoch."""

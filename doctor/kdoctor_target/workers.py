@@ -18,39 +18,29 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import IO, Callable, Dict, List, Optional, Sequence
 
 from kdoctor_target.case import Case, NotHere
+from kdoctor_target.task_process import POLL_S, Facts, OwnFiles, Task, TaskProcess
 
-Facts = Dict[str, Any]
+__all__ = ["Cluster", "Facts", "Task", "WorkerFailed", "expect_all_trained", "note_workers"]
 
-POLL_S = 0.02
 STACKS_S = 0.3
 """Seconds that a process gets to write its stacks."""
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-class Task(NamedTuple):
-    """One process of a cluster, by the names of TF_CONFIG."""
-
-    role: str
-    number: int
-
-    @property
-    def name(self) -> str:
-        """Role and number."""
-        return "{} {}".format(self.role, self.number)
-
-
 class Cluster:
     """The tasks of one case. :meth:`end` must be called, whatever happens."""
 
-    def __init__(self, case: Case, **sizes: int) -> None:
+    def __init__(self, case: Case, *, own_files: bool = False, **sizes: int) -> None:
         """Find a port for each task.
 
         Args:
             case: the case that they belong to.
+            own_files: whether each has files of its own for its stacks and its error output, so that it can be told
+                whose they are.
             sizes: role to number of tasks.
 
         Raises:
@@ -59,12 +49,13 @@ class Cluster:
         if not hasattr(os, "fork"):
             case.skip("this system cannot fork processes")
         self._case = case
-        self._stacks = case.stem.with_name(case.stem.name + ".stacks")
+        self._stacks = _beside(case.stem, "stacks")
+        self._own_files = own_files
         ports = iter(_free_ports(sum(sizes.values())))
         self.addresses = {
             role: ["127.0.0.1:{}".format(next(ports)) for _ in range(size)] for role, size in sizes.items()
         }
-        self._processes: List[_TaskProcess] = []
+        self._processes: List[TaskProcess] = []
 
     def config(self, task: Task) -> str:
         """TF_CONFIG of that task."""
@@ -72,16 +63,21 @@ class Cluster:
 
     def start(self, task: Task, function: Callable[[Case, Task], None], *, with_config: bool = True) -> None:
         """Run the function in a process of its own, with that task's TF_CONFIG."""
-        stem = self._case.stem.with_name("{}.{}-{}".format(self._case.stem.name, task.role, task.number))
+        stem = _beside(self._case.stem, "{}-{}".format(task.role, task.number))
+        own = OwnFiles(_beside(stem, "stacks"), _beside(stem, "stderr")) if self._own_files else None
+        for path in own or ():
+            path.touch()
         sys.stderr.flush()
         parent = os.getpid()
         pid = os.fork()
         if pid:
-            self._processes.append(_TaskProcess(task, pid, stem))
+            self._processes.append(TaskProcess(task, pid, stem, own))
             return
         try:
             _die_with(parent)
-            _write_stacks_on_request(self._stacks)
+            _write_stacks_on_request(own.stacks if own else self._stacks)
+            if own:
+                _write_errors_to(own.errors)
             if with_config:
                 os.environ["TF_CONFIG"] = self.config(task)
             os.environ["no_grpc_proxy"] = "127.0.0.1"  # noqa: SIM112 - gRPC's name; a proxy knows no loopback
@@ -131,75 +127,13 @@ class Cluster:
         running = [process for process in self._processes if process.poll()]
         for process in running:
             process.give_up()
-            with self._stacks.open("a", encoding="utf-8") as file:
-                file.write("{}:\n".format(process.task.name))
+            if process.own is None:
+                with self._stacks.open("a", encoding="utf-8") as file:
+                    file.write("{}:\n".format(process.task.name))
             os.kill(process.pid, signal.SIGUSR1)
             time.sleep(STACKS_S)  # one after another, for they write to one file
         for process in running:
             process.end()
-
-
-class _TaskProcess:
-    """One task from its start to its facts."""
-
-    def __init__(self, task: Task, pid: int, stem: Path) -> None:
-        self.task = task
-        self.pid = pid
-        self._events = stem.with_name(stem.name + ".events")
-        self._status: Optional[int] = None
-        self._given_up = False
-        self._started = time.monotonic()
-        self._seconds = 0.0
-
-    def poll(self) -> bool:
-        """Whether it still runs."""
-        if self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._take(status)
-        return self._status is None
-
-    def give_up(self) -> None:
-        """Take it as one that waits, even if the signal that asks for its stacks is what wakes it."""
-        self._given_up = True
-
-    def end(self) -> None:
-        if self.poll():
-            os.kill(self.pid, signal.SIGKILL)
-            self._take(os.waitpid(self.pid, 0)[1])
-
-    def _take(self, status: int) -> None:
-        self._status = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        self._seconds = time.monotonic() - self._started
-
-    def facts(self) -> Facts:
-        """What it has said by now."""
-        facts: Facts = {}
-        if not self._events.exists():
-            return facts
-        for line in self._events.read_text(encoding="utf-8").splitlines():
-            try:
-                event = json.loads(line)
-            except ValueError:  # the line is being written
-                continue
-            facts.update(event.get("facts", {}))
-            facts.update(event.get("end", {}))
-            facts["phase"] = event.get("phase", facts.get("phase"))
-        return facts
-
-    def ended_badly(self) -> bool:
-        return self._status is not None and self.facts().get("outcome") != "trained"
-
-    def conclude(self) -> Facts:
-        facts = dict(self.facts(), name=self.task.name, seconds=self._seconds)
-        if self._given_up:
-            facts["outcome"] = "timed-out"
-        elif "outcome" not in facts:
-            status = self._status or 0
-            facts["outcome"] = "died"
-            facts["exit_code"] = status if status >= 0 else None
-            facts["signal"] = signal.Signals(-status).name if status < 0 else None
-        return facts
 
 
 _WORKER_FIELDS = (
@@ -261,6 +195,16 @@ def _run_task(case: Case, task: Task, stem: Path, function: Callable[[Case, Task
             own.write({"end": {"outcome": "raised", "error_type": type(error).__name__, "error_message": message}})
     sys.stderr.flush()
     os._exit(0)
+
+
+def _beside(stem: Path, kind: str) -> Path:
+    return stem.with_name("{}.{}".format(stem.name, kind))
+
+
+def _write_errors_to(path: Path) -> None:
+    errors = os.open(str(path), os.O_WRONLY | os.O_APPEND)
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
 
 
 def _free_ports(count: int) -> List[int]:

@@ -15,10 +15,10 @@ RUN_STAMP := $(VENV)/.kdoctor-run
 DEV_STAMP := $(VENV)/.kdoctor-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill bench docs constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services bench docs constraints clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 smoke-test: $(RUN_STAMP) ## Examine this machine and train on it: kdoctor check --checklist $(CHECKLIST)
 	@$(BIN)/kdoctor check --checklist $(CHECKLIST) $(CHECK_OPTIONS)
@@ -44,6 +44,9 @@ test-wheels: $(DEV_STAMP) ## What would be loaded, from real NVIDIA wheels (down
 
 test-drill: $(DEV_STAMP) ## Upgrade to a Keras that trains wrongly, catch it, roll back, be green (downloads 600 MB)
 	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
+
+test-services: $(DEV_STAMP) ## Real Slurm, Nagios, Prometheus, pre-commit and linters, those that are installed
+	@$(BIN)/pytest -m services $(PYTEST_OPTIONS)
 
 test-smoke: $(DEV_STAMP) ## Every scenario with both Keras, against the table in docs/smoke.md (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kdoctor.lint.rules import own
-from kdoctor.lint.source import UnreadableError
+from kdoctor.lint.unreadable import UnreadableError
 
 _CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
 """Cell magics whose cell is Python all the same."""

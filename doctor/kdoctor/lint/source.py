@@ -13,24 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kdoctor.lint.model import LintFinding, Rule, Spot
+from kdoctor.lint.model import LintFinding, Spot
 from kdoctor.lint.rules import own
+from kdoctor.lint.unreadable import UnreadableError
 
 STDIN = "-"
 _LARGEST = 20_000_000
 """Bytes. A larger file is no script that a person wrote."""
-
-
-class UnreadableError(Exception):
-    """A file, or a part of it, cannot be looked at."""
-
-    def __init__(self, rule: Rule, message: str, line: int = 1, column: int = 1, source: str = "") -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.message = message
-        self.line = line
-        self.column = column
-        self.source = source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,13 @@
-"""Names and what they stand for."""
+"""Names and what they stand for, and the functions that look them up where they are defined."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Mapping
 
-from kdoctor.lint.flow.values import UNKNOWN, External, Value, join
+from kdoctor.lint.flow.joining import join
+from kdoctor.lint.flow.values import UNKNOWN, External, Object, Value
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
 
@@ -69,3 +71,16 @@ class Env:
             return _BUILTINS[name]
         # With one such import, a name that is defined nowhere else can only come from there.
         return External(f"{modules[0]}.{name}") if len(modules) == 1 else UNKNOWN
+
+
+class Function(Value):
+    """A function, method or lambda of the script."""
+
+    __slots__ = ("env", "node", "receiver")
+
+    def __init__(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, env: Env, receiver: Object | None = None
+    ) -> None:
+        self.node = node
+        self.env = env
+        self.receiver = receiver

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from kdoctor.lint.flow.binding import bind
 from kdoctor.lint.flow.calls import call
-from kdoctor.lint.flow.environment import Env
+from kdoctor.lint.flow.environment import Env, Function
+from kdoctor.lint.flow.joining import join
 from kdoctor.lint.flow.machine import Evaluator, Machine, let_go
-from kdoctor.lint.flow.statements import bind
 from kdoctor.lint.flow.trace import Used
 from kdoctor.lint.flow.values import (
     NONE,
@@ -18,7 +19,6 @@ from kdoctor.lint.flow.values import (
     Counted,
     Dataset,
     External,
-    Function,
     Made,
     Many,
     Method,
@@ -27,7 +27,6 @@ from kdoctor.lint.flow.values import (
     Text,
     Truth,
     Value,
-    join,
 )
 from kdoctor.lint.names import canonical
 

@@ -7,23 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from kdoctor.lint.flow.environment import Env
+from kdoctor.lint.flow.environment import Env, Function
+from kdoctor.lint.flow.joining import join
 from kdoctor.lint.flow.trace import Trace
-from kdoctor.lint.flow.values import (
-    NONE,
-    UNKNOWN,
-    Class,
-    Function,
-    Many,
-    Model,
-    Number,
-    Object,
-    Place,
-    Strategy,
-    Text,
-    Value,
-    join,
-)
+from kdoctor.lint.flow.values import NONE, UNKNOWN, Class, Many, Model, Number, Object, Place, Strategy, Text, Value
 
 _DEEPEST = 24
 """Calls within calls that are followed."""

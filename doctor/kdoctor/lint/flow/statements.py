@@ -8,26 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from kdoctor.lint.flow.binding import bind
 from kdoctor.lint.flow.calls import synthetic
-from kdoctor.lint.flow.environment import Env
-from kdoctor.lint.flow.machine import Executor, Machine, let_go
-from kdoctor.lint.flow.trace import Called
-from kdoctor.lint.flow.values import (
-    UNKNOWN,
-    Class,
-    Dataset,
-    External,
-    Function,
-    Many,
-    Number,
-    Object,
-    Place,
-    Scope,
-    Truth,
-    Value,
-    join,
-)
-from kdoctor.lint.names import MULTI_GPU_MODEL, Kind, canonical, kind_of
+from kdoctor.lint.flow.environment import Env, Function
+from kdoctor.lint.flow.imports import import_modules, import_names
+from kdoctor.lint.flow.joining import join
+from kdoctor.lint.flow.machine import Executor, Machine
+from kdoctor.lint.flow.values import UNKNOWN, Class, External, Many, Place, Scope, Truth, Value
+from kdoctor.lint.names import Kind, kind_of
 
 _ASKS_WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
 
@@ -60,49 +48,6 @@ def _augmented(machine: Machine, node: Any, env: Env) -> bool:
         machine.evaluate(node.value, env)
         bind(machine, target, UNKNOWN, env)
     return False
-
-
-def bind(machine: Machine, target: ast.AST, value: Value, env: Env) -> None:
-    """Assign a value to a name, an attribute, or several at once."""
-    if isinstance(target, ast.Name):
-        env.set(target.id, _named(machine, target, value))
-    elif isinstance(target, ast.Attribute):
-        _set_attribute(machine, target, value, env)
-    elif isinstance(target, ast.Tuple | ast.List):
-        for inner, item in zip(target.elts, _unpacked(value, len(target.elts)), strict=True):
-            bind(machine, inner, item, env)
-    elif isinstance(target, ast.Starred):
-        bind(machine, target.value, UNKNOWN, env)
-    elif isinstance(target, ast.Subscript):
-        machine.evaluate(target.value, env)
-        machine.evaluate(target.slice, env)
-        let_go(value)
-
-
-def _named(machine: Machine, target: ast.Name, value: Value) -> Value:
-    if isinstance(value, Number):
-        if value.value is not None and not value.names:
-            machine.trace.counts.setdefault(target.id, target)
-        return Number(value.value, value.names | {target.id}, scaled=value.scaled)
-    return value
-
-
-def _set_attribute(machine: Machine, target: ast.Attribute, value: Value, env: Env) -> None:
-    owner = machine.evaluate(target.value, env)
-    if not isinstance(owner, Object):
-        let_go(value)
-        return
-    if isinstance(value, Number):
-        value = Number(value.value, value.names | {target.attr}, scaled=value.scaled)
-    before = owner.attributes.get(target.attr)
-    again = before is not None and machine.conditional > 0
-    owner.attributes[target.attr] = join(before, value) if before is not None and again else value
-
-
-def _unpacked(value: Value, number: int) -> Sequence[Value]:
-    if isinstance(value, Many) and len(value.items) == number:
-        return value.items
-    return [value if isinstance(value, Dataset) else UNKNOWN] * number
 
 
 def _if(machine: Machine, node: Any, env: Env) -> bool:
@@ -201,13 +146,13 @@ def _with(machine: Machine, node: Any, env: Env) -> bool:
                 bind(machine, item.optional_vars, UNKNOWN if isinstance(manager, Scope) else manager, env)
             if isinstance(manager, Scope) and manager.certain and manager.strategy is not None:
                 stack.enter_context(machine.scoped(Place.INSIDE, manager.strategy))
-            elif machine.place is Place.OUTSIDE and not _harmless(item.context_expr, manager, env, machine):
+            elif machine.place is Place.OUTSIDE and not _harmless(item.context_expr, manager, env):
                 machine.trace.unclear = True
                 stack.enter_context(machine.scoped(Place.UNSURE, None))
         return machine.execute(node.body, env)
 
 
-def _harmless(node: ast.expr, manager: Value, env: Env, machine: Machine) -> bool:
+def _harmless(node: ast.expr, manager: Value, env: Env) -> bool:
     """Whether a context manager surely enters no scope: it is of a module that is known to have none."""
     if isinstance(manager, Scope):
         return False
@@ -219,7 +164,6 @@ def _harmless(node: ast.expr, manager: Value, env: Env, machine: Machine) -> boo
     if isinstance(root, External):
         return kind_of(root.name) is not Kind.UNKNOWN and not root.name.startswith("contextlib.ExitStack")
     # A strategy has no other context manager than its scope; nor do models and tensors have one.
-    del machine
     return False
 
 
@@ -246,39 +190,6 @@ def _class(machine: Machine, node: Any, env: Env) -> bool:
 def _is_static(node: ast.AST) -> bool:
     decorators = getattr(node, "decorator_list", [])
     return any(isinstance(item, ast.Name) and item.id in {"staticmethod", "classmethod"} for item in decorators)
-
-
-def _import(machine: Machine, node: Any, env: Env) -> bool:
-    for alias in node.names:
-        _note_import(machine, node, alias.name)
-        name = alias.name if alias.asname else alias.name.partition(".")[0]
-        env.set(alias.asname or name, External(canonical(name)))
-    return False
-
-
-def _import_from(machine: Machine, node: Any, env: Env) -> bool:
-    if node.level:
-        # Of the same package: what stands there is not known.
-        for alias in node.names:
-            env.set(alias.asname or alias.name, External(f".{node.module or ''}.{alias.name}"))
-        return False
-    module = canonical(node.module)
-    _note_import(machine, node, node.module)
-    for alias in node.names:
-        if alias.name == "*":
-            env.stars.append(module)
-            continue
-        name = canonical(f"{module}.{alias.name}")
-        if MULTI_GPU_MODEL.match(name):
-            machine.trace.imports.append(Called(node=alias, name=name))
-        env.set(alias.asname or alias.name, External(name))
-    return False
-
-
-def _note_import(machine: Machine, node: ast.AST, module: str) -> None:
-    del node
-    if module.partition(".")[0] == "tf_keras":
-        machine.trace.legacy = True
 
 
 def _return(machine: Machine, node: Any, env: Env) -> bool:
@@ -334,8 +245,8 @@ EXECUTORS: Mapping[type, Executor] = {
     ast.FunctionDef: _define,
     ast.AsyncFunctionDef: _define,
     ast.ClassDef: _class,
-    ast.Import: _import,
-    ast.ImportFrom: _import_from,
+    ast.Import: import_modules,
+    ast.ImportFrom: import_names,
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Break: _leave,

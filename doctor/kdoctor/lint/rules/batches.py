@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdoctor.lint.flow.trace import Trace
+from kdoctor.lint.flow.trace import Trace, literal
 from kdoctor.lint.flow.values import Dataset, Number, Strategy, Value
 from kdoctor.lint.names import SYNCHRONOUS
 
@@ -24,27 +24,34 @@ DEVICE_COUNT = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalBatch:
-    """A batch size that the strategy divides among the replicas."""
+class FixedBatch:
+    """A batch size that the strategy divides among the replicas, and that stands in the code as a number."""
 
     node: ast.AST
-    size: Value
+    size: Number
     where: str
-    """``batch(...)`` or ``fit(batch_size=...)``."""
+    """``batch()`` or ``fit(batch_size=)``."""
 
 
-def global_batches(trace: Trace) -> Iterator[GlobalBatch]:
-    """Every batch size that a strategy with several replicas in step surely divides."""
+def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
+    """Every number by which a strategy with several replicas in step surely divides batches."""
+    for node, given, where in _global_batches(trace):
+        size = literal(given)
+        if size is not None:
+            yield FixedBatch(node=node, size=size, where=where)
+
+
+def _global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
     for event in trace.fitted:
         if not splits(event.home):
             continue
         if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield GlobalBatch(node=event.data.node, size=event.data.batch, where="batch()")
+            yield event.data.node, event.data.batch, "batch()"
         elif event.batch_size is not None:
-            yield GlobalBatch(node=event.node, size=event.batch_size, where="fit(batch_size=)")
+            yield event.node, event.batch_size, "fit(batch_size=)"
     for given in trace.distributed:
         if splits(given.strategy) and given.data.batch is not None and given.data.node is not None:
-            yield GlobalBatch(node=given.data.node, size=given.data.batch, where="batch()")
+            yield given.data.node, given.data.batch, "batch()"
 
 
 def splits(strategy: Strategy | None) -> bool:
@@ -57,8 +64,11 @@ def says_count(number: Number) -> list[str]:
     return sorted(name for name in number.names if DEVICE_COUNT.fullmatch(name))
 
 
+def says_global(number: Number) -> bool:
+    """Whether a name of the number says that it is meant for all replicas together."""
+    return any(GLOBAL.search(name) for name in number.names)
+
+
 def says_per_replica(number: Number) -> bool:
     """Whether a name of the number says that it is meant for one replica, and none that it is for all."""
-    return any(PER_REPLICA.search(name) for name in number.names) and not any(
-        GLOBAL.search(name) for name in number.names
-    )
+    return any(PER_REPLICA.search(name) for name in number.names) and not says_global(number)

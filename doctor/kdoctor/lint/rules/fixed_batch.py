@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdoctor.lint.flow.trace import Trace, literal
+from kdoctor.lint.flow.trace import Trace
 from kdoctor.lint.model import Hit, Rule
-from kdoctor.lint.rules.batches import GLOBAL, global_batches, says_count, says_per_replica
+from kdoctor.lint.rules.batches import fixed_batches, says_count, says_global, says_per_replica
 from kdoctor.model import Severity
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    for batch in global_batches(trace):
-        size = literal(batch.size)
-        if size is None or says_count(size) or says_per_replica(size) or size.names & (trace.scaled | trace.divided):
+    for batch in fixed_batches(trace):
+        size = batch.size
+        if says_count(size) or says_per_replica(size) or says_global(size):
             continue
-        if not any(GLOBAL.search(name) for name in size.names):
+        if not size.names & (trace.scaled | trace.divided):
             yield Hit(
                 node=batch.node,
                 message=f"{batch.where} gets {size.value:g}, whatever the number of replicas that share it",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kdoctor.lint.flow.trace import Trace, has_several, literal
 from kdoctor.lint.flow.values import Counted, Number
 from kdoctor.lint.model import Hit, Rule
-from kdoctor.lint.rules.batches import global_batches, says_count
+from kdoctor.lint.rules.batches import fixed_batches, says_count
 from kdoctor.model import Severity
 
 
@@ -32,10 +32,9 @@ def _lists(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
 
 
 def _products(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
-    for batch in global_batches(trace):
-        size = literal(batch.size)
-        if size is not None and says_count(size):
-            yield batch.node, size, "the batch size depends on"
+    for batch in fixed_batches(trace):
+        if says_count(batch.size):
+            yield batch.node, batch.size, "the batch size depends on"
 
 
 RULE = Rule(

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdoctor.lint.flow.trace import Trace, literal
+from kdoctor.lint.flow.trace import Trace
 from kdoctor.lint.flow.values import Number
 from kdoctor.lint.model import Hit, Rule
-from kdoctor.lint.rules.batches import GLOBAL, global_batches, says_count, says_per_replica
+from kdoctor.lint.rules.batches import fixed_batches, says_count, says_global, says_per_replica
 from kdoctor.model import Severity
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    for batch in global_batches(trace):
-        size = literal(batch.size)
-        if size is None or says_count(size):
+    for batch in fixed_batches(trace):
+        size = batch.size
+        if says_count(size):
             continue
         if says_per_replica(size):
             yield Hit(
                 node=batch.node,
                 message=f"{batch.where} takes the global batch, and gets {_shown(size)}, the size for one replica",
             )
-        elif size.names & trace.scaled and not any(GLOBAL.search(name) for name in size.names):
+        elif size.names & trace.scaled and not says_global(size):
             yield Hit(
                 node=batch.node,
                 message=f"{batch.where} gets {_shown(size)}, and not the product with the number of replicas "

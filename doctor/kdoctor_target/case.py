@@ -30,6 +30,7 @@ class Case:
     ) -> None:
         self._events = events
         self._measures: Dict[str, Any] = {}
+        self._phase: Optional[str] = None
         self.stem = stem
         """Where the case's files are: ``<stem>.stacks`` and the like; more may be put beside them."""
         self.deadline_s = deadline_s
@@ -41,9 +42,18 @@ class Case:
         self.replicas = replicas
         """Number of replicas asked for; None for every GPU that TensorFlow lists."""
 
-    def phase(self, name: str) -> None:
-        """Say which phase is entered: strategy, build, reference, train, save, load or inspect."""
-        self.write({"phase": name})
+    def phase(self, name: str, *, finished: bool = True) -> None:
+        """Say which phase is entered, and that the one before it is finished unless told otherwise.
+
+        In this order: import (of the program, where need be of the framework too), strategy, reference (the same
+        training on one device), build, data, trace, first step, step 2 and so on, save, load, inspect.
+        ``Steps`` says those of a training.
+        """
+        event: Dict[str, Any] = {"phase": name}
+        if finished and self._phase is not None:
+            event["finished"] = self._phase
+        self._phase = name
+        self.write(event)
 
     def note(self, **facts: Any) -> None:
         """Say facts of this case, by the names of ``SmokeCase``'s fields. A later word replaces an earlier one.

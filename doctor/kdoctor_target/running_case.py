@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, Optional
 
-from kdoctor_target.case_files import CaseFiles, complaints, tail
+from kdoctor_target.case_files import CaseFiles, complaints, progress_of, tail
 from kdoctor_target.memory import peak_memory
 
 Facts = Dict[str, Any]
@@ -76,8 +76,8 @@ class RunningCase:
             self._events_read += len(line) + 1
             event = json.loads(line.decode("utf-8"))
             self._facts.update(event.get("facts", {}))
+            self._facts.update(progress_of(event))
             if "phase" in event:
-                self._facts["phase"] = event["phase"]
                 on_phase(self.job, event["phase"])
             self._end = event.get("end", self._end)
 

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
-from kdoctor_target.case_files import complaints, tail
+from kdoctor_target.case_files import complaints, progress_of, tail
 
 Facts = Dict[str, Any]
 
 POLL_S = 0.02
 _MERCY_S = 5.0
 """Seconds until a killed process must be gone. One that hangs in a driver's call never goes, and is left to Linux."""
-_STACKS_LINES = 150
+_STACKS_LINES = 60
 
 
 class Task(NamedTuple):
@@ -98,7 +98,7 @@ class TaskProcess:
                 continue
             facts.update(event.get("facts", {}))
             facts.update(event.get("end", {}))
-            facts["phase"] = event.get("phase", facts.get("phase"))
+            facts.update(progress_of(event))
         return facts
 
     def ended_badly(self) -> bool:

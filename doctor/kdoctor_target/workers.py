@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Callable, Dict, List, Optional, Sequence
 
 from kdoctor_target.case import Case, NotHere
+from kdoctor_target.phases import where
 from kdoctor_target.task_process import POLL_S, Facts, OwnFiles, Task, TaskProcess
 
 __all__ = ["Cluster", "Facts", "Task", "WorkerFailed", "expect_all_trained", "note_workers"]
@@ -137,7 +138,7 @@ class Cluster:
 
 
 _WORKER_FIELDS = (
-    "name", "outcome", "phase", "steps", "error_type", "error_message", "exit_code", "signal", "losses",
+    "name", "outcome", "phase", "finished", "steps", "error_type", "error_message", "exit_code", "signal", "losses",
     "weight_deviation", "seconds",
 )  # fmt: skip
 
@@ -152,7 +153,7 @@ def note_workers(case: Case, ended: Sequence[Facts]) -> None:
     }
     case.note(**own)
     if ended[0].get("phase"):
-        case.phase(ended[0]["phase"])
+        case.phase(ended[0]["phase"], finished=False)
 
 
 class WorkerFailed(Exception):  # noqa: N818 - says what happened
@@ -171,13 +172,14 @@ def expect_all_trained(ended: Sequence[Facts]) -> None:
     if not bad:
         return
     first = bad[0]
-    where = " in phase {}".format(first["phase"]) if first.get("phase") else ""
+    place = where(dict(first, finished=None))
+    there = " " + place if place else ""
     if first["outcome"] == "raised":
-        raise WorkerFailed("{}: {}{}: {}".format(first["name"], first["error_type"], where, first["error_message"]))
+        raise WorkerFailed("{}: {}{}: {}".format(first["name"], first["error_type"], there, first["error_message"]))
     if first["outcome"] == "died":
         by = first["signal"] or "status {}".format(first["exit_code"])
-        raise WorkerFailed("{} ended by {}{}".format(first["name"], by, where))
-    waiting = ", ".join("{} (phase {})".format(facts["name"], facts.get("phase")) for facts in bad)
+        raise WorkerFailed("{} ended by {}{}".format(first["name"], by, " " + where(first) if place else ""))
+    waiting = ", ".join("{} {}".format(facts["name"], where(facts) or "at its start") for facts in bad)
     raise WorkerFailed("these waited in vain and were ended: {}".format(waiting))
 
 

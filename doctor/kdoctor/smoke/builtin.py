@@ -337,6 +337,22 @@ SCENARIOS: tuple[Scenario, ...] = (
         typical_s=37.0,
     ),
     Scenario(
+        id="smoke.pairs",
+        version=1,
+        kind="baseline",
+        tier="full",
+        title="Each pair of replicas alone",
+        expect=(
+            "Each pair trains to the weights of one CPU and all-reduces a large message without an error, at the "
+            "speed of its equals. Otherwise the one bad link or GPU is named. Skipped below three replicas."
+        ),
+        program=_PROGRAMS / "pairs.py",
+        cases=("alone",),
+        deadline_s=1500.0,
+        typical_s=1.0,
+        pair_s=3.0,
+    ),
+    Scenario(
         id="smoke.speed",
         version=1,
         kind="baseline",

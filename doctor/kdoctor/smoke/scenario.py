@@ -48,5 +48,7 @@ class Scenario:
     strategy: Strategy = "mirrored"
     typical_s: float = 5.0
     """Seconds that all its cases together took over two CPU replicas, one after another, without the import."""
+    pair_s: float = 0.0
+    """Seconds more for each pair of three replicas or more, measured over CPU replicas; 0 where it does not matter."""
     settings: tuple[tuple[str, str | int | None], ...] = ()
     """What its cases are given besides, by name."""

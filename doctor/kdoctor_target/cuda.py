@@ -1,0 +1,42 @@
+"""What CUDA's driver library says of the GPUs without touching one: no context is made, and no memory taken."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, List, Optional
+
+_LIBRARY = "libcuda.so.1"
+_ADDRESS_BYTES = 64
+"""More than any PCI address takes (CUDA asks for 13)."""
+
+
+def gpu_addresses() -> List[Optional[str]]:
+    """PCI addresses in sysfs form of the GPUs that CUDA enumerates in this process.
+
+    Their order is CUDA's, which is TensorFlow's. None stands for one that was not told; the list is empty where the
+    library is absent or refuses.
+
+    Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html (cuDeviceGetPCIBusId).
+    """
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+        count = ctypes.c_int()
+        if library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count)):
+            return []
+        return [_address(library, index) for index in range(count.value)]
+    except (OSError, AttributeError):
+        return []
+
+
+def _address(library: Any, index: int) -> Optional[str]:
+    device = ctypes.c_int()
+    text = ctypes.create_string_buffer(_ADDRESS_BYTES)
+    if library.cuDeviceGet(ctypes.byref(device), index):
+        return None
+    if library.cuDeviceGetPCIBusId(text, _ADDRESS_BYTES, device):
+        return None
+    domain, _, rest = text.value.decode("ascii", "replace").lower().partition(":")
+    try:
+        return "{:04x}:{}".format(int(domain, 16), rest)
+    except ValueError:
+        return None

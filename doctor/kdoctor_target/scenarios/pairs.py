@@ -1,0 +1,216 @@
+"""Each pair of replicas alone, so that the one bad link or GPU can be named.
+
+One pair after another, each in a process of its own: pairs at the same time would share PCIe switches and the
+processors' interconnect, so that a slow link showed in its neighbours' numbers, and a hang in nobody's in particular.
+What it costs is bounded. A pair may take five times as long as those that trained, and all of them what the scenario's
+deadline leaves; the order is that of a tournament, in which every GPU has played once before any plays twice, so that
+an early end leaves no GPU out. A pair that was not come to is ``not-tested``.
+
+Each pair trains a few steps by hand and must end with the weights that one CPU gives: a GPU that computes wrongly
+would be no reference for itself. Then it all-reduces a large message, which must be right to the bit; the training's
+gradients are so small that NCCL sends them in another way.
+
+Measures: ``pairs``, ``tested``, ``slowest_gbs`` and ``fastest_gbs``; ``0-1 gbs`` and so on for each that was timed.
+
+Settings: ``patience_s``, the seconds for each pair instead.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_target.by_hand import train_by_hand
+from kdoctor_target.case import Case
+from kdoctor_target.cuda import gpu_addresses
+from kdoctor_target.exchange import bytes_per_s, message_bytes, wrong_values
+from kdoctor_target.training import (
+    Batches,
+    Reference,
+    describe_strategy,
+    inspect_weights,
+    one_thread_each,
+    regression,
+    replica_devices,
+)
+from kdoctor_target.workers import Cluster, Facts, Task, expect_all_trained
+
+LEAST = 3
+STEPS = 6
+PER_REPLICA = 8
+
+FIRST_S = 180.0
+"""Seconds for the first two pairs: on a GPU that is newer than TensorFlow's build the driver compiles every kernel."""
+MOST_S, LEAST_S, TIMES = 60.0, 30.0, 5.0
+"""Seconds for a pair later: as many times what a good one took, within these bounds."""
+_BUDGET = 0.85
+"""Share of the scenario's deadline after which no pair is started."""
+
+_FIELDS = (
+    "outcome", "phase", "steps", "error_type", "error_message", "exit_code", "signal", "stacks", "stderr_tail",
+    "log_lines", "weights", "weight_deviation", "message_bytes", "wrong_values", "bytes_per_s", "seconds",
+)  # fmt: skip
+
+Pair = Tuple[int, int]
+
+
+def alone(case: Case) -> None:
+    """Every pair, one after another."""
+    if case.replicas is not None or case.devices_kind == "cpu":
+        _expect_enough(case, case.replicas or 1)
+    end = time.monotonic() + _BUDGET * case.deadline_s
+    names, reference = _survey(case)
+    _expect_enough(case, len(names))
+    order = list(tournament(len(names)))
+    found: Dict[Pair, Facts] = {pair: {"outcome": "not-tested"} for pair in order}
+    _note(case, found)
+    good: List[float] = []
+    for number, pair in enumerate(order):
+        patience = min(_patience(case, number, good), end - time.monotonic())
+        if patience < (np.median(good) if good else 1.0):
+            break  # what is left stays untested
+        case.phase(_progress(number, order, names, good))
+        found[pair] = _run(case, pair, reference, patience)
+        if found[pair]["outcome"] == "trained":
+            good.append(found[pair]["seconds"])
+        _note(case, found)
+    case.phase("inspect")
+    _measure(case, found)
+
+
+def _expect_enough(case: Case, replicas: int) -> None:
+    if replicas < LEAST:
+        many = "{} replica{}".format(replicas, "" if replicas == 1 else "s")
+        case.skip("a pair alone tells more than all at once where there are three replicas; here: {}".format(many))
+
+
+def tournament(players: int) -> Iterator[Pair]:
+    """Every pair once, round by round; in a round nobody plays twice (the circle method)."""
+    seats: List[Optional[int]] = [*range(players), *([None] if players % 2 else [])]
+    for _ in range(len(seats) - 1):
+        for one, other in zip(seats[: len(seats) // 2], reversed(seats)):  # noqa: B905 - the first half meets the last
+            if one is not None and other is not None:
+                yield min(one, other), max(one, other)
+        seats.insert(1, seats.pop())
+
+
+def _patience(case: Case, number: int, good: Sequence[float]) -> float:
+    own = case.settings.get("patience_s")
+    if own is not None:
+        return float(own)
+    if good:
+        return min(MOST_S, max(LEAST_S, TIMES * float(np.median(good))))
+    return FIRST_S if number < 2 else MOST_S  # noqa: PLR2004 - if the first was bad, the second may compile as long
+
+
+def _progress(number: int, order: Sequence[Pair], names: Sequence[str], good: Sequence[float]) -> str:
+    one, other = (names[index].rpartition("device:")[2] for index in order[number])
+    left = ", about {:.0f} s left".format((len(order) - number) * np.median(good)) if good else ""
+    return "pair {} of {} ({} - {}){}".format(number + 1, len(order), one, other, left)
+
+
+def _note(case: Case, found: Dict[Pair, Facts]) -> None:
+    """Say all pairs again, so that they are known even if this case is ended."""
+    case.note(pairs=[dict(facts, first=first, second=second) for (first, second), facts in sorted(found.items())])
+
+
+def _measure(case: Case, found: Dict[Pair, Facts]) -> None:
+    rates = {pair: facts["bytes_per_s"] / 1e9 for pair, facts in found.items() if facts.get("bytes_per_s")}
+    case.measure({"pairs": len(found), "tested": sum(facts["outcome"] != "not-tested" for facts in found.values())})
+    if rates:
+        case.measure({"slowest_gbs": min(rates.values()), "fastest_gbs": max(rates.values())})
+    case.measure({"{}-{} gbs".format(*pair): rate for pair, rate in sorted(rates.items())})
+
+
+def _survey(case: Case) -> Tuple[List[str], Path]:
+    """The devices, and the file with one CPU's weights; found by a process of its own, for this one must touch none."""
+    case.phase("reference")
+    file = case.stem.with_name(case.stem.name + ".reference.npz")
+
+    def task(own: Case, _: Task) -> None:
+        devices = _list_devices(own)
+        strategy = tf.distribute.OneDeviceStrategy(tf.config.list_logical_devices("CPU")[0].name)
+        model = train_by_hand(own, strategy, _batches())
+        np.savez(str(file), *model.get_weights())
+        own.note(devices=devices)
+
+    (facts,) = _in_a_process(case, Task("survey", 0), task, FIRST_S)
+    if facts["outcome"] == "skipped":
+        case.skip(facts["error_message"])
+    expect_all_trained([facts])
+    names = list(facts["devices"])
+    case.note(
+        strategy="MirroredStrategy",
+        devices=names,
+        replicas=len(names),
+        bus_ids=facts.get("bus_ids", []),
+        reference_losses=facts["losses"],
+        **({"gpus_seen": facts["gpus_seen"]} if "gpus_seen" in facts else {}),
+    )
+    return names, file
+
+
+def _list_devices(own: Case) -> List[str]:
+    """The names of all replicas' devices. GPUs are counted, and none is taken."""
+    if own.devices_kind == "cpu":
+        return replica_devices(own)
+    one_thread_each(1)
+    gpus = tf.config.list_physical_devices("GPU")
+    addresses = gpu_addresses()
+    asked = len(gpus) if own.replicas is None else min(own.replicas, len(gpus))
+    own.note(gpus_seen=len(gpus), bus_ids=addresses[:asked] if len(addresses) == len(gpus) else [])
+    tf.config.set_visible_devices([], "GPU")
+    return ["/job:localhost/replica:0/task:0/device:GPU:{}".format(index) for index in range(asked)]
+
+
+def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
+    """What became of a pair."""
+
+    def task(own: Case, _: Task) -> None:
+        own.phase("strategy")
+        strategy = tf.distribute.MirroredStrategy(_take(own, pair))
+        describe_strategy(own, strategy)
+        batches = _batches()
+        model = train_by_hand(own, strategy, batches)
+        weights = list(np.load(str(reference)).values())
+        inspect_weights(own, strategy, model, Reference([], weights))
+        own.phase("all-reduce")
+        size = message_bytes(own)
+        own.note(message_bytes=size, wrong_values=wrong_values(strategy, size))
+        own.note(bytes_per_s=bytes_per_s(strategy, size))
+
+    number = pair[0] * 1000 + pair[1]  # names its files
+    (facts,) = _in_a_process(case, Task("pair", number), task, patience)
+    return {name: facts[name] for name in _FIELDS if name in facts}
+
+
+def _take(own: Case, pair: Pair) -> List[str]:
+    """The pair's devices, and no other GPU."""
+    if own.devices_kind == "cpu":
+        names = replica_devices(own)
+        return [names[index] for index in pair]
+    one_thread_each(2)
+    gpus = tf.config.list_physical_devices("GPU")
+    tf.config.set_visible_devices([gpus[index] for index in pair], "GPU")
+    return [device.name for device in tf.config.list_logical_devices("GPU")]
+
+
+def _in_a_process(case: Case, task: Task, function: Any, patience: float) -> List[Facts]:
+    cluster = Cluster(case, own_files=True)
+    try:
+        cluster.start(task, function, with_config=False)
+        return cluster.wait(patience)
+    finally:
+        cluster.end()
+
+
+def _batches() -> Batches:
+    global_batch = 2 * PER_REPLICA
+    return Batches(*regression(STEPS * global_batch), global_batch)
+
+
+CASES = {"alone": alone}

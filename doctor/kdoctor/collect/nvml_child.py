@@ -8,12 +8,9 @@ the name of the error that NVML returned.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import faulthandler
-import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +20,8 @@ from typing import Any
 import pynvml
 
 from kdoctor.collect import nvml_calls
-from kdoctor.collect.nvml_calls import FIELDS, JOINT, PAIR_FIELDS, SYSTEM_FIELDS, Failure, code, error_name
+from kdoctor.collect.nvml_calls import FIELDS, JOINT, PAIR_FIELDS, SYSTEM_FIELDS, Failure
+from kdoctor.collect.nvml_lanes import Lane, Records, Send, initialise
 
 _MARGIN_S = 5.0
 """kdoctor ends this process at its deadline; where kdoctor is gone, it ends itself this much later."""
@@ -35,37 +33,27 @@ _READINGS = 3
 _READING_S = 0.05
 """The clocks' event reasons flash when the performance state changes, so they are read this often, this far apart."""
 
-_STATES = {
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "library-absent",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "driver-not-loaded",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "library-mismatch",
-    pynvml.NVML_ERROR_NO_PERMISSION: "no-permission",
-}
-
 
 def main(settings: Mapping[str, Any]) -> None:
     """Send the facts. ``settings``: ``deadline_s``, in seconds; ``root``, above /dev."""
     deadline_s = float(settings["deadline_s"])
     faulthandler.enable(all_threads=True)
     faulthandler.dump_traceback_later(deadline_s + _MARGIN_S, exit=True)
-    records = os.dup(1)
-    # The driver's library may print; what it prints must not end up among the records.
-    os.dup2(2, 1)
-    Reader(records, deadline_s * _LANES_SHARE, Path(settings.get("root", "/"))).read_all()
+    Reader(Records().send, deadline_s * _LANES_SHARE, Path(settings.get("root", "/"))).read_all()
 
 
 class Reader:
     """Calls NVML and keeps each call's error."""
 
-    def __init__(self, records: int, patience_s: float, root: Path) -> None:
-        self._records = records
+    def __init__(self, send: Send, patience_s: float, root: Path) -> None:
+        self._send = send
         self._patience_s = patience_s
         self._give_up_at = time.monotonic() + patience_s
         self._root = root
 
     def read_all(self) -> None:
         """Send everything that NVML says."""
-        trouble = self._initialise()
+        trouble = initialise(self._send)
         if trouble:
             self._send({"facts": trouble})
             return
@@ -76,33 +64,9 @@ class Reader:
         self._send({"at": "nvmlShutdown"})
         pynvml.nvmlShutdown()
 
-    def _send(self, record: object) -> None:
-        """Write a record; in one piece, so that those of several threads do not mix."""
-        text = ("\x1e" + json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        while text:
-            text = text[os.write(self._records, text) :]
-
-    def _initialise(self) -> dict[str, str] | None:
-        """None if NVML is ready; else the state and why."""
-        self._send({"at": "loading the NVML library"})
-        loader = _loader_error()
-        self._send({"at": "nvmlInit"})
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            state = _STATES.get(code(error), "failed")
-            if state == "library-absent" and loader and not _means_absent(loader):
-                state = "failed"
-            words = loader if code(error) == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND and loader else str(error)
-            return {"state": state, "error": f"{error_name(error)}: {words}"}
-        except Exception as error:  # noqa: BLE001 - a stranger's library of that name may answer anything
-            return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
-        self._send({"at": None})
-        return None
-
     def _read_driver(self) -> tuple[dict[str, Any], bool]:
         """The facts, and whether a GPU hangs in a call."""
-        system = _Lane("system", "", self._send)
+        system = Lane("system", "", self._send)
         for field, read in SYSTEM_FIELDS.items():
             system.read((field,), read)
         system.end()
@@ -133,43 +97,10 @@ class Reader:
             thread.join(timeout=max(0.0, self._give_up_at - time.monotonic()))
 
 
-class _Lane:
-    """Calls that one thread makes one after another, and what they said."""
-
-    def __init__(self, name: str, subject: str, send: Callable[[object], None]) -> None:
-        self.facts: dict[str, Any] = {}
-        self.errors: dict[str, str] = {}
-        self.pending: tuple[str, ...] = ()
-        """The fields of the call that has not returned yet."""
-        self._name = name
-        self._subject = subject
-        self._send = send
-
-    def read(self, fields: tuple[str, ...], call: Callable[[], Any]) -> None:
-        """Make a call for some fields and keep what it says of each: a fact, or an error's name."""
-        self.pending = fields
-        self._send({"lane": self._name, "at": f"the call for {self._subject}{fields[0]}"})
-        try:
-            answer = call()
-            values = answer if len(fields) > 1 else (answer,)
-        except Exception as error:  # noqa: BLE001 - NVMLLibraryMismatchError and decoding errors are no NVMLError
-            values = [Failure(error_name(error))] * len(fields)
-        for field, value in zip(fields, values, strict=True):
-            if isinstance(value, Failure):
-                self.errors[field] = value.error
-            else:
-                self.facts[field] = value
-        self.pending = ()
-
-    def end(self) -> None:
-        """Say that this thread is in no call any more."""
-        self._send({"lane": self._name, "at": None})
-
-
-class _GpuLane(_Lane):
+class _GpuLane(Lane):
     """One GPU: its own facts, and its share of the pairs."""
 
-    def __init__(self, index: int, send: Callable[[object], None]) -> None:
+    def __init__(self, index: int, send: Send) -> None:
         subject = f"GPU {index}: "
         super().__init__(f"GPU {index}", subject, send)
         self.index = index
@@ -178,7 +109,7 @@ class _GpuLane(_Lane):
         """The pairs that this lane reads, by the other GPU's index."""
         self.stuck = False
         """Whether a call about it has not returned."""
-        self._clocks = _Lane(f"GPU {index} clocks", subject, send)
+        self._clocks = Lane(f"GPU {index} clocks", subject, send)
 
     def open(self) -> None:
         """Get the GPU's handle; where the driver lets idle GPUs sleep, this wakes it."""
@@ -229,7 +160,7 @@ _READS: dict[tuple[str, ...], nvml_calls.Read] = {
 """Fields of ``Gpu`` (all but the clocks' event reasons) to the call that reads them."""
 
 
-class _PairLane(_Lane):
+class _PairLane(Lane):
     """Two GPUs, read by the lane of one of them."""
 
     def __init__(self, first: _GpuLane, second: _GpuLane) -> None:
@@ -312,20 +243,3 @@ def node_errors(root: Path) -> dict[str, str]:
         except OSError as error:
             found[f"/dev/{path.name}"] = errno.errorcode.get(error.errno or 0, str(error))
     return found
-
-
-def _loader_error() -> str | None:
-    """Why the dynamic loader cannot load NVML, in its own words; the binding keeps them to itself."""
-    if sys.platform == "win32":
-        return None
-    try:
-        ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError as error:
-        return str(error)
-    return None
-
-
-def _means_absent(loader: str) -> bool:
-    """Whether the loader found no such file; anything else is a library that is there and broken."""
-    absent = ("no such file", "cannot open shared object file", "image not found")
-    return "libnvidia-ml.so.1" in loader and any(words in loader.lower() for words in absent)

@@ -11,20 +11,10 @@
 Only :func:`load_matrix` and :func:`loads` read files; everything else is pure and knows nothing of this machine.
 """
 
-from kdoctor.matrix.compatibility import (
-    Machine,
-    Outcome,
-    Reason,
-    Rule,
-    Verdict,
-    best,
-    code_for,
-    compatible,
-    judge,
-    overlap,
-)
+from kdoctor.matrix.compatibility import best, code_for, compatible, judge
 from kdoctor.matrix.document import SCHEMA
 from kdoctor.matrix.gpus import GpuNameError, NamedGpu, find_gpu
+from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import VARIABLE, MatrixError, load_matrix, loads, shipped_text
 from kdoctor.matrix.model import (
     CudaMajor,
@@ -41,6 +31,7 @@ from kdoctor.matrix.model import (
     python_minors,
 )
 from kdoctor.matrix.requirements import Needs, UnknownReleaseError, find_release, requirements
+from kdoctor.matrix.verdict import Machine, Outcome, Reason, Rule, Verdict
 
 __all__ = [
     "SCHEMA",

@@ -11,87 +11,16 @@ and the newest decide.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from kdoctor import version_matrix
 from kdoctor.matrix.gpus import NamedGpu
-from kdoctor.matrix.model import (
-    KnownBad,
-    Release,
-    VersionMatrix,
-    cudnn_requirement,
-    numbers,
-    parse_requirement,
-    python_minors,
-    specifier,
-)
-
-Outcome = Literal["runs", "does-not-run", "unknown"]
-Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
-
-_STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What is known of the machine that TensorFlow shall run on. None is "not known", which is never "good"."""
-
-    driver: str | None = None
-    """Version of the NVIDIA driver."""
-    gpus: tuple[NamedGpu, ...] | None = None
-    """Its GPUs; an empty tuple: it has none, and the CPU is asked about."""
-    python: str | None = None
-    """Python, ``major.minor`` or longer."""
-    glibc: str | None = None
-    """Version of the C library; None also where it does not matter."""
-    platform: str | None = None
-    """``linux-x86_64``; None: the matrix's own."""
-    unnamed_gpus: tuple[str, ...] = ()
-    """GPUs of the machine that the matrix does not know."""
-
-    @property
-    def for_cpu(self) -> bool:
-        """Whether there is no GPU to judge."""
-        return self.gpus == () and not self.unnamed_gpus
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reason:
-    """One thing that rules a release out, that is not known, or that one should know."""
-
-    rule: Rule
-    text: str
-    failure: str | None = None
-    """Id of the failure mode that this is, where it has one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether one release runs on a machine."""
-
-    release: Release
-    outcome: Outcome
-    against: tuple[Reason, ...] = ()
-    """Why it does not run."""
-    missing: tuple[Reason, ...] = ()
-    """What would have to be known to say that it runs."""
-    cautions: tuple[Reason, ...] = ()
-    """What to know when it runs."""
-    requirements: tuple[str, ...] = ()
-    """What to install, with the pins that keep a range from resolving to something broken."""
-
-    @property
-    def command(self) -> str:
-        """The command that installs it."""
-        return shlex.join(["python", "-m", "pip", "install", *self.requirements])
+from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
+from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement, numbers, python_minors, specifier
+from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
 
 
 def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
@@ -112,11 +41,11 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     against: list[Reason] = []
     missing: list[Reason] = []
     cautions: list[Reason] = []
-    pins = _pins(matrix, release, machine)
+    pins = pins_for(matrix, release, machine)
     findings: list[tuple[str, Reason]] = [
         *_python_rule(release, machine),
         *_glibc_rule(release, machine),
-        *_known_bad_rule(matrix, release, machine, pins),
+        *known_bad_rule(matrix, release, machine, pins),
     ]
     if not machine.for_cpu:
         findings += [
@@ -285,91 +214,6 @@ def _cudnn_rule(
     if machine.driver is not None and numbers(machine.driver) < numbers(least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
         yield "against", Reason(rule="cudnn", text=text)
-
-
-def _known_bad_rule(
-    matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
-    """The combinations that installing this release on this machine ends in, or may end in."""
-    for row in matrix.known_bad:
-        if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu"):
-            continue
-        if not may_meet(row, release, machine, pins):
-            continue
-        text = f"{row.symptom} ({row.fix})"
-        if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
-            if row.effect == "not-installable" and machine.for_cpu:
-                continue
-            yield "against", Reason(rule="known-bad", text=text, failure=row.id)
-        elif row.job is not None and set(row.when) & {"tensorflow", "capability"}:
-            yield "caution", Reason(rule="known-bad", text=f"with {row.job}: {text}", failure=row.id)
-
-
-def _pins(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[str, Requirement]:
-    """Requirements, by distribution, that keep the release's ranges from resolving to a known-bad combination.
-
-    Rows are taken in order; one whose combination an earlier pin already excludes adds nothing.
-    """
-    pins: dict[str, Requirement] = {}
-    for row in matrix.known_bad:
-        if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when):
-            continue
-        if row.install and may_meet(row, release, machine, pins):
-            for line in row.install:
-                requirement = parse_requirement(line)
-                pins[requirement.name] = requirement
-    return pins
-
-
-def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
-    """Whether an environment of this release on this machine may be in the combination."""
-    for name, spec in row.when.items():
-        if name == "tensorflow":
-            if not specifier(spec).contains(release.version, prereleases=True):
-                return False
-        elif name == "capability":
-            if not any(specifier(spec).contains(gpu.capability) for gpu in machine.gpus or ()):
-                return False
-        elif name == "python":
-            if machine.python is None or not specifier(spec).contains(machine.python):
-                return False
-        else:
-            asked = _asked(name, release, machine)
-            if asked is None or not overlap(pins.get(asked.name, asked).specifier, specifier(spec)):
-                return False
-    return True
-
-
-def _must_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
-    """Whether it is in the combination whatever is resolved: nothing of it is left to a range."""
-    for name in row.when:
-        if name in ("tensorflow", "capability", "python"):
-            continue
-        asked = _asked(name, release, machine)
-        wanted = pins.get(asked.name, asked).specifier if asked else ()
-        if [item.operator for item in wanted] != ["=="]:
-            return False
-    return True
-
-
-def _asked(name: str, release: Release, machine: Machine) -> Requirement | None:
-    """What the release asks of a distribution that a combination names; ``cudnn`` is the wheel of its CUDA."""
-    if name == "cudnn":
-        return cudnn_requirement(release)
-    python = ".".join(machine.python.split(".")[:2]) if machine.python else None
-    return release.requirement(name, python)
-
-
-@cache
-def overlap(first: SpecifierSet, second: SpecifierSet) -> bool:
-    """Whether some version meets both specifiers.
-
-    Only the versions that they name and their neighbours need trying, because nothing changes in between.
-    """
-    both = (first, second)
-    named = [item.version.removesuffix(".*") for each in both for item in each]
-    tried = ["0", "99999", *named, *(f"{Version(version).base_version}.0.0.0.1" for version in named)]
-    return any(all(each.contains(version, prereleases=True) for each in both) for version in tried)
 
 
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:

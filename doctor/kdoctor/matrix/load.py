@@ -17,8 +17,10 @@ from typing import Any
 import yaml
 
 from kdoctor.errors import did_you_mean
-from kdoctor.matrix.document import SECTIONS, Document, Mistakes, Path, Row, cited, read_document, read_release
+from kdoctor.matrix.document import Document, Row, cited, read_document
+from kdoctor.matrix.fields import Mistakes, Path
 from kdoctor.matrix.model import Release, VersionMatrix, numbers, parse_requirement, python_minors
+from kdoctor.matrix.rows import SECTIONS, read_release
 from kdoctor.yamldoc import DocumentError, Problem, YamlSourceError, read_yaml
 
 ENTRY_POINTS = "kdoctor.matrices"

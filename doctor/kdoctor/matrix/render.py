@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kdoctor.matrix.compatibility import Reason, Verdict
 from kdoctor.matrix.document import cited
 from kdoctor.matrix.model import GpuKind, Release
 from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.verdict import Reason, Verdict
 from kdoctor.matrix.view import View, asks, code_range, nccl_words, notes, python_range, reasons
 from kdoctor.report.canvas import PLAIN, Canvas
 from kdoctor.report.clean import clean

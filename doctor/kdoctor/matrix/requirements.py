@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from kdoctor.errors import UsageError
-from kdoctor.matrix.compatibility import Machine, code_for, judge, may_meet
+from kdoctor.matrix.compatibility import code_for, judge
 from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.known_bad import may_meet
 from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
+from kdoctor.matrix.verdict import Machine
 
 _MINOR = 2
 """Numbers in the name of a minor release, such as 2.19."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kdoctor.matrix.compatibility import Machine, Verdict, best
+from kdoctor.matrix.compatibility import best
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.verdict import Machine, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)

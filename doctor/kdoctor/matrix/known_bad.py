@@ -1,0 +1,100 @@
+"""Which combinations that are known to go wrong a release may end in on a machine, and what keeps it from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement, parse_requirement, specifier
+from kdoctor.matrix.verdict import Machine, Reason
+
+_STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")
+
+
+def known_bad_rule(
+    matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
+) -> Iterator[tuple[str, Reason]]:
+    """The combinations that installing this release on this machine ends in, or may end in."""
+    for row in matrix.known_bad:
+        if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu"):
+            continue
+        if not may_meet(row, release, machine, pins):
+            continue
+        text = f"{row.symptom} ({row.fix})"
+        if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
+            if row.effect == "not-installable" and machine.for_cpu:
+                continue
+            yield "against", Reason(rule="known-bad", text=text, failure=row.id)
+        elif row.job is not None and set(row.when) & {"tensorflow", "capability"}:
+            yield "caution", Reason(rule="known-bad", text=f"with {row.job}: {text}", failure=row.id)
+
+
+def pins_for(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[str, Requirement]:
+    """Requirements, by distribution, that keep the release's ranges from resolving to a known-bad combination.
+
+    Rows are taken in order; one whose combination an earlier pin already excludes adds nothing.
+    """
+    pins: dict[str, Requirement] = {}
+    for row in matrix.known_bad:
+        if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when):
+            continue
+        if row.install and may_meet(row, release, machine, pins):
+            for line in row.install:
+                requirement = parse_requirement(line)
+                pins[requirement.name] = requirement
+    return pins
+
+
+def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
+    """Whether an environment of this release on this machine may be in the combination."""
+    for name, spec in row.when.items():
+        if name == "tensorflow":
+            if not specifier(spec).contains(release.version, prereleases=True):
+                return False
+        elif name == "capability":
+            if not any(specifier(spec).contains(gpu.capability) for gpu in machine.gpus or ()):
+                return False
+        elif name == "python":
+            if machine.python is None or not specifier(spec).contains(machine.python):
+                return False
+        else:
+            asked = _asked(name, release, machine)
+            if asked is None or not overlap(pins.get(asked.name, asked).specifier, specifier(spec)):
+                return False
+    return True
+
+
+def _must_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
+    """Whether it is in the combination whatever is resolved: nothing of it is left to a range."""
+    for name in row.when:
+        if name in ("tensorflow", "capability", "python"):
+            continue
+        asked = _asked(name, release, machine)
+        wanted = pins.get(asked.name, asked).specifier if asked else ()
+        if [item.operator for item in wanted] != ["=="]:
+            return False
+    return True
+
+
+def _asked(name: str, release: Release, machine: Machine) -> Requirement | None:
+    """What the release asks of a distribution that a combination names; ``cudnn`` is the wheel of its CUDA."""
+    if name == "cudnn":
+        return cudnn_requirement(release)
+    python = ".".join(machine.python.split(".")[:2]) if machine.python else None
+    return release.requirement(name, python)
+
+
+@cache
+def overlap(first: SpecifierSet, second: SpecifierSet) -> bool:
+    """Whether some version meets both specifiers.
+
+    Only the versions that they name and their neighbours need trying, because nothing changes in between.
+    """
+    both = (first, second)
+    named = [item.version.removesuffix(".*") for each in both for item in each]
+    tried = ["0", "99999", *named, *(f"{Version(version).base_version}.0.0.0.1" for version in named)]
+    return any(all(each.contains(version, prereleases=True) for each in both) for version in tried)

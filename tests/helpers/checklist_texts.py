@@ -1,0 +1,54 @@
+"""Checklists as texts: a whole one and its parts, reading them, and what is told about their mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdoctor.catalog import Catalog
+from kdoctor.checklist import Checklist, ChecklistError, load_checklist
+
+HEAD = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nowner: ml-platform\n"
+CHECKS = "checks:\n  - id: host.memory\n"
+REASON = "these tests are about something else"
+NO_SCENARIOS = f"\nwithout: {{baseline: {REASON}, edge-case: {REASON}, failure-path: {REASON}}}\n"
+ONLY_BASELINE = f"\nwithout: {{edge-case: {REASON}, failure-path: {REASON}}}\n"
+FULL = (
+    HEAD
+    + """\
+assumptions:
+  python: ">=3.10,<3.14"
+  gpus: {count: 8}
+checks:
+  - {id: gpu.count-expected, severity: warning, accept_unknown: a container hides them}
+  - id: host.memory
+    parameters: {least_gib: 2, names: [a, b], level: far}
+  - id: versions.python-supported
+  - id: smoke.baseline
+scenarios:
+  - {id: smoke.baseline, kind: baseline, strategy: mirrored, replicas: gpus, expect: it trains}
+without: {edge-case: none was written yet, failure-path: none was written yet}
+waivers:
+  - {check: host.memory, subject: "host*", reason: known, owner: ada, expires: 2030-12-31}
+rollback:
+  decides: ada
+  at_once: [versions.*]
+  fix_forward: [host]
+"""
+)
+
+
+def read(tmp_path: Path, catalog: Catalog, text: str | bytes) -> Checklist:
+    """The checklist of a text, from a file named job.yaml."""
+    path = tmp_path / "job.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_checklist(str(path), catalog)
+
+
+def told(tmp_path: Path, catalog: Catalog, text: str | bytes) -> list[str]:
+    """Every problem as ``line:column: message``."""
+    with pytest.raises(ChecklistError) as caught:
+        read(tmp_path, catalog, text)
+    assert caught.value.source == str(tmp_path / "job.yaml")
+    return [f"{problem.line}:{problem.column}: {problem.message}" for problem in caught.value.problems]

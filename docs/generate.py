@@ -1,4 +1,4 @@
-"""Writes the pages that stand on the code: ``make docs``. A test fails when a page differs from it."""
+"""Writes what stands on the code, the pages and the index of checks: ``make docs``. A test fails when it differs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+import kdoctor_checks
 from kdoctor.catalog import Catalog, load_catalog
 from kdoctor.check import Check
 from kdoctor.lint.reference import page as rules_page
@@ -176,9 +177,13 @@ PAGES = {
 }
 """File below docs/ to the function that writes it."""
 
+INDEX = Path(kdoctor_checks.__file__).with_name("index.json")
+"""What is known of the built-in checks without importing them (see kdoctor.check_index)."""
+
 
 def main() -> None:
-    """Write every page."""
+    """Write the index of checks, and every page."""
+    INDEX.write_text(kdoctor_checks.index_of(kdoctor_checks), encoding="utf-8")
     catalog = load_catalog()
     for name, write in PAGES.items():
         (DOCS / name).write_text(write(catalog), encoding="utf-8")

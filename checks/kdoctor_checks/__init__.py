@@ -1,63 +1,98 @@
-"""The built-in checks, one a file: ``<family>/<slug>.py``."""
+"""The built-in checks, one a file: ``<family>/<slug>.py``; with an index of them, ``index.json`` (``make docs``)."""
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
 from kdoctor.check import Check, CheckDefinitionError
+from kdoctor.check_index import Index, Module, digest, import_only_check, index_text
 from kdoctor.model import FAMILIES
 
-__all__ = ["checks", "collect"]
+__all__ = ["checks", "collect", "index_of"]
 
 
 def checks() -> tuple[Check, ...]:
-    """Every built-in check, in the order of the families and then of the ids.
+    """Every built-in check, in the order of the families and then of the ids; imported when it is needed.
 
     Raises:
         CheckDefinitionError: see :func:`collect`.
     """
-    return collect(sys.modules[__name__])
+    try:
+        known = pkgutil.get_data(__name__, "index.json")
+    except OSError:
+        known = None
+    return collect(sys.modules[__name__], Index(known or b""))
 
 
-def collect(package: ModuleType) -> tuple[Check, ...]:
+def collect(package: ModuleType, known: Index | None = None) -> tuple[Check, ...]:
     """The checks of a package of that layout; a module whose name begins with ``_`` holds helpers only.
+
+    Args:
+        package: where they are.
+        known: the package's index; a module that it does not know as it stands is imported at once.
 
     Raises:
         CheckDefinitionError: a module holds no check or several, a check does not stand in the file that
             its id names, or two checks have one id.
     """
     found: dict[str, Check] = {}
-    for path, module in _modules(package):
-        check = _only_check(path, module)
+    for module in _modules(package):
+        load = partial(import_only_check, module.name, module.path)
+        check = (known.find(module, load) if known else None) or load()
         if check.id in found:
-            raise CheckDefinitionError(f"{path}: there is a check {check.id} already")
-        if path != _path_of(check.id):
-            raise CheckDefinitionError(f"{path}: the check {check.id} belongs in {_path_of(check.id)}")
+            raise CheckDefinitionError(f"{module.path}: there is a check {check.id} already")
+        if module.path != _path_of(check.id):
+            raise CheckDefinitionError(f"{module.path}: the check {check.id} belongs in {_path_of(check.id)}")
         found[check.id] = check
     return tuple(sorted(found.values(), key=lambda check: (FAMILIES.index(check.family), check.id)))
 
 
-def _modules(package: ModuleType) -> Iterator[tuple[str, ModuleType]]:
-    """Each public module inside a family's folder: its path below the package, and the module."""
-    for family in pkgutil.iter_modules(package.__path__):
-        if not family.ispkg or family.name.startswith("_"):
-            continue
-        folder = importlib.import_module(f"{package.__name__}.{family.name}")
-        for entry in pkgutil.iter_modules(folder.__path__):
-            if not entry.name.startswith("_"):
-                module = importlib.import_module(f"{folder.__name__}.{entry.name}")
-                yield f"{family.name}/{entry.name}.py", module
+def index_of(package: ModuleType) -> str:
+    """The index of a package of that layout, as it should be: every module is imported.
+
+    Raises:
+        CheckDefinitionError: see :func:`collect`; or a parameter is of a type that the index cannot hold.
+    """
+    by_path = {_path_of(check.id): check for check in collect(package)}
+    return index_text((module, by_path[module.path]) for module in _modules(package))
 
 
-def _only_check(path: str, module: ModuleType) -> Check:
-    values = [value for value in vars(module).values() if isinstance(value, Check)]
-    if len(values) != 1:
-        raise CheckDefinitionError(f"{path}: one check a file, but this one holds {len(values)}")
-    return values[0]
+def _modules(package: ModuleType) -> Iterator[Module]:
+    """Each public module inside a family's folder."""
+    for root in package.__path__:
+        common = _digest_of_helpers(_sources(root))
+        for family in pkgutil.iter_modules([root]):
+            if not family.ispkg or family.name.startswith("_"):
+                continue
+            sources = _sources(f"{root}/{family.name}")
+            beside = _digest_of_helpers(sources)
+            for name, source in sources.items():
+                if not name.startswith("_"):
+                    yield Module(
+                        name=f"{package.__name__}.{family.name}.{name}",
+                        path=f"{family.name}/{name}.py",
+                        digest=digest(source, beside, common),
+                    )
+
+
+def _sources(folder: str) -> dict[str, bytes]:
+    """The modules of a folder by their names; nothing stands for a source that is no plain file."""
+    found: dict[str, bytes] = {}
+    for entry in pkgutil.iter_modules([folder]):
+        spec = entry.module_finder.find_spec(entry.name, None)
+        loader = spec.loader if spec else None
+        found[entry.name] = loader.get_data(loader.path) if isinstance(loader, SourceFileLoader) else b""
+    return found
+
+
+def _digest_of_helpers(sources: Mapping[str, bytes]) -> bytes:
+    """A helper's constant may be a parameter's default."""
+    return digest(*(source for name, source in sources.items() if name.startswith("_"))).encode()
 
 
 def _path_of(check_id: str) -> str:

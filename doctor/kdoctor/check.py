@@ -6,23 +6,18 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import UnionType
 from typing import Any
 
-from kdoctor.facts import FactGroup, SmokeRun, Unavailable
 from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
-from kdoctor.version_matrix import VersionMatrix
 
 _ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _SECTION = re.compile(r"^(Why|Remedy|Source|Sources|Failure modes):\s*", re.MULTILINE)
 _MODE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 CheckFunction = Callable[..., Iterator[Outcome]]
-
-_BESIDES_FACTS = (Assumptions, VersionMatrix)
-"""What a check may ask for that is not about the machine."""
-
 
 class CheckDefinitionError(Exception):
     """A check was written wrongly. The message is for its author."""
@@ -38,6 +33,23 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Body:
+    """What of a check is needed when it is evaluated or explained, and not by who reads a checklist."""
+
+    remedy: str
+    """What to do about a failure, in general; each finding brings the commands."""
+    sources: tuple[str, ...]
+    """Public pages that the criterion comes from."""
+    failure_modes: tuple[str, ...]
+    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
+    facts: Mapping[str, type]
+    """Positional parameter to the type that is asked for."""
+    tolerant: frozenset[str]
+    """Positional parameters that also take ``Unavailable``."""
+    function: CheckFunction
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """A check as a value. Make one with :func:`check`."""
 
@@ -45,12 +57,6 @@ class Check:
     title: str
     """The healthy condition, in one sentence."""
     why: str
-    remedy: str
-    """What to do about a failure, in general; each finding brings the commands."""
-    sources: tuple[str, ...]
-    """Public pages that the criterion comes from."""
-    failure_modes: tuple[str, ...]
-    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
     severity: Severity
     requires: tuple[str, ...]
     """Checks that must not have failed for this one to make sense."""
@@ -60,17 +66,58 @@ class Check:
     """The scenario whose run it judges, if it asks for a ``SmokeRun``."""
     judges: tuple[str, ...]
     """The checklist's assumptions that it tests (see ``Assumptions.stated``)."""
-    facts: Mapping[str, type]
-    """Positional parameter to the type that is asked for."""
-    tolerant: frozenset[str]
-    """Positional parameters that also take ``Unavailable``."""
     parameters: Mapping[str, Parameter]
-    function: CheckFunction
+    origin: Body | Callable[[], Body] = field(repr=False, compare=False)
+    """Its body, or what imports that when it is first asked for (:mod:`kdoctor.check_index`)."""
 
     @property
     def family(self) -> str:
         """The part of the id before the dot."""
         return self.id.partition(".")[0]
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its body was at hand from the beginning."""
+        return isinstance(self.origin, Body)
+
+    @cached_property
+    def body(self) -> Body:
+        """What it does, and what it says of itself besides its title.
+
+        Raises:
+            CheckDefinitionError: its module says otherwise than the index that named it.
+        """
+        return self.origin if isinstance(self.origin, Body) else self.origin()
+
+    @property
+    def remedy(self) -> str:
+        """See :class:`Body`."""
+        return self.body.remedy
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """See :class:`Body`."""
+        return self.body.sources
+
+    @property
+    def failure_modes(self) -> tuple[str, ...]:
+        """See :class:`Body`."""
+        return self.body.failure_modes
+
+    @property
+    def facts(self) -> Mapping[str, type]:
+        """See :class:`Body`."""
+        return self.body.facts
+
+    @property
+    def tolerant(self) -> frozenset[str]:
+        """See :class:`Body`."""
+        return self.body.tolerant
+
+    @property
+    def function(self) -> CheckFunction:
+        """See :class:`Body`."""
+        return self.body.function
 
 
 def check(  # noqa: PLR0913 - what an author says about a check
@@ -98,6 +145,8 @@ def check(  # noqa: PLR0913 - what an author says about a check
     """
 
     def make(function: CheckFunction) -> Check:
+        from kdoctor.facts import SmokeRun
+
         if not _ID.fullmatch(id):
             raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
         title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
@@ -108,18 +157,20 @@ def check(  # noqa: PLR0913 - what an author says about a check
             id=id,
             title=title,
             why=why,
-            remedy=remedy,
-            sources=sources,
-            failure_modes=failure_modes,
             severity=severity,
             requires=tuple(requires),
             needs_gpus=needs_gpus,
             scenario=scenario,
             judges=tuple(judges),
-            facts=facts,
-            tolerant=tolerant,
             parameters=parameters,
-            function=function,
+            origin=Body(
+                remedy=remedy,
+                sources=sources,
+                failure_modes=failure_modes,
+                facts=facts,
+                tolerant=tolerant,
+                function=function,
+            ),
         )
 
     return make
@@ -173,11 +224,15 @@ def _parse_signature(
 
 
 def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
+    # Who only reads a checklist makes no check and needs neither.
+    from kdoctor.facts import FactGroup, Unavailable
+    from kdoctor.version_matrix import VersionMatrix
+
     is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
     members = typing.get_args(hint) if is_union else (hint,)
     wanted = [member for member in members if member is not Unavailable]
     if len(wanted) != 1 or not (
-        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] in _BESIDES_FACTS)
+        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] in (Assumptions, VersionMatrix))
     ):
         raise CheckDefinitionError(
             f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "

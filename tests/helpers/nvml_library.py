@@ -41,6 +41,11 @@ def build(folder: Path, *defines: str) -> Path:
     return folder
 
 
+def over_time(*pieces: tuple[float, str | int]) -> str:
+    """A value that changes: from so many seconds after the library was loaded on it is that."""
+    return "@" + " ".join(f"{seconds}:{value}" for seconds, value in pieces)
+
+
 class Machine:
     """A machine description for the stand-in."""
 

@@ -74,16 +74,20 @@ class Children:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._ended = False
 
-    def run(
+    def run(  # noqa: PLR0913 - what a child is started with
         self,
         argv: Sequence[str],
         *,
         env: Mapping[str, str],
         deadline_s: float,
         on_record: OnRecord | None = None,
+        on_start: Callable[[subprocess.Popen[bytes]], None] | None = None,
+        keep_records: bool = True,
         cwd: str | None = None,
     ) -> ChildEnd:
         """Run a program to its end or to its deadline; then nothing of its process group is left.
+
+        Without ``keep_records`` the records are handed to ``on_record`` alone: a child may send them for hours.
 
         The child's stdin stays open and silent as long as this process lives, so a child that waits
         for its end learns of our death.
@@ -99,9 +103,12 @@ class Children:
         """
         started = time.monotonic()
         process = self._start(argv, env, cwd)
-        output, errors = _RecordReader(process.stdout, on_record), _TailReader(process.stderr)
+        output = _RecordReader(process.stdout, on_record, keep=keep_records)
+        errors = _TailReader(process.stderr)
         timed_out = False
         try:
+            if on_start:
+                on_start(process)
             timed_out = not _wait(process, deadline_s)
         finally:
             # Whoever is on this list may be killed by its id, so it leaves before the id can be reused.
@@ -149,6 +156,12 @@ class Children:
 
     def _was_ended(self) -> bool:
         return self._ended
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """End one child, unless it has ended: then its id may be another's."""
+        with self._lock:
+            if process in self._running:
+                _kill(process)
 
     def end_all(self) -> None:
         """End every running child and start no other. Safe to call from a signal handler.
@@ -237,8 +250,9 @@ class _TailReader(_Reader):
 class _RecordReader(_Reader):
     """Parts a stream into records and chatter."""
 
-    def __init__(self, stream: IO[bytes] | None, on_record: OnRecord | None) -> None:
+    def __init__(self, stream: IO[bytes] | None, on_record: OnRecord | None, *, keep: bool) -> None:
         self.records: list[object] = []
+        self._keep_records = keep
         self.error: Exception | None = None
         """The first exception of ``on_record``."""
         self._on_record = on_record
@@ -274,7 +288,8 @@ class _RecordReader(_Reader):
             self._chatter = (self._chatter + line + b"\n")[-_TAIL_BYTES:]
             return
         self._chatter = (self._chatter + before)[-_TAIL_BYTES:]
-        self.records.append(record)
+        if self._keep_records:
+            self.records.append(record)
         if self._on_record and not self.error:
             try:
                 self._on_record(record)

@@ -17,6 +17,8 @@ from kdoctor.collect.probe import Context
 from kdoctor.collect.program import program_argv
 from kdoctor.collect.records import RecordError, build
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.sampling import GpuSampling
+from kdoctor.smoke.sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
@@ -89,6 +91,7 @@ class SmokeSession:
         self._failure: str | None = None
         self._stacks: str | None = None
         self._stderr_tail: str | None = None
+        self._sampler: Sampler | None = None
 
     def run(self) -> SmokeRuns:
         """Run every case of every scenario.
@@ -99,6 +102,17 @@ class SmokeSession:
         if not self._progress:
             return self.known()
         self._emit(SmokeEvent(kind="importing"))
+        if self._settings.devices_kind == "gpu":
+            # Begun before the import, so that the GPUs are seen idle, too.
+            self._sampler = Sampler(self._context, deadline_s=self._deadline_s())
+        try:
+            self._train()
+        finally:
+            if self._sampler:
+                self._sampler.end()
+        return self.known()
+
+    def _train(self) -> None:
         # Ignoring errors: a process that does not die at once may still write here.
         with tempfile.TemporaryDirectory(prefix="kdoctor-smoke-", ignore_cleanup_errors=True) as folder:
             try:
@@ -115,12 +129,15 @@ class SmokeSession:
             finally:
                 if self._settings.artifacts:
                     shutil.copytree(folder, self._settings.artifacts, dirs_exist_ok=True)
-        return self.known()
 
     def known(self) -> SmokeRuns:
         """What is known so far. A scenario of which nothing is known is ``Unavailable``."""
         with self._lock:
             return SmokeRuns(runs={name: self._run_of(progress) for name, progress in self._progress.items()})
+
+    def sampling(self) -> GpuSampling | None:
+        """What the GPUs did, as far as it is known; None where the trainings do not run on GPUs."""
+        return self._sampler.facts() if self._sampler else None
 
     def _run_of(self, progress: _Progress) -> SmokeRun | Unavailable:
         scenario = progress.scenario
@@ -198,6 +215,7 @@ class SmokeSession:
         now = time.monotonic()
         kind, case = record["event"], record["case"]
         detail = record.get("phase")
+        self._tell_sampler(kind, progress.scenario.id, case, detail)
         with self._lock:
             progress.started = now if progress.started is None else progress.started
             if kind == "ended":
@@ -208,6 +226,17 @@ class SmokeSession:
                 progress.cases[case] = _case_of(case, facts)
                 detail = facts["outcome"]
         self._emit(SmokeEvent(kind=kind, scenario=progress.scenario.id, case=case, detail=detail))
+
+    def _tell_sampler(self, kind: str, scenario: str, case: str, phase: str | None) -> None:
+        """Have the samples attributed to the case that runs, where one runs at a time."""
+        if self._sampler is None:
+            return
+        if kind == "started":
+            self._sampler.enter(scenario, case, alone=self._settings.parallel in (None, 1))
+        elif kind == "phase" and phase:
+            self._sampler.phase(phase)
+        elif kind == "ended":
+            self._sampler.leave()
 
     def _conclude(self, end: ChildEnd, stacks: str) -> None:
         """Say why cases are missing, if some are."""

@@ -13,6 +13,9 @@
  *   call.*                        the same, for every call about a GPU, unless the call is named itself
  *   latency_us                    how long every call takes, in microseconds
  *
+ * A value that begins with @ changes as time goes by: "@0:41 2.5:88 4:41" is 41 when the library was loaded, 88 from
+ * 2.5 seconds later on, and 41 again from 4 seconds on.
+ *
  * A fact that the description lacks, and one whose value is "-", is answered with NVML_ERROR_NOT_SUPPORTED (3). Lines
  * that begin with # are comments. Signatures and structures follow NVML's public documentation; a new numeric fact is
  * one line in a table at the end of this file.
@@ -40,6 +43,7 @@ static atomic_int readings[MAX_GPUS];
 
 static struct line { char *key, *value; } table[TABLE_SIZE];
 static long latency_us;
+static double loaded_at;
 
 static struct line *find(const char *key) {
     unsigned hash = 2166136261u;
@@ -49,9 +53,28 @@ static struct line *find(const char *key) {
     return &table[place];
 }
 
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* What a value is at this moment; what follows its piece of the text is left for the readers to stop at. */
+static const char *at_this_moment(const char *value) {
+    if (!value || value[0] != '@') return value;
+    double elapsed = now() - loaded_at;
+    const char *found = NULL;
+    for (const char *piece = value + 1; piece; piece = strchr(piece, ' ') ? strchr(piece, ' ') + 1 : NULL) {
+        char *end;
+        double from = strtod(piece, &end);
+        if (*end == ':' && from <= elapsed) found = end + 1;
+    }
+    return found;
+}
+
 static const char *get(const char *key) {
-    const char *value = find(key)->value;
-    return value && strcmp(value, "-") ? value : NULL;
+    const char *value = at_this_moment(find(key)->value);
+    return value && strcmp(value, "-") && strncmp(value, "- ", 2) ? value : NULL;
 }
 
 /* Read once, before any thread can ask. */
@@ -70,6 +93,7 @@ __attribute__((constructor)) static void load(void) {
         line->value = strdup(space + 1);
     }
     if (file) fclose(file);
+    loaded_at = now();
     const char *latency = get("latency_us");
     latency_us = latency ? atol(latency) : 0;
 }
@@ -112,8 +136,8 @@ static int index_of(void *device) {
 static int obey(const char *order) {
     if (latency_us) nanosleep(&(struct timespec){latency_us / 1000000, latency_us % 1000000 * 1000}, NULL);
     if (!order) return SUCCESS;
-    if (!strcmp(order, "hang")) for (;;) pause();
-    if (!strcmp(order, "crash")) raise(SIGSEGV);
+    if (!strncmp(order, "hang", 4)) for (;;) pause();
+    if (!strncmp(order, "crash", 5)) raise(SIGSEGV);
     return atoi(order);
 }
 
@@ -479,7 +503,7 @@ struct field {
     union { double d; unsigned ui; unsigned long ul; u64 ull; long long sll; int si; unsigned short us; } value;
 };
 
-enum { UNSIGNED_INT = 1, SIGNED_INT = 5, FIELD_LINK_COUNT = 91, FIELD_LINK_SPEED = 164 };
+enum { UNSIGNED_INT = 1, UNSIGNED_LONG_LONG = 3, SIGNED_INT = 5, FIELD_LINK_COUNT = 91, FIELD_LINK_SPEED = 164 };
 
 static const char *field_text(int index, const struct field *field) {
     char fact[KEY_SIZE];
@@ -495,10 +519,9 @@ int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields) {
         const char *value = field_text(index_of(device), &fields[i]);
         long found = value ? strtol(value + (*value == '!'), NULL, 0) : 0;
         fields[i].code = !value ? NOT_SUPPORTED : *value == '!' ? (int)found : SUCCESS;
-        fields[i].type = found < 0 ? SIGNED_INT : UNSIGNED_INT;
-        fields[i].value.ull = 0;
+        fields[i].type = found < 0 ? SIGNED_INT : found > 0xffffffffL ? UNSIGNED_LONG_LONG : UNSIGNED_INT;
+        fields[i].value.ull = (u64)(found < 0 ? 0 : found);
         if (found < 0) fields[i].value.si = (int)found;
-        else fields[i].value.ui = (unsigned)found;
     }
     return SUCCESS;
 }

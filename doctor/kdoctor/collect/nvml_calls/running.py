@@ -17,17 +17,25 @@ _PCIE_BYTES = (197, 198)
 """Field ids: sent and received bytes since the driver was loaded; they may begin anew."""
 
 
-def _by_ids(handle: Any, ids: tuple[int, ...]) -> list[int | Failure]:
-    return [field_number(value) for value in pynvml.nvmlDeviceGetFieldValues(handle, list(ids))]
+_WIDE = {pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, pynvml.NVML_VALUE_TYPE_SIGNED_LONG_LONG}
 
 
 def _slowdown_margin(handle: Any) -> Any:
-    (number,) = _by_ids(handle, (_SLOWDOWN_MARGIN,))
+    (value,) = pynvml.nvmlDeviceGetFieldValues(handle, [_SLOWDOWN_MARGIN])
+    number = field_number(value)
     return number if isinstance(number, Failure) else margin(number)
 
 
 def _pcie_bytes(handle: Any) -> tuple[Any, ...]:
-    return tuple(number if isinstance(number, Failure) else count(number) for number in _by_ids(handle, _PCIE_BYTES))
+    return tuple(_counter(value) for value in pynvml.nvmlDeviceGetFieldValues(handle, list(_PCIE_BYTES)))
+
+
+def _counter(value: Any) -> int | Failure:
+    number = field_number(value)
+    if isinstance(number, Failure):
+        return number
+    # At 50 GB/s one of 32 bits begins anew eleven times a second.
+    return count(number) if value.valueType in _WIDE else Failure("a counter of 32 bits")
 
 
 _ONCE = ("name", "uuid", "bus_id", "enforced_power_limit_w", "clock_sm_max_mhz", "temperature_slowdown_c")

@@ -1,0 +1,259 @@
+"""Adds up samples of GPUs as they come; what is kept does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kdoctor.facts.sampling import CaseUse, EventTime, GpuSeries, GpuUse, SampledGpu, Spread
+
+AVERAGED_S = 1.0
+"""The driver averages the utilisation over up to so long before a sample (nvmlDeviceGetUtilizationRates)."""
+
+MOST_POINTS = 120
+"""Of the series for plots. When they are full, neighbours are joined."""
+
+_PLOTTED = ("utilization_gpu_percent", "memory_used_bytes", "temperature_c", "power_draw_w", "clock_sm_mhz")
+_SPREADS = (*_PLOTTED, "utilization_memory_percent", "temperature_margin_c", "performance_state", "processes")
+_RATES = {"pcie_sent_bytes": "pcie_sent_bytes_s", "pcie_received_bytes": "pcie_received_bytes_s"}
+"""Counters to the rate at which they grow."""
+_LONG = 2.0
+"""A sample stands for at most so many times the usual distance: while a call hung, nothing was seen."""
+
+Reading = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseNow:
+    """The case that is running, in seconds of the caller's clock."""
+
+    scenario: str
+    case: str
+    began: float
+    trains_since: float | None = None
+    """When it began to make steps; None before and after."""
+
+
+class _Tally:
+    """Numbers, of which least, mean and greatest are kept."""
+
+    def __init__(self) -> None:
+        self._count, self._total = 0, 0.0
+        self._low, self._high = float("inf"), float("-inf")
+
+    def add(self, value: float) -> None:
+        self._count += 1
+        self._total += value
+        self._low, self._high = min(self._low, value), max(self._high, value)
+
+    @property
+    def mean(self) -> float | None:
+        return self._total / self._count if self._count else None
+
+    def join(self, other: _Tally) -> None:
+        """Take over another's numbers."""
+        self._count += other._count
+        self._total += other._total
+        self._low, self._high = min(self._low, other._low), max(self._high, other._high)
+
+    def spread(self) -> Spread | None:
+        if not self._count:
+            return None
+        return Spread(low=float(self._low), mean=round(self._total / self._count, 3), high=float(self._high))
+
+
+@dataclass
+class _EventTally:
+    seconds: float = 0.0
+    samples: int = 0
+    run: int = 0
+    longest: int = 0
+
+
+class _Events:
+    """The clocks' event reasons, bit by bit."""
+
+    def __init__(self) -> None:
+        self._bits: dict[int, _EventTally] = {}
+
+    def add(self, mask: int, seconds: float) -> None:
+        for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
+            tally = self._bits.setdefault(bit, _EventTally())
+            tally.seconds += seconds
+            tally.samples += 1
+            tally.run += 1
+            tally.longest = max(tally.longest, tally.run)
+        for bit, tally in self._bits.items():
+            if not mask & bit:
+                tally.run = 0
+
+    def times(self) -> tuple[EventTime, ...]:
+        return tuple(
+            EventTime(bit=bit, seconds=round(tally.seconds, 3), samples=tally.samples, in_a_row=tally.longest)
+            for bit, tally in sorted(self._bits.items())
+        )
+
+
+class _UseTally:
+    """Readings over a time."""
+
+    def __init__(self) -> None:
+        self._samples = 0
+        self._tallies: dict[str, _Tally] = {}
+        self._events = _Events()
+
+    def add(self, reading: Reading, seconds: float) -> None:
+        self._samples += 1
+        for name, value in reading.items():
+            if name == "clock_event_reasons":
+                self._events.add(int(value), seconds)
+            else:
+                self._tallies.setdefault(name, _Tally()).add(value)
+
+    def use(self) -> GpuUse:
+        spreads: dict[str, Any] = {name: tally.spread() for name, tally in self._tallies.items()}
+        return GpuUse(samples=self._samples, events=self._events.times(), **spreads)
+
+
+@dataclass
+class _CaseTally:
+    samples: int = 0
+    training_samples: int = 0
+    utilization: _Tally = field(default_factory=_Tally)
+    memory: _Tally = field(default_factory=_Tally)
+    processes: _Tally = field(default_factory=_Tally)
+    events: _Events = field(default_factory=_Events)
+
+    def add(self, reading: Reading, seconds: float, began: float, now: CaseNow) -> None:
+        self.samples += 1
+        self.training_samples += now.trains_since is not None and began >= now.trains_since
+        if "utilization_gpu_percent" in reading and began >= now.began + AVERAGED_S:
+            self.utilization.add(reading["utilization_gpu_percent"])
+        for name, tally in (("memory_used_bytes", self.memory), ("processes", self.processes)):
+            if name in reading:
+                tally.add(reading[name])
+        if "clock_event_reasons" in reading:
+            self.events.add(int(reading["clock_event_reasons"]), seconds)
+
+    def use(self, scenario: str, case: str) -> CaseUse:
+        return CaseUse(
+            scenario=scenario,
+            case=case,
+            samples=self.samples,
+            training_samples=self.training_samples,
+            utilization_gpu_percent=self.utilization.spread(),
+            memory_used_bytes=self.memory.spread(),
+            processes=self.processes.spread(),
+            events=self.events.times(),
+        )
+
+
+class _Series:
+    """A few readings at equal distances, at most so many points whatever the time."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._points: list[dict[str, _Tally]] = []
+
+    def add(self, at_s: float, reading: Reading) -> None:
+        while at_s >= self._every_s * MOST_POINTS:
+            self._halve()
+        place = int(at_s / self._every_s)
+        self._points += [{} for _ in range(place + 1 - len(self._points))]
+        for name in _PLOTTED:
+            if name in reading:
+                self._points[place].setdefault(name, _Tally()).add(reading[name])
+
+    def _halve(self) -> None:
+        self._every_s *= 2
+        joined, others = self._points[::2], self._points[1::2]
+        for point, other in zip(joined, others, strict=False):
+            for name, tally in other.items():
+                point.setdefault(name, _Tally()).join(tally)
+        self._points = joined
+
+    def series(self) -> GpuSeries | None:
+        if not any(self._points):
+            return None
+        columns: dict[str, Any] = {name: tuple(self._column(name)) for name in _PLOTTED}
+        return GpuSeries(every_s=self._every_s, **columns)
+
+    def _column(self, name: str) -> Iterator[float | None]:
+        for point in self._points:
+            mean = point[name].mean if name in point else None
+            yield None if mean is None else round(mean, 2)
+
+
+class GpuTally:
+    """One GPU over the run."""
+
+    def __init__(self, index: int, interval_s: float, origin: float) -> None:
+        """Begin. ``origin`` is when the sampling began, by the caller's clock."""
+        self._index = index
+        self._interval_s = interval_s
+        self._origin = origin
+        self._once: dict[str, Any] = {}
+        self._errors: dict[str, str] = {}
+        self._before, self._during = _UseTally(), _UseTally()
+        self._cases: dict[tuple[str, str], _CaseTally] = {}
+        self._series = _Series(interval_s)
+        self._last: float | None = None
+        self._counters: dict[str, float] = {}
+        self._gap_s = 0.0
+        self.hangs: str | None = None
+
+    def know(self, once: Mapping[str, Any]) -> None:
+        """Take what does not change."""
+        self._once.update(once)
+
+    def miss(self, errors: Mapping[str, str]) -> None:
+        """Take what could not be read: field to error."""
+        self._errors.update(errors)
+
+    def add(self, began: float, reading: Reading, now: CaseNow | None, *, late: bool) -> None:
+        """Take one sample.
+
+        Args:
+            began: when it was begun to be read, by the caller's clock.
+            reading: the fields that could be read, by the names of ``Gpu``.
+            now: the case that runs, where one runs alone.
+            late: whether a case has begun already.
+        """
+        gap_s = self._interval_s if self._last is None else began - self._last
+        self._gap_s = max(self._gap_s, gap_s)
+        stands_for_s = min(gap_s, _LONG * self._interval_s)
+        self._last, self.hangs = began, None
+        states = {name: value for name, value in reading.items() if name not in _RATES}
+        rated = {**states, **self._rates(reading, gap_s)}
+        (self._during if late else self._before).add(rated, stands_for_s)
+        self._series.add(began - self._origin, rated)
+        if now is not None and began >= now.began:
+            tally = self._cases.setdefault((now.scenario, now.case), _CaseTally())
+            tally.add(rated, stands_for_s, began, now)
+
+    def _rates(self, reading: Reading, gap_s: float) -> dict[str, float]:
+        """How fast the counters grew; nothing where one began anew."""
+        counted = {name: reading[name] for name in _RATES if name in reading}
+        grown = {name: value - self._counters[name] for name, value in counted.items() if name in self._counters}
+        self._counters = counted
+        return {_RATES[name]: more / gap_s for name, more in grown.items() if more >= 0 and gap_s > 0}
+
+    def facts(self, until: float) -> SampledGpu:
+        """What is known by now. ``until`` is when the sampling ended, or now, by the caller's clock."""
+        gap_s = None if self._last is None else max(self._gap_s, until - self._last)
+        return SampledGpu(
+            index=self._index,
+            before=self._before.use(),
+            during=self._during.use(),
+            cases=tuple(tally.use(*name) for name, tally in self._cases.items()),
+            series=self._series.series(),
+            longest_gap_s=None if gap_s is None else round(gap_s, 3),
+            hangs=self.hangs,
+            errors=dict(self._errors),
+            **self._once,
+        )
+
+
+KNOWN = frozenset({*_SPREADS, *_RATES, "clock_event_reasons"})
+"""Fields of a sample that are added up."""

@@ -17,7 +17,7 @@ from kdoctor.check import Check
 from kdoctor.collect.probe import Probe
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
-from kdoctor.model import Assumptions, GpuAssumption
+from kdoctor.model import ASSUMPTIONS, Assumptions
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.version_matrix import VersionMatrix
 
@@ -31,11 +31,6 @@ Kind = Literal["checks", "probes", "scenarios", "checklists"]
 KINDS: tuple[Kind, ...] = ("checks", "probes", "scenarios", "checklists")
 GROUP_PREFIX = "kdoctor."
 """The entry-point groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""
-
-ASSUMPTIONS = Assumptions(
-    python=">=3", packages={"p": ""}, environment={"V": ""}, gpus=GpuAssumption(count=1, model="m")
-).stated()
-"""Names of all assumptions that a check may judge."""
 
 Item = TypeVar("Item", Check, Probe, Scenario)
 

@@ -161,6 +161,20 @@ class Assumptions:
     gpus: GpuAssumption | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variable to its exact value, or to ``unset``."""
+    framework: Mapping[str, str] = field(default_factory=dict)
+    """``tensorflow`` and ``keras`` to a version specifier, ``flavour`` (``keras``, ``tf-keras``) and ``backend`` to
+    a name: what ``tf.keras`` is, whichever distributions bring it."""
+    sdk: Mapping[str, str] = field(default_factory=dict)
+    """``cuda`` and ``cudnn`` to the specifier of the release that TensorFlow was built against."""
+    driver: str | None = None
+    """Version specifier of the NVIDIA driver."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Library (``cudart``, ``cudnn``, ``nccl``, ...) to the specifier of the version that the loader would give."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """Flag of ``XLA_FLAGS`` or ``TF_XLA_FLAGS``, or setting of Keras (``keras.floatx``), to its exact value, or to
+    ``unset``."""
+    image: str | None = None
+    """Shell-style pattern of the container image's name."""
 
     @property
     def expects_gpus(self) -> bool:
@@ -169,12 +183,25 @@ class Assumptions:
 
     def stated(self) -> frozenset[str]:
         """Names of the assumptions that are really made."""
+        return frozenset(name for name, is_made in self.made().items() if is_made)
+
+    def made(self) -> dict[str, bool]:
+        """Each assumption by its name, and whether it is made."""
         gpus = self.gpus or GpuAssumption()
-        made = {
+        return {
             "python": self.python is not None,
             "packages": bool(self.packages),
             "environment": bool(self.environment),
+            "framework": bool(self.framework),
+            "sdk": bool(self.sdk),
+            "driver": self.driver is not None,
+            "libraries": bool(self.libraries),
+            "flags": bool(self.flags),
+            "image": self.image is not None,
             "gpus.count": bool(gpus.count) or gpus.at_least is not None,
             "gpus.model": gpus.model is not None,
         }
-        return frozenset(name for name, is_made in made.items() if is_made)
+
+
+ASSUMPTIONS = frozenset(Assumptions().made())
+"""Names of all assumptions that a check may judge."""

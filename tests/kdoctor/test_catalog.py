@@ -106,7 +106,12 @@ def test_an_assumption_that_does_not_exist_is_told() -> None:
 
 
 def test_every_assumption_can_be_judged() -> None:
-    assert {"python", "packages", "environment", "gpus.count", "gpus.model"} == ASSUMPTIONS
+    assert {
+        "python", "framework", "sdk", "driver", "libraries", "packages", "flags", "environment", "image",
+        "gpus.count", "gpus.model",
+    } == ASSUMPTIONS  # fmt: skip
+    judged = {name for found in load_catalog().checks.values() for name in found.judges}
+    assert judged == ASSUMPTIONS
 
 
 @pytest.mark.parametrize("value", [3, [3], lambda: 3, None])

@@ -1,4 +1,4 @@
-"""Whether the environment variables are as the checklist wants them."""
+"""Whether environment variables and configuration flags are as the checklist wants them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment
+from kdoctor.facts import Environment, KerasChoice, Unavailable
 from kdoctor.model import (
     UNSET,
     Action,
@@ -20,29 +20,42 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
+from kdoctor_checks.environment._flags import KERAS, MASK, judge_flag, judge_setting
 
 
-@check("environment.variables-expected", severity=Severity.ERROR, judges=("environment",))
-def variables_expected(environment: Environment, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The environment variables that the checklist names have the values that it names.
+@check("environment.variables-expected", severity=Severity.ERROR, judges=("environment", "flags"))
+def variables_expected(
+    environment: Environment, keras: KerasChoice | Unavailable, assumptions: Assumptions
+) -> Iterator[Outcome]:
+    """The environment variables and configuration flags that the checklist names have the values that it names.
 
-    Why: such variables change what TensorFlow, CUDA and NCCL do without a change of the code: memory growth, peer
-    access, determinism. A job that was tested with them is another job without them.
-    Remedy: set the variable in the script or the unit that starts the job.
+    Why: they change what TensorFlow, XLA, CUDA and NCCL do without a change of the code: memory growth, peer access,
+    determinism, TF32, the type that Keras computes in. A job that was tested with them is another job without them.
+    Remedy: set the variable in the script or the unit that starts the job, or the setting in keras.json.
     Sources:
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+        https://openxla.org/xla/flags_guidance
+        https://keras.io/api/utils/config_utils/
     """
-    if not assumptions.environment:
-        yield NotApplicable(reason="the checklist names no variables")
+    if not (assumptions.environment or assumptions.flags):
+        yield NotApplicable(reason="the checklist names no variables and no flags")
     for name, wanted in assumptions.environment.items():
         yield _judge(name, wanted, environment)
+    for name, wanted in assumptions.flags.items():
+        if name.startswith(KERAS):
+            yield judge_setting(name, wanted, keras)
+        else:
+            yield judge_flag(name, wanted, environment)
 
 
 def _judge(name: str, wanted: str, environment: Environment) -> Outcome:
     value = environment.get(name)
     if value is None and environment.is_unset(name) is None:
         return Unjudged(subject=name, reason="kdoctor does not read it: it is not on the allow-list")
+    is_masked = value is not None and MASK in value
+    if is_masked and wanted != UNSET:
+        return Unjudged(subject=name, reason="its value holds a secret, and is masked")
     if value == wanted or (value is None and wanted == UNSET):
         return Evidence(subject=name, observed=UNSET if value is None else f"{value!r}")
     return Finding(
@@ -54,7 +67,9 @@ def _judge(name: str, wanted: str, environment: Environment) -> Outcome:
             action=Action.CONFIGURE,
             commands=(_command(name, None if wanted == UNSET else wanted),),
         ),
-        rollback=Rollback.to("the recorded value", _command(name, value)),
+        rollback=Rollback.irreversible("its value holds a secret, which is not recorded")
+        if is_masked
+        else Rollback.to("the recorded value", _command(name, value)),
     )
 
 

@@ -105,6 +105,13 @@ class Checklist:
         )
 
 
+_EMPTY = {
+    "gpus": "count, at_least or model",
+    "framework": "tensorflow, keras, flavour or backend",
+    "sdk": "cuda or cudnn",
+}
+"""Assumptions that must not be empty to what may stand in them."""
+
 SEVERITY_PATTERNS = tuple(f"severity:{severity.value}" for severity in Severity)
 """Patterns of a rollback section that mean every check of that severity."""
 
@@ -273,8 +280,9 @@ class _Names:
         if isinstance(gpus, dict) and "count" in gpus and "at_least" in gpus:
             message = "'count' (exactly) and 'at_least' exclude each other: keep one"
             yield self._source.problem(("assumptions", "gpus", "at_least"), message, at_key=True)
-        if gpus == {}:
-            yield self._source.problem(("assumptions", "gpus"), "'gpus' states nothing: give count, at_least or model")
+        for name, keys in _EMPTY.items():
+            if stated.get(name) == {}:
+                yield self._source.problem(("assumptions", name), f"{name!r} states nothing: give {keys}")
         seen: dict[str, str] = {}
         for name in packages if isinstance(packages, dict) else ():
             first = seen.setdefault(canonical_name(name), name)
@@ -333,6 +341,12 @@ def _make_assumptions(document: Document) -> Assumptions:
         packages=dict(part.packages),
         gpus=GpuAssumption(**part.gpus.model_dump()) if part.gpus else None,
         environment=dict(part.environment),
+        framework=part.framework.model_dump(exclude_none=True) if part.framework else {},
+        sdk=part.sdk.model_dump(exclude_none=True) if part.sdk else {},
+        driver=part.driver,
+        libraries=dict(part.libraries),
+        flags=dict(part.flags),
+        image=part.image,
     )
 
 

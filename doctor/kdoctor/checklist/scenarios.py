@@ -17,6 +17,7 @@ IMPORT_S = 4.0
 """Seconds of ``import tensorflow`` where the scenarios were measured."""
 
 _PREFIX = "smoke."
+_LEAST_FOR_PAIRS = 3  # as kdoctor_target.scenarios.pairs has it
 
 
 def choose_scenarios(
@@ -103,9 +104,13 @@ def with_own_model(checklist: Checklist, catalog: Catalog) -> Checklist:
     )
 
 
-def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1) -> float:
-    """About how long they take, where as many cases run at once; measured over two CPU devices."""
-    return IMPORT_S + sum(scenario.typical_s for scenario in scenarios) / parallel
+def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replicas: int | None = None) -> float:
+    """About how long they take, where as many cases run at once; measured over two CPU devices.
+
+    What takes each pair of replicas in turn is counted where the number of replicas is given.
+    """
+    pairs = replicas * (replicas - 1) // 2 if replicas and replicas >= _LEAST_FOR_PAIRS else 0
+    return IMPORT_S + sum(scenario.typical_s / parallel + scenario.pair_s * pairs for scenario in scenarios)
 
 
 def _named(catalog: Catalog, name: str) -> Scenario:

@@ -120,8 +120,18 @@ def _assumptions(checklist: Checklist, remarks: _Remarks | None, *, in_order: bo
     stated = checklist.assumptions
     if stated.python is not None:
         yield f"  python: {scalar(stated.python)}{_remark(remarks, 'assumptions.python')}"
+    for name, text in (("driver", stated.driver), ("image", stated.image)):
+        if text is not None:
+            yield f"  {name}: {scalar(text)}{_remark(remarks, f'assumptions.{name}')}"
     packages = stated.packages if in_order else {canonical_name(key): value for key, value in stated.packages.items()}
-    for name, pairs in (("packages", packages), ("environment", stated.environment)):
+    for name, pairs in (
+        ("framework", stated.framework),
+        ("sdk", stated.sdk),
+        ("packages", packages),
+        ("libraries", stated.libraries),
+        ("flags", stated.flags),
+        ("environment", stated.environment),
+    ):
         if pairs:
             yield f"  {name}:"
             yield from _pairs(f"assumptions.{name}", pairs, remarks, in_order=in_order, indent="    ")

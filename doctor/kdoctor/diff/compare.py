@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kdoctor.check import Parameter
 from kdoctor.checklist import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
-from kdoctor.checklist.text import scalar
-from kdoctor.diff.directions import compare_numbers, compare_specifiers, direction_of
+from kdoctor.diff.assumptions import compare_assumptions
+from kdoctor.diff.directions import compare_numbers, direction_of
 from kdoctor.diff.model import KINDS, Change, Comparison, Kind
 from kdoctor.diff.sides import Side
-from kdoctor.facts import canonical_name
+from kdoctor.diff.tell import change, differing
 from kdoctor.lock import Lock
-from kdoctor.model import GpuAssumption
 from kdoctor.report_model import Waiver
 
 _NOT_AN_EXPECTATION = ("lock.", "version")
@@ -23,7 +22,7 @@ def compare(old: Side, new: Side) -> Comparison:
     """Everything that is otherwise. Order, comments and how it is put together of several files are not."""
     changes = _in_order([
         *_heads(old.checklist, new.checklist),
-        *_assumptions(old.checklist, new.checklist),
+        *compare_assumptions(old.checklist.assumptions, new.checklist.assumptions),
         *_checks(old.checklist, new.checklist),
         *_scenarios(old.checklist, new.checklist),
         *_without(old.checklist, new.checklist),
@@ -41,116 +40,13 @@ def compare_locks(old: Lock | None, new: Lock | None, shown: str) -> Comparison:
 
 def _in_order(changes: Iterable[Change]) -> list[Change]:
     """The gravest first, then by place."""
-    return sorted(
-        changes, key=lambda change: (KINDS.index(change.kind), change.where, change.old or "", change.new or "")
-    )
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return value if isinstance(value, str) else scalar(value)
-
-
-def _change(kind: Kind, where: str, old: Any, new: Any, why: str) -> Change:
-    return Change(kind=kind, where=where, old=_text(old), new=_text(new), why=why)
-
-
-def _differing(kind: Kind, where: str, old: Any, new: Any, why: str) -> Iterator[Change]:
-    if old != new:
-        yield _change(kind, where, old, new, why)
+    return sorted(changes, key=lambda item: (KINDS.index(item.kind), item.where, item.old or "", item.new or ""))
 
 
 def _heads(old: Checklist, new: Checklist) -> Iterator[Change]:
-    yield from _differing("moved", "name", old.name, new.name, "it is another checklist")
-    yield from _differing("cosmetic", "version", old.version, new.version, "the version was raised")
-    yield from _differing("moved", "owner", old.owner, new.owner, "somebody else owns it")
-
-
-def _assumptions(old: Checklist, new: Checklist) -> Iterator[Change]:
-    before, after = old.assumptions, new.assumptions
-    yield from _specifier("assumptions.python", before.python, after.python)
-    packages = _by_canonical_name(before.packages), _by_canonical_name(after.packages)
-    for name in sorted({*packages[0], *packages[1]}):
-        yield from _specifier(f"assumptions.packages.{name}", packages[0].get(name), packages[1].get(name))
-    for name in sorted({*before.environment, *after.environment}):
-        yield from _expectation(
-            f"assumptions.environment.{name}", before.environment.get(name), after.environment.get(name)
-        )
-    yield from _gpus(before.gpus or GpuAssumption(), after.gpus or GpuAssumption())
-
-
-def _by_canonical_name(packages: Mapping[str, str]) -> dict[str, str]:
-    return {canonical_name(name): specifier for name, specifier in packages.items()}
-
-
-def _expectation(where: str, old: Any, new: Any) -> Iterator[Change]:
-    """Something that is expected exactly, or not at all."""
-    if old == new:
-        return
-    if new is None:
-        yield _change("loosened", where, old, new, "the expectation was dropped")
-    elif old is None:
-        yield _change("tightened", where, old, new, "an expectation was added")
-    else:
-        yield _change("moved", where, old, new, "something else is expected")
-
-
-def _specifier(where: str, old: str | None, new: str | None) -> Iterator[Change]:
-    if old is None or new is None or old == new:
-        yield from _expectation(where, old, new)
-        return
-    kind = compare_specifiers(old, new)
-    why = {
-        "loosened": "more versions are allowed",
-        "tightened": "fewer versions are allowed",
-        "moved": "other versions are expected",
-        "cosmetic": "the same versions in other words",
-    }[kind]
-    yield _change(kind, where, old, new, why)
-
-
-def _gpus(old: GpuAssumption, new: GpuAssumption) -> Iterator[Change]:
-    yield from _expectation("assumptions.gpus.model", old.model, new.model)
-    where, before, after = "assumptions.gpus.count", _range(old), _range(new)
-    if before == after:
-        return
-    if before is None or after is None:
-        yield from _expectation(where, _range_words(before), _range_words(after))
-        return
-    kind: Kind = "moved"
-    if 0 not in (before[1], after[1]):  # to expect none at all skips every check of GPUs
-        if after[0] <= before[0] and _no_less(after[1], before[1]):
-            kind = "loosened"
-        elif before[0] <= after[0] and _no_less(before[1], after[1]):
-            kind = "tightened"
-    elif after[1] == 0:
-        kind = "loosened"
-    else:
-        kind = "tightened"
-    why = {"loosened": "fewer GPUs suffice, or none is examined", "tightened": "more is expected of the GPUs"}
-    yield _change(kind, where, _range_words(before), _range_words(after), why.get(kind, "another number is expected"))
-
-
-Range = tuple[int, "int | None"]
-
-
-def _range(gpus: GpuAssumption) -> Range | None:
-    """Fewest and most GPUs; None stands for no upper end."""
-    if gpus.count is not None:
-        return gpus.count, gpus.count
-    return (gpus.at_least, None) if gpus.at_least is not None else None
-
-
-def _no_less(one: int | None, other: int | None) -> bool:
-    """Whether an upper end is no lower than another."""
-    return one is None or (other is not None and one >= other)
-
-
-def _range_words(found: Range | None) -> str | None:
-    if found is None:
-        return None
-    return f"exactly {found[0]}" if found[1] is not None else f"at least {found[0]}"
+    yield from differing("moved", "name", old.name, new.name, "it is another checklist")
+    yield from differing("cosmetic", "version", old.version, new.version, "the version was raised")
+    yield from differing("moved", "owner", old.owner, new.owner, "somebody else owns it")
 
 
 def _checks(old: Checklist, new: Checklist) -> Iterator[Change]:
@@ -159,9 +55,9 @@ def _checks(old: Checklist, new: Checklist) -> Iterator[Change]:
         where = f"checks.{check_id}"
         if check_id not in after:
             severity = before[check_id].severity.value
-            yield _change("loosened", where, severity, None, "the check was removed")
+            yield change("loosened", where, severity, None, "the check was removed")
         elif check_id not in before:
-            yield _change("tightened", where, None, after[check_id].severity.value, "a check was added")
+            yield change("tightened", where, None, after[check_id].severity.value, "a check was added")
         else:
             yield from _entry(where, before[check_id], after[check_id])
 
@@ -170,7 +66,7 @@ def _entry(where: str, old: ChecklistEntry, new: ChecklistEntry) -> Iterator[Cha
     if new.severity is not old.severity:
         kind: Kind = "loosened" if new.severity.rank < old.severity.rank else "tightened"
         why = "the severity was lowered" if kind == "loosened" else "the severity was raised"
-        yield _change(kind, f"{where}.severity", old.severity.value, new.severity.value, why)
+        yield change(kind, f"{where}.severity", old.severity.value, new.severity.value, why)
     yield from _permission(f"{where}.accept_unknown", old.accept_unknown, new.accept_unknown, "an unknown is accepted")
     for name, parameter in old.check.parameters.items():
         values = (entry.parameters.get(name, parameter.default) for entry in (old, new))
@@ -181,9 +77,9 @@ def _permission(where: str, old: str | None, new: str | None, what: str) -> Iter
     """Something that is let through, with its reason."""
     if (old is None) != (new is None):
         added = old is None
-        yield _change("loosened" if added else "tightened", where, old, new, what if added else f"{what} no longer")
+        yield change("loosened" if added else "tightened", where, old, new, what if added else f"{what} no longer")
     elif old != new:
-        yield _change("cosmetic", where, old, new, "the reason is worded otherwise")
+        yield change("cosmetic", where, old, new, "the reason is worded otherwise")
 
 
 def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator[Change]:
@@ -192,7 +88,7 @@ def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator
     looser = direction_of(parameter.name)
     kind = compare_numbers(old, new, looser) if looser else "moved"
     why = {"loosened": "the tolerance was widened", "tightened": "the tolerance was narrowed"}
-    yield _change(kind, where, old, new, why.get(kind, "the parameter was changed: which way is for you to say"))
+    yield change(kind, where, old, new, why.get(kind, "the parameter was changed: which way is for you to say"))
 
 
 def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:
@@ -200,16 +96,16 @@ def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:
     for scenario_id in sorted({*before, *after}):
         where = f"scenarios.{scenario_id}"
         if scenario_id not in after:
-            yield _change("loosened", where, before[scenario_id].scenario.kind, None, "the training was removed")
+            yield change("loosened", where, before[scenario_id].scenario.kind, None, "the training was removed")
         elif scenario_id not in before:
-            yield _change("tightened", where, None, after[scenario_id].scenario.kind, "a training was added")
+            yield change("tightened", where, None, after[scenario_id].scenario.kind, "a training was added")
         else:
             yield from _scenario(where, before[scenario_id], after[scenario_id])
 
 
 def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Change]:
-    yield from _differing("moved", f"{where}.strategy", old.strategy, new.strategy, "another strategy is trained with")
-    yield from _differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the outcome is worded otherwise")
+    yield from differing("moved", f"{where}.strategy", old.strategy, new.strategy, "another strategy is trained with")
+    yield from differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the outcome is worded otherwise")
     if old.replicas == new.replicas:
         return
     kind: Kind = "moved"
@@ -220,7 +116,7 @@ def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Ch
     else:
         fewer = int(new.replicas) < int(old.replicas)
         kind, why = ("loosened", "fewer replicas are tried") if fewer else ("tightened", "more replicas are tried")
-    yield _change(kind, f"{where}.replicas", old.replicas, new.replicas, why)
+    yield change(kind, f"{where}.replicas", old.replicas, new.replicas, why)
 
 
 def _without(old: Checklist, new: Checklist) -> Iterator[Change]:
@@ -228,11 +124,11 @@ def _without(old: Checklist, new: Checklist) -> Iterator[Change]:
     for key in sorted({*old.without, *new.without}):
         before, after = old.without.get(key), new.without.get(key)
         if before is not None and after is not None:
-            yield from _differing("cosmetic", f"without.{key}", before, after, "the reason is worded otherwise")
+            yield from differing("cosmetic", f"without.{key}", before, after, "the reason is worded otherwise")
         elif after is not None:
-            yield _change("loosened", f"without.{key}", before, after, "the checklist does without it")
+            yield change("loosened", f"without.{key}", before, after, "the checklist does without it")
         else:
-            yield _change("tightened", f"without.{key}", before, after, "the checklist does without it no longer")
+            yield change("tightened", f"without.{key}", before, after, "the checklist does without it no longer")
 
 
 def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:
@@ -242,17 +138,17 @@ def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:
         one, two = before.get(key), after.get(key)
         if one is None or two is None:
             if one is None:
-                yield _change("loosened", where, None, two.expires if two else None, "a waiver was added")
+                yield change("loosened", where, None, two.expires if two else None, "a waiver was added")
             else:
-                yield _change("tightened", where, one.expires, None, "a waiver was removed")
+                yield change("tightened", where, one.expires, None, "a waiver was removed")
             continue
         if one.expires != two.expires:
             longer = two.expires > one.expires
             why = "the waiver was extended" if longer else "the waiver was shortened"
             kind: Kind = "loosened" if longer else "tightened"
-            yield _change(kind, f"{where}.expires", one.expires, two.expires, why)
-        yield from _differing("moved", f"{where}.owner", one.owner, two.owner, "somebody else answers for it")
-        yield from _differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason is worded otherwise")
+            yield change(kind, f"{where}.expires", one.expires, two.expires, why)
+        yield from differing("moved", f"{where}.owner", one.owner, two.owner, "somebody else answers for it")
+        yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason is worded otherwise")
 
 
 def _latest(waivers: Iterable[Waiver]) -> dict[tuple[str, str], Waiver]:
@@ -272,12 +168,12 @@ _COURSES = ("investigate", "fix_forward", "at_once")
 def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterator[Change]:
     if old is None or new is None:
         if old is not None:
-            yield _change("loosened", "rollback", old.decides, None, "nothing is decided in advance any more")
+            yield change("loosened", "rollback", old.decides, None, "nothing is decided in advance any more")
         elif new is not None:
-            yield _change("tightened", "rollback", None, new.decides, "it is decided in advance what to do")
+            yield change("tightened", "rollback", None, new.decides, "it is decided in advance what to do")
         return
-    yield from _differing("moved", "rollback.decides", old.decides, new.decides, "somebody else decides")
-    yield from _differing("moved", "rollback.within", old.within, new.within, "it is decided by another time")
+    yield from differing("moved", "rollback.decides", old.decides, new.decides, "somebody else decides")
+    yield from differing("moved", "rollback.within", old.within, new.within, "it is decided by another time")
     before, after = _courses(old), _courses(new)
     for pattern in sorted({*before, *after}):
         one, two = before.get(pattern), after.get(pattern)
@@ -287,7 +183,7 @@ def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterato
             why = "a failure is taken less gravely" if milder else "a failure is taken more gravely"
             if _gravity(one) == _gravity(two):
                 course, why = "cosmetic", "what no criterion names is investigated anyhow"
-            yield _change(course, f"rollback.{pattern}", one, two, why)
+            yield change(course, f"rollback.{pattern}", one, two, why)
 
 
 def _courses(policy: RollbackPolicy) -> dict[str, str]:
@@ -302,25 +198,25 @@ def _gravity(course: str | None) -> int:
 def _locks(old: Lock | None, new: Lock | None) -> Iterator[Change]:
     if old is None or new is None:
         if old is not None:
-            yield _change("loosened", "lock", old.recorded, None, "the lock was removed")
+            yield change("loosened", "lock", old.recorded, None, "the lock was removed")
         elif new is not None:
-            yield _change("tightened", "lock", None, new.recorded, "a lock was added")
+            yield change("tightened", "lock", None, new.recorded, "a lock was added")
         return
     for section in sorted({*old.facts, *new.facts}):
         before, after = old.facts.get(section, {}), new.facts.get(section, {})
         for name in sorted({*before, *after}):
             where = f"lock.{section}.{name}"
-            yield from _differing("moved", where, before.get(name), after.get(name), "a recorded fact changed")
+            yield from differing("moved", where, before.get(name), after.get(name), "a recorded fact changed")
     for name in sorted({*old.measured, *new.measured}):
         one, two = old.measured.get(name), new.measured.get(name)
         values = one.value if one else None, two.value if two else None
-        yield from _differing("moved", f"lock.{name}", values[0], values[1], "a measured outcome changed")
+        yield from differing("moved", f"lock.{name}", values[0], values[1], "a measured outcome changed")
     accepted = [{item.check: item.reason for item in lock.accepted} for lock in (old, new)]
     for check in sorted({*accepted[0], *accepted[1]}):
         reasons = accepted[0].get(check), accepted[1].get(check)
         yield from _permission(f"lock.accepted.{check}", *reasons, "it was recorded though this was red")
-    yield from _differing("moved", "lock.kdoctor", old.kdoctor, new.kdoctor, "another kdoctor recorded it")
-    yield from _differing("cosmetic", "lock.recorded", old.recorded, new.recorded, "it was recorded anew")
+    yield from differing("moved", "lock.kdoctor", old.kdoctor, new.kdoctor, "another kdoctor recorded it")
+    yield from differing("cosmetic", "lock.recorded", old.recorded, new.recorded, "it was recorded anew")
 
 
 def _notes(old: Side, new: Side, changes: Sequence[Change]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kdoctor.facts.gpus import (
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
-from kdoctor.facts.libraries import Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
+from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
 from kdoctor.facts.smoke import (
@@ -34,6 +34,7 @@ from kdoctor.facts.target import Choice, EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
+    "LIBRARY_NAMES",
     "CaseOutcome",
     "Choice",
     "DeviceNode",

@@ -16,6 +16,10 @@ NeededFor = Literal["every GPU", "several GPUs", "profiling", "XLA"]
 """What fails without it. ``every GPU``: TensorFlow then registers no GPU at all and trains on the CPU."""
 
 
+LIBRARY_NAMES = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse", "cudnn", "nccl", "cupti")
+"""The libraries that a TensorFlow with CUDA opens, without the driver's."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchPlace:
     """A folder (or the loader's cache) that is searched."""

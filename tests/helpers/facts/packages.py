@@ -90,5 +90,5 @@ def keras(**changes: Any) -> KerasChoice:
 
 def environment(**variables: str) -> Environment:
     """These variables and no others, of those that the probe looks for."""
-    looked_for = ("CUDA_*", "KERAS_*", "LD_LIBRARY_PATH", "NCCL_*", "NVIDIA_*", "TF_*")
+    looked_for = ("CUDA_*", "KERAS_*", "LD_LIBRARY_PATH", "NCCL_*", "NVIDIA_*", "TF_*", "XLA_*")
     return Environment(variables=variables, allow_list=looked_for)

@@ -49,7 +49,8 @@ CATALOG = small_catalog(
     limits_check(),
     gpu_check("gpu.model-expected", judges=["gpus.model"]),
     host_check("versions.packages-expected", judges=["packages"]),
-    host_check("environment.variables-expected", judges=["environment"]),
+    host_check("environment.variables-expected", judges=["environment", "flags"]),
+    host_check("versions.runtime-expected", judges=["framework", "sdk", "driver", "libraries", "image"]),
     scenario("smoke.edge", "edge-case"),
     smoke_check("smoke.edge", "smoke.edge"),
 )
@@ -63,6 +64,12 @@ assumptions:
   python: ">=3.10,<3.14"
   packages: {keras: "~=3.15", tf-keras: "==2.21.0"}
   environment: {NCCL_P2P_DISABLE: unset, TF_FORCE_GPU_ALLOW_GROWTH: "true"}
+  framework: {tensorflow: "~=2.21.0", flavour: keras, backend: tensorflow}
+  sdk: {cuda: "~=12.5"}
+  driver: ">=570.86"
+  libraries: {cudnn: ">=9.3", nccl: ">=2.21"}
+  flags: {xla_gpu_autotune_level: "4", keras.floatx: float32}
+  image: "registry.example/train:7*"
   gpus: {count: 8, model: "NVIDIA H100*"}
 checks:
   - {id: gpu.count-expected}
@@ -73,6 +80,7 @@ checks:
   - {id: versions.python-supported}
   - {id: versions.packages-expected}
   - {id: environment.variables-expected}
+  - {id: versions.runtime-expected}
   - {id: smoke.baseline}
   - {id: smoke.edge}
 scenarios:
@@ -117,6 +125,34 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     ("NCCL_P2P_DISABLE: unset, ", "", "loosened", "assumptions.environment.NCCL_P2P_DISABLE"),
     ("NCCL_P2P_DISABLE: unset", 'NCCL_P2P_DISABLE: "1"', "moved", "assumptions.environment.NCCL_P2P_DISABLE"),
     ("{NCCL_P2P", "{NCCL_DEBUG: WARN, NCCL_P2P", "tightened", "assumptions.environment.NCCL_DEBUG"),
+    # framework, SDK, driver, libraries, flags, image
+    ('tensorflow: "~=2.21.0"', 'tensorflow: "~=2.21"', "loosened", "assumptions.framework.tensorflow"),
+    ('tensorflow: "~=2.21.0"', 'tensorflow: "~=2.22.0"', "moved", "assumptions.framework.tensorflow"),
+    (", flavour: keras", ", flavour: tf-keras", "moved", "assumptions.framework.flavour"),
+    (", flavour: keras", "", "loosened", "assumptions.framework.flavour"),
+    (", backend: tensorflow", ", backend: jax", "moved", "assumptions.framework.backend"),
+    (", backend: tensorflow", ', backend: tensorflow, keras: "~=3.15"', "tightened", "assumptions.framework.keras"),
+    ('cuda: "~=12.5"', 'cuda: "~=12.3"', "loosened", "assumptions.sdk.cuda"),
+    ('cuda: "~=12.5"', 'cuda: "~=12.8"', "tightened", "assumptions.sdk.cuda"),
+    ('cuda: "~=12.5"', 'cuda: "~=12.5", cudnn: ">=9"', "tightened", "assumptions.sdk.cudnn"),
+    ('driver: ">=570.86"', 'driver: ">=550.54"', "loosened", "assumptions.driver"),
+    ('driver: ">=570.86"', 'driver: ">=570.124.06"', "tightened", "assumptions.driver"),
+    ('driver: ">=570.86"', 'driver: "<570"', "moved", "assumptions.driver"),
+    ('driver: ">=570.86"', 'driver: ">=570.086"', "cosmetic", "assumptions.driver"),
+    ('  driver: ">=570.86"\n', "", "loosened", "assumptions.driver"),
+    ('cudnn: ">=9.3"', 'cudnn: ">=9.3,<10"', "tightened", "assumptions.libraries.cudnn"),
+    ('cudnn: ">=9.3"', 'cudnn: ">=8.9"', "loosened", "assumptions.libraries.cudnn"),
+    (', nccl: ">=2.21"', "", "loosened", "assumptions.libraries.nccl"),
+    ('autotune_level: "4"', 'autotune_level: "2"', "moved", "assumptions.flags.xla_gpu_autotune_level"),
+    ('xla_gpu_autotune_level: "4", ', "", "loosened", "assumptions.flags.xla_gpu_autotune_level"),
+    ("keras.floatx: float32", "keras.floatx: float16", "moved", "assumptions.flags.keras.floatx"),
+    ("keras.floatx: float32", "keras.floatx: float32, tf_xla_auto_jit: unset", "tightened",
+     "assumptions.flags.tf_xla_auto_jit"),
+    ("train:7*", "train:*", "loosened", "assumptions.image"),
+    ("train:7*", "train:7.1", "tightened", "assumptions.image"),
+    ("train:7*", "train:8*", "moved", "assumptions.image"),
+    ("train:7*", "train:7**", "cosmetic", "assumptions.image"),
+    ('  image: "registry.example/train:7*"\n', "", "loosened", "assumptions.image"),
     # GPUs
     ("count: 8", "count: 4", "moved", "assumptions.gpus.count"),
     ("count: 8", "count: 0", "loosened", "assumptions.gpus.count"),
@@ -126,6 +162,8 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     ("count: 8, ", "", "loosened", "assumptions.gpus.count"),
     (', model: "NVIDIA H100*"', "", "loosened", "assumptions.gpus.model"),
     ("H100*", "H200*", "moved", "assumptions.gpus.model"),
+    ("H100*", "H*", "loosened", "assumptions.gpus.model"),
+    ("H100*", "H100 80GB*", "tightened", "assumptions.gpus.model"),
     # checks
     ("  - {id: host.memory}\n", "  - {id: host.memory}\n  - {id: host.shared-memory}\n", "tightened",
      "checks.host.shared-memory"),

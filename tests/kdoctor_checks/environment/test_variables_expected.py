@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import environment
+from helpers.facts import environment, keras
 from helpers.judging import compute_check
-from kdoctor.facts import Environment
+from kdoctor.facts import Environment, KerasChoice
 from kdoctor.model import Assumptions, Status
 from kdoctor.report_model import Result
 from kdoctor_checks.environment.variables_expected import variables_expected
@@ -45,6 +45,60 @@ def test_a_variable_that_was_not_looked_for_is_unknown() -> None:
     assert judged(environment(), MY_OWN="unset").status is Status.UNKNOWN
     assert judged(environment(), MY_OWN="1").status is Status.UNKNOWN
     assert judged(Environment(variables={}), NCCL_DEBUG="unset").status is Status.UNKNOWN
+
+
+def test_a_value_that_is_masked_is_no_other_value() -> None:
+    masked = environment(NCCL_ENV_PLUGIN="https://***@plugins.example")
+    assert judged(masked, NCCL_ENV_PLUGIN="https://ada@plugins.example").status is Status.UNKNOWN
+    failed = judged(masked, NCCL_ENV_PLUGIN="unset")
+    assert (failed.status, failed.findings[0].finding.rollback.kind) == (Status.FAIL, "irreversible")
+
+
+def flagged(found: Environment, choice: KerasChoice | None = None, **wanted: str) -> Result:
+    assumed = Assumptions(flags={name.replace("keras_", "keras."): value for name, value in wanted.items()})
+    return compute_check(variables_expected, found, choice or keras(), assumptions=assumed)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "status"),
+    [
+        ("--xla_gpu_autotune_level=4", "4", Status.PASS),
+        ("--xla_gpu_autotune_level=4", "2", Status.FAIL),
+        ("--xla_gpu_autotune_level=2 --xla_gpu_autotune_level=4", "4", Status.PASS),  # the later one wins
+        ("--xla_dump_to='/tmp/a b' --xla_gpu_autotune_level=4", "4", Status.PASS),
+        ("--xla_gpu_autotune_level", "true", Status.PASS),
+        ("--xla_gpu_autotune_level=True", "true", Status.PASS),
+        ("--xla_gpu_autotune_level=4", "unset", Status.FAIL),
+        ("--xla_dump_to=/tmp", "unset", Status.PASS),
+        ("--xla_dump_to=/tmp", "4", Status.FAIL),
+        ("", "unset", Status.PASS),
+        (None, "unset", Status.PASS),
+        (None, "4", Status.FAIL),
+        ("/etc/xla.flags", "4", Status.UNKNOWN),  # XLA reads them from that file
+        ("--xla_dump_to='/tmp", "unset", Status.UNKNOWN),
+    ],
+)
+def test_single_flags_of_xla(value: str | None, wanted: str, status: Status) -> None:
+    found = environment(CUDA_X="1") if value is None else environment(XLA_FLAGS=value)
+    assert flagged(found, xla_gpu_autotune_level=wanted).status is status
+
+
+def test_a_flag_is_set_beside_the_others() -> None:
+    found = environment(XLA_FLAGS="--xla_dump_to=/tmp --xla_gpu_autotune_level=4")
+    finding = flagged(found, xla_gpu_autotune_level="2").findings[0].finding
+    assert finding.remedy.commands == ("export XLA_FLAGS='--xla_dump_to=/tmp --xla_gpu_autotune_level=2'",)
+    assert finding.rollback.commands == ("export XLA_FLAGS='--xla_dump_to=/tmp --xla_gpu_autotune_level=4'",)
+    finding = flagged(environment(TF_XLA_FLAGS="--tf_xla_auto_jit=2"), tf_xla_auto_jit="unset").findings[0].finding
+    assert finding.remedy.commands == ("unset TF_XLA_FLAGS",)
+
+
+def test_settings_of_keras() -> None:
+    assert flagged(environment(), keras_floatx="float32", keras_epsilon="0.0000001").status is Status.PASS
+    failed = flagged(environment(), keras_floatx="float16")
+    assert (failed.status, failed.findings[0].finding.observed) == (Status.FAIL, "float32")
+    assert flagged(environment(), keras(settings={}), keras_floatx="float32").status is Status.UNKNOWN
+    wanted = Assumptions(flags={"keras.floatx": "float32"})
+    assert compute_check(variables_expected, environment(), assumptions=wanted).status is Status.UNKNOWN
 
 
 def test_a_checklist_without_variables_is_a_skip_and_unread_ones_unknown() -> None:

@@ -1,0 +1,76 @@
+"""Where PyYAML was built with libyaml that reads a document: the same values at the same places, and the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import kdoctor_checklists
+from kdoctor.yamldoc import Source, YamlSourceError, read_yaml
+
+SHIPPED = sorted(Path(kdoctor_checklists.__file__).parent.glob("*.yaml"))
+PECULIAR = """\
+a: [b, {c: d}]
+x: 'it''s'
+y: "\\u00e9\\t"
+ü: é é # a comment
+z: |
+  block
+
+   é text
+w: >-
+  folded
+
+  more
+d: 2030-01-01
+n: ~
+f: 1e3
+yes: no
+o: 010
+e: {a: 1, b: [x:y, "u"]}
+"""
+
+
+def both(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[Source | str, Source | str]:
+    def read(*, quickly: bool) -> Source | str:
+        with monkeypatch.context() as patched:
+            patched.setattr(yaml, "__with_libyaml__", quickly and yaml.__with_libyaml__)
+            try:
+                return read_yaml(text.encode())
+            except YamlSourceError as error:
+                return str(error.problem)
+
+    return read(quickly=True), read(quickly=False)
+
+
+@pytest.mark.parametrize("text", [PECULIAR, *(file.read_text(encoding="utf-8") for file in SHIPPED)])
+def test_libyaml_reads_what_pyyaml_reads(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    quick, slow = both(monkeypatch, text)
+    assert isinstance(quick, Source)
+    assert quick == slow
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [b\nc: d\n",
+        "a: b\n c: d\n",
+        "a:\n\tb: c\n",
+        "a: x\ty\n",
+        "? q\n",
+        "? q\n: r\n",
+        "a: \ufeffb\n",
+        "a: 'b\n",
+        "a: *b\n",
+        "a: 1\n---\nb: 2\n",
+        "a: \x07\n",
+        "a: {b: [c: d}\n",
+        "@a: b\n",
+        "[" * 20 + "]" * 20 + "\n",
+    ],
+)
+def test_what_is_wrong_is_told_in_the_same_words(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    quick, slow = both(monkeypatch, text)
+    assert quick == slow

@@ -100,6 +100,8 @@ def _explain_scenario(scenario: Scenario) -> str:
         f"Each case has {scenario.deadline_s:g} s, in a process of its own; all of them took {scenario.typical_s:g} s "
         "over two CPU devices where they were measured."
     )
+    if scenario.pair_s:
+        last += f" Each pair of three replicas or more adds {scenario.pair_s:g} s there."
     return "\n".join([*lines, "", *textwrap.wrap(last, _WIDTH), ""])
 
 

@@ -350,7 +350,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         cases=("alone",),
         deadline_s=1500.0,
         typical_s=1.0,
-        pair_s=3.0,
+        pair_s=1.6,
     ),
     Scenario(
         id="smoke.speed",

@@ -27,7 +27,7 @@ from helpers.facts.kernel import kernel, kernel_settings, log, logged, node
 from helpers.facts.nodes import cpu_host, h100_node, no_driver, v100_workstation
 from helpers.facts.packages import environment, keras, package, packages, target, tensorflow
 from helpers.facts.pci import bridge, pci, pci_gpu, way
-from helpers.facts.smoke import smoke_case, smoke_run
+from helpers.facts.smoke import pairs_run, smoke_case, smoke_pair, smoke_run
 
 __all__ = [
     "DRIVER",
@@ -63,9 +63,11 @@ __all__ = [
     "package",
     "packages",
     "pair",
+    "pairs_run",
     "pci",
     "pci_gpu",
     "smoke_case",
+    "smoke_pair",
     "smoke_run",
     "target",
     "tensorflow",

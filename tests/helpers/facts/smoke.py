@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from helpers.facts.base import MIB
-from kdoctor.facts import SmokeCase, SmokeRun, Weights
+from helpers.facts.gpus import bus_id
+from kdoctor.facts import SmokeCase, SmokePair, SmokeRun, Weights
 
 
 def smoke_case(name: str = "mirrored", replicas: int = 8, kind: str = "GPU", **changes: Any) -> SmokeCase:
@@ -49,3 +51,32 @@ def smoke_run(scenario: str = "smoke.baseline", replicas: int = 8, *cases: Smoke
         "seconds": 8.0,
     }
     return SmokeRun(**{**values, **changes})
+
+
+def smoke_pair(first: int = 0, second: int = 1, **changes: Any) -> SmokePair:
+    """A pair of H100 that trained alone and went well."""
+    values: dict[str, Any] = {
+        "first": first,
+        "second": second,
+        "outcome": "trained",
+        "phase": "all-reduce",
+        "steps": 12,
+        "weights": Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=True),
+        "weight_deviation": 6e-8,
+        "message_bytes": 128 * MIB,
+        "wrong_values": 0,
+        "bytes_per_s": 300e9,
+        "seconds": 8.0,
+    }
+    return SmokePair(**{**values, **changes})
+
+
+def pairs_run(
+    replicas: int = 4, changed: dict[tuple[int, int], dict[str, Any]] | None = None, **changes: Any
+) -> SmokeRun:
+    """Every pair of that many GPUs alone, all well but for the changed ones; the changes are the case's."""
+    changed = changed or {}
+    pairs = tuple(smoke_pair(*ends, **changed.get(ends, {})) for ends in combinations(range(replicas), 2))
+    addresses = tuple(bus_id(index) for index in range(replicas))
+    case = smoke_case("alone", replicas, **{"pairs": pairs, "bus_ids": addresses, **changes})
+    return smoke_run("smoke.pairs", replicas, case)

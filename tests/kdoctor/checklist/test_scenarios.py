@@ -70,3 +70,10 @@ def test_the_time_is_that_of_the_cases_and_one_import(catalog: Catalog) -> None:
     scenarios = choose_scenarios(catalog)
     alone = sum(scenario.typical_s for scenario in scenarios)
     assert typical_seconds(scenarios) - typical_seconds(scenarios, parallel=2) == pytest.approx(alone / 2)
+
+
+def test_what_takes_each_pair_in_turn_counts_them(catalog: Catalog) -> None:
+    (pairs,) = choose_scenarios(catalog, ["pairs"])
+    at_two, at_sixteen = (typical_seconds([pairs], replicas=number) for number in (2, 16))
+    assert at_sixteen - at_two == pytest.approx(120 * pairs.pair_s)
+    assert typical_seconds([pairs]) == at_two

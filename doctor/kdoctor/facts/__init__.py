@@ -20,6 +20,7 @@ from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, Ke
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
+from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
     CaseOutcome,
     PairOutcome,
@@ -36,16 +37,21 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES",
     "CaseOutcome",
+    "CaseUse",
     "Choice",
     "DeviceNode",
     "Disk",
     "Environment",
     "EnvironmentKind",
+    "EventTime",
     "FabricState",
     "FactGroup",
     "Gpu",
     "GpuPair",
     "GpuProcess",
+    "GpuSampling",
+    "GpuSeries",
+    "GpuUse",
     "Gpus",
     "Host",
     "JobData",
@@ -76,6 +82,7 @@ __all__ = [
     "PciFunction",
     "RecoveryAction",
     "ResourceLimit",
+    "SampledGpu",
     "SearchPlace",
     "SkippedFile",
     "SmokeCase",
@@ -83,6 +90,7 @@ __all__ = [
     "SmokeRun",
     "SmokeRuns",
     "SmokeWorker",
+    "Spread",
     "Target",
     "TensorFlowBuild",
     "TopologyLevel",

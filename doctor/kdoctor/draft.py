@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
@@ -11,10 +12,10 @@ from packaging.version import InvalidVersion, Version
 from kdoctor.catalog import Catalog
 from kdoctor.checklist import Checklist, load_checklist
 from kdoctor.checklist.text import scalar
-from kdoctor.facts import Gpus, KerasChoice, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.judge import FactTable
 from kdoctor.lock.facts import WITHHELD, recorded_facts
-from kdoctor.model import FAMILIES
+from kdoctor.model import ASSUMPTIONS, FAMILIES
 
 _WITH_GPUS, _WITHOUT = "multi-gpu-keras", "cpu-smoke"
 _ALSO = ("keras", "tf-keras", "numpy")
@@ -89,20 +90,80 @@ def _assumptions(facts: FactTable) -> Iterator[str]:
     if isinstance(target, Target):
         major, minor = (int(part) for part in target.version.split(".")[:2])
         yield f'  python: ">={major}.{minor},<{major}.{minor + 1}"  # here: {target.version}'
+    yield from _framework(facts.get(KerasChoice))
     packages = dict(_packages(facts))
     if packages:
         yield "  packages:  # those that decide how Keras trains"
         yield from (f"    {name}: {scalar(f'~={version}')}" for name, version in sorted(packages.items()))
-    yield from _gpus(facts.get(Gpus))
-    variables = {
-        name: value
-        for name, value in recorded_facts(facts).facts.get("environment", {}).items()
-        if value != WITHHELD and name.startswith(("NCCL_", "TF_", "KERAS_", "XLA_", "CUDA_"))
-        and not name.startswith("TF_CLI_")
-    }  # fmt: skip
+    gpus = facts.get(Gpus)
+    yield from _gpus(gpus)
+    if isinstance(gpus, Gpus) and gpus.devices:
+        yield from _beneath(facts, gpus)
+    host = facts.get(Host)
+    if isinstance(host, Host) and host.image and "/" not in host.image[:1]:
+        yield f"  image: {scalar(glob.escape(host.image))}  # the container's, as {host.image_from} says"
+    variables = _variables(facts)
+    flags = dict(_flags(facts, variables))
+    if flags:
+        yield "  flags:  # of XLA_FLAGS and TF_XLA_FLAGS, and of keras.json; `unset` for what must not be set"
+        yield from (f"    {name}: {scalar(value)}" for name, value in sorted(flags.items()))
+    variables = {name: value for name, value in variables.items() if name not in _FLAG_VARIABLES}
     if variables:
         yield "  environment:  # as set here; write `unset` for what must not be set"
         yield from (f"    {scalar(name)}: {scalar(value)}" for name, value in sorted(variables.items()))
+
+
+def _framework(keras: object) -> Iterator[str]:
+    if isinstance(keras, KerasChoice) and keras.package != "tensorflow":
+        backend = f", backend: {scalar(keras.backend)}" if keras.package == "keras" else ""
+        yield f"  framework: {{flavour: {keras.package}{backend}}}  # Keras 3, or Keras 2 (tf-keras)"
+
+
+_LIBRARIES = ("cudart", "cudnn", "nccl")
+"""Those whose version a job notices; the others come with them."""
+_FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
+
+
+def _beneath(facts: FactTable, gpus: Gpus) -> Iterator[str]:
+    """What lies beneath the framework on a machine with GPUs: the driver, the CUDA of the build, the libraries."""
+    if gpus.driver_version and re.fullmatch(r"\d+(\.\d+)+", gpus.driver_version):
+        yield f'  driver: ">={gpus.driver_version}"  # here now; a newer one will do'
+    build = facts.get(TensorFlowBuild)
+    if isinstance(build, TensorFlowBuild) and (cuda := _release(build.cuda_version)):
+        yield f'  sdk: {{cuda: "~={cuda}"}}  # what TensorFlow was built against: {build.cuda_version}'
+    libraries = facts.get(Libraries)
+    found = {item.name: item.version for item in libraries.libraries} if isinstance(libraries, Libraries) else {}
+    known = {name: release for name in _LIBRARIES if (release := _release(found.get(name)))}
+    if known:
+        yield "  libraries:  # as the loader would give them to TensorFlow"
+        yield from (f'    {name}: "~={release}"  # here: {found[name]}' for name, release in sorted(known.items()))
+
+
+def _release(version: str | None) -> str | None:
+    """Major and minor of a version that has both."""
+    match = re.match(r"\d+\.\d+", version or "")
+    return match[0] if match else None
+
+
+def _variables(facts: FactTable) -> dict[str, str]:
+    """The variables that change what a job does, without those that name a path, a device or a job."""
+    return {
+        name: value
+        for name, value in recorded_facts(facts).facts.get("environment", {}).items()
+        if value != WITHHELD and name.startswith(("NCCL_", "TF_", "KERAS_", "XLA_", "CUDA_", "NVIDIA_TF32"))
+        and not name.startswith("TF_CLI_")
+    }  # fmt: skip
+
+
+def _flags(facts: FactTable, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    keras = facts.get(KerasChoice)
+    if isinstance(keras, KerasChoice):
+        yield from ((f"keras.{name}", value) for name, value in keras.settings.items())
+    for variable in _FLAG_VARIABLES:
+        for word in variables.get(variable, "").split():
+            name, _, value = word.lstrip("-").partition("=")
+            if word.startswith("-") and re.fullmatch(r"(tf_)?xla_\w+", name):
+                yield name, value or "true"
 
 
 def _packages(facts: FactTable) -> Iterator[tuple[str, str]]:
@@ -135,9 +196,7 @@ def _checks(start: Checklist, catalog: Catalog, stated: str) -> Iterator[str]:
     """The shipped list's checks, and those that judge what is stated, by family, each with its healthy condition."""
     listed = {entry.check.id: entry.severity for entry in start.entries}
     judges: Mapping[str, bool] = {
-        "python": "  python:" in stated,
-        "packages": "  packages:" in stated,
-        "environment": "  environment:" in stated,
+        **{name: f"\n  {name}:" in f"\n{stated}" for name in ASSUMPTIONS},
         "gpus.count": "count: 0}" not in stated,
         "gpus.model": "model:" in stated,
     }

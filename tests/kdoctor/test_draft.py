@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.facts import cpu_host, environment, gpu, gpus, h100_node, package, packages
+from helpers.facts import DRIVER, cpu_host, environment, gpu, gpus, h100_node, host, keras, package, packages
+from helpers.facts.libraries import libraries
 from helpers.judging import fact_table
 from kdoctor.catalog import Catalog, load_catalog
 from kdoctor.checklist import Checklist, load_checklist
@@ -38,6 +39,42 @@ def test_a_gpu_node_is_expected_as_it_stands(tmp_path: Path, catalog: Catalog) -
     assert checklist.rollback
     assert checklist.rollback.decides == "ml-platform"
     assert text.count("#") > 20
+
+
+def test_what_lies_beneath_the_packages_is_expected_too(tmp_path: Path, catalog: Catalog) -> None:
+    image = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
+    flags = environment(
+        XLA_FLAGS="--xla_gpu_autotune_level=4 --xla_gpu_deterministic_ops", TF_DETERMINISTIC_OPS="1",
+        NVIDIA_TF32_OVERRIDE="0",
+    )  # fmt: skip
+    checklist, text = drafted(tmp_path, catalog, *h100_node(), libraries(), image, flags)
+    stated = checklist.assumptions
+    assert stated.framework == {"flavour": "keras", "backend": "tensorflow"}
+    assert stated.driver == f">={DRIVER}"
+    assert stated.sdk == {"cuda": "~=12.5"}
+    assert stated.libraries == {"cudart": "~=12.9", "cudnn": "~=9.24", "nccl": "~=2.27"}
+    assert stated.image == "registry.example/train:7"
+    assert stated.flags == {
+        "keras.floatx": "float32",
+        "keras.epsilon": "1e-07",
+        "keras.image_data_format": "channels_last",
+        "xla_gpu_autotune_level": "4",
+        "xla_gpu_deterministic_ops": "true",
+    }
+    assert stated.environment == {"TF_DETERMINISTIC_OPS": "1", "NVIDIA_TF32_OVERRIDE": "0"}
+    asked = {entry.check.id for entry in checklist.entries}
+    assert {"versions.runtime-expected", "environment.variables-expected"} <= asked
+    assert "# here: 2.27.7" in text
+
+
+def test_legacy_keras_is_expected_as_such(tmp_path: Path, catalog: Catalog) -> None:
+    legacy = keras(package="tf-keras", version="2.21.0", legacy=True)
+    assert drafted(tmp_path, catalog, *cpu_host(), legacy)[0].assumptions.framework == {"flavour": "tf-keras"}
+
+
+def test_a_machine_without_gpus_expects_no_driver_and_no_cuda(tmp_path: Path, catalog: Catalog) -> None:
+    stated = drafted(tmp_path, catalog, *cpu_host(), libraries())[0].assumptions
+    assert (stated.driver, stated.sdk, stated.libraries) == (None, {}, {})
 
 
 def test_without_a_gpu_none_is_expected(tmp_path: Path, catalog: Catalog) -> None:

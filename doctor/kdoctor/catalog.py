@@ -2,6 +2,7 @@
 
 The built-in ones come in by the same entry points as a third party's. What a plugin brings is
 validated when it is loaded, so that a mistake is told at once and never shows up as a missing check.
+Probes are loaded when they are asked for: who reads a checklist needs none.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kdoctor.check import Check
-from kdoctor.collect.probe import Probe
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns
 from kdoctor.model import ASSUMPTIONS, Assumptions
 from kdoctor.smoke.scenario import Scenario
-from kdoctor.version_matrix import VersionMatrix
 
-if TYPE_CHECKING:  # the class moved in Python 3.11, and nothing needs it at run time
-    if sys.version_info >= (3, 11):
+if TYPE_CHECKING:
+    from kdoctor.collect.probe import Probe
+    from kdoctor.facts import FactGroup
+
+    if sys.version_info >= (3, 11):  # the class moved, and nothing needs it at run time
         from importlib.resources.abc import Traversable
     else:
         from importlib.abc import Traversable
@@ -32,7 +34,10 @@ KINDS: tuple[Kind, ...] = ("checks", "probes", "scenarios", "checklists")
 GROUP_PREFIX = "kdoctor."
 """The entry-point groups are ``kdoctor.checks``, ``kdoctor.probes``, ..."""
 
-Item = TypeVar("Item", Check, Probe, Scenario)
+Installed = Mapping[Kind, Sequence[metadata.EntryPoint]]
+"""The entry points of each kind."""
+
+Item = TypeVar("Item", Check, "Probe", Scenario)
 
 
 class CatalogError(UsageError):
@@ -59,18 +64,44 @@ class Contribution:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Instruments:
+    """What reads a machine."""
+
+    probes: tuple[Probe, ...]
+    fact_groups: Mapping[str, type[FactGroup]]
+    """Key in a snapshot to the group's type."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Catalog:
     """Everything that a run can use."""
 
     checks: Mapping[str, Check]
     """By id, in order of family and id."""
-    probes: tuple[Probe, ...]
     scenarios: Mapping[str, Scenario]
     """By id."""
     checklists: Mapping[str, Traversable]
     """Name of a shipped checklist to its file."""
-    fact_groups: Mapping[str, type[FactGroup]]
-    """Key in a snapshot to the group's type."""
+    load_instruments: Callable[[], Instruments]
+
+    @cached_property
+    def instruments(self) -> Instruments:
+        """What reads the machine, loaded when it is first asked for.
+
+        Raises:
+            CatalogError: a plugin that brings probes is broken, or two do not go together.
+        """
+        return self.load_instruments()
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What reads the machine, each group of facts by one."""
+        return self.instruments.probes
+
+    @property
+    def fact_groups(self) -> Mapping[str, type[FactGroup]]:
+        """Key in a snapshot to the group's type."""
+        return self.instruments.fact_groups
 
     def closure(self, ids: Iterable[str]) -> tuple[Check, ...]:
         """The checks of those ids with all their prerequisites, each before what requires it."""
@@ -97,39 +128,55 @@ def load_catalog(plugins: Sequence[str] = ()) -> Catalog:
         CatalogError: a plugin cannot be imported, or what the plugins bring does not hold together.
     """
     problems: list[str] = []
-    contributions = [*_from_entry_points(problems), *_from_options(plugins, problems)]
-    return _assemble(contributions, problems)
+    installed = _installed()
+    named = list(_from_options(plugins, problems))
+    contributions = [*_from_entry_points(installed, ("checks", "scenarios", "checklists"), problems), *named]
+    return _assemble(contributions, problems, lambda: _load_instruments(installed, named))
 
 
 def load_probes(plugins: Sequence[str] = ()) -> tuple[Probe, ...]:
-    """The probes alone, so that they can be at work while :func:`load_catalog` imports all checks.
+    """The probes alone, so that they can be at work while :func:`load_catalog` reads what the checks are.
 
     Args:
         plugins: as for :func:`load_catalog`.
 
     Raises:
-        CatalogError: a plugin that brings probes cannot be imported, or two bring probes of one name.
+        CatalogError: a plugin that brings probes cannot be imported, or two bring one probe or one group of facts.
     """
     problems: list[str] = []
-    contributions = [*_from_entry_points(problems, ("probes",)), *_from_options(plugins, problems)]
-    probes = _collect(contributions, "probes", Probe, lambda probe: probe.name, problems)
-    if problems:
-        raise CatalogError(problems)
-    return tuple(probes.values())
+    named = list(_from_options(plugins, problems))
+    return _load_instruments(_installed(), named, problems).probes
 
 
 def assemble(contributions: Iterable[Contribution]) -> Catalog:
-    """Make a catalog of what was loaded, and validate it.
+    """Make a catalog of what was loaded, and validate all of it.
 
     Raises:
         CatalogError: with every problem that was found.
     """
-    return _assemble(contributions, [])
+    loaded = list(contributions)
+    catalog = _assemble(loaded, [], lambda: _assemble_instruments(loaded, []))
+    # Asked for, so that they are validated, too.
+    _ = catalog.instruments
+    return catalog
 
 
-def _from_entry_points(problems: list[str], kinds: Sequence[Kind] = KINDS) -> Iterable[Contribution]:
+def _installed() -> Installed:
+    """The entry points of ours in one walk over all installed distributions."""
+    entries = metadata.entry_points()
+    return {
+        kind: tuple(sorted(entries.select(group=GROUP_PREFIX + kind), key=lambda entry: entry.value)) for kind in KINDS
+    }
+
+
+def _load_instruments(installed: Installed, named: Iterable[Contribution], problems: Sequence[str] = ()) -> Instruments:
+    found = list(problems)
+    return _assemble_instruments([*_from_entry_points(installed, ("probes",), found), *named], found)
+
+
+def _from_entry_points(installed: Installed, kinds: Sequence[Kind], problems: list[str]) -> Iterable[Contribution]:
     for kind in kinds:
-        for entry in sorted(metadata.entry_points(group=GROUP_PREFIX + kind), key=lambda entry: entry.value):
+        for entry in installed[kind]:
             origin = f"{entry.dist.name if entry.dist else 'an unknown distribution'} ({entry.group}: {entry.name})"
             try:
                 value = entry.load()
@@ -140,6 +187,10 @@ def _from_entry_points(problems: list[str], kinds: Sequence[Kind] = KINDS) -> It
 
 
 def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterable[Contribution]:
+    if not plugins:
+        return
+    from kdoctor.collect.probe import Probe
+
     for plugin in plugins:
         origin = f"--plugin {plugin}"
         module, colon, attribute = plugin.partition(":")
@@ -167,27 +218,38 @@ def _from_options(plugins: Sequence[str], problems: list[str]) -> Iterable[Contr
                 yield Contribution(kind=kind, origin=origin, value=item)
 
 
-def _assemble(contributions: Iterable[Contribution], problems: list[str]) -> Catalog:
+def _assemble(
+    contributions: Iterable[Contribution], problems: list[str], load_instruments: Callable[[], Instruments]
+) -> Catalog:
     loaded = list(contributions)
     checks = _collect(loaded, "checks", Check, lambda check: check.id, problems)
-    probes = _collect(loaded, "probes", Probe, lambda probe: probe.name, problems)
     scenarios = _collect(loaded, "scenarios", Scenario, lambda scenario: scenario.id, problems)
     checklists = _collect_checklists(loaded, problems)
     if problems:
         # What is missing because of these would be told as so many mistakes of others.
         raise CatalogError(problems)
-    fact_groups = _fact_groups(probes.values(), problems)
-    problems += _problems_of_checks(checks, scenarios, fact_groups)
+    catalog = Catalog(
+        checks=dict(sorted(checks.items())),
+        scenarios=scenarios,
+        checklists=checklists,
+        load_instruments=load_instruments,
+    )
+    problems += _problems_of_checks(checks, scenarios)
+    problems += _problems_of_facts(catalog)
     problems += _problems_of_scenarios(checks, scenarios)
     if problems:
         raise CatalogError(problems)
-    return Catalog(
-        checks=dict(sorted(checks.items())),
-        probes=tuple(probes.values()),
-        scenarios=scenarios,
-        checklists=checklists,
-        fact_groups=fact_groups,
-    )
+    return catalog
+
+
+def _assemble_instruments(contributions: Iterable[Contribution], problems: list[str]) -> Instruments:
+    from kdoctor.collect.probe import Probe
+
+    probes = _collect(contributions, "probes", Probe, lambda probe: probe.name, problems)
+    fact_groups = _fact_groups(probes.values(), problems)
+    if problems:
+        raise CatalogError(problems)
+    return Instruments(probes=tuple(probes.values()), fact_groups=fact_groups)
 
 
 def _collect(
@@ -225,8 +287,6 @@ def _collect(
 
 def _items(value: object) -> list[Any]:
     """One value, an iterable of values, or a callable that returns either, as a list."""
-    if isinstance(value, Check | Probe | Scenario):
-        return [value]
     if callable(value):
         return _items(value())
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
@@ -256,9 +316,11 @@ def _collect_checklists(contributions: Iterable[Contribution], problems: list[st
 
 
 def _fact_groups(probes: Iterable[Probe], problems: list[str]) -> dict[str, type[FactGroup]]:
-    """Each group by its key, with the one that the smoke trainings fill."""
-    groups: dict[str, type[FactGroup]] = {SmokeRuns.group: SmokeRuns}
-    providers = {SmokeRuns.group: "the smoke trainings"}
+    """Each group by its key, with those that the smoke trainings fill."""
+    from kdoctor.facts import GpuSampling, SmokeRuns
+
+    groups: dict[str, type[FactGroup]] = {SmokeRuns.group: SmokeRuns, GpuSampling.group: GpuSampling}
+    providers = dict.fromkeys(groups, "the smoke trainings")
     for probe in probes:
         for group in probe.provides:
             if group.group in groups:
@@ -271,22 +333,36 @@ def _fact_groups(probes: Iterable[Probe], problems: list[str]) -> dict[str, type
     return groups
 
 
-def _problems_of_checks(
-    checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], fact_groups: Mapping[str, type[FactGroup]]
-) -> Iterable[str]:
-    askable = {*fact_groups.values(), SmokeRun, Assumptions, VersionMatrix}
+def _problems_of_checks(checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]) -> Iterable[str]:
     for check in checks.values():
         for prerequisite in check.requires:
             if prerequisite not in checks:
                 yield f"{check.id} requires {prerequisite}, which no plugin brings"
         if check.scenario is not None and check.scenario not in scenarios:
             yield f"{check.id} judges scenario {check.scenario}, which no plugin brings"
-        for wanted in check.facts.values():
-            if wanted not in askable:
-                yield f"{check.id} asks for {wanted.__name__}, which no probe provides"
         for assumption in sorted(set(check.judges) - ASSUMPTIONS):
             yield f"{check.id} judges assumption {assumption!r}, which is none of {', '.join(sorted(ASSUMPTIONS))}"
     yield from _circles(checks)
+
+
+def _problems_of_facts(catalog: Catalog) -> Iterable[str]:
+    """What checks ask for in vain. Those of an index were held against the probes when it was made (by a test)."""
+    imported = [check for check in catalog.checks.values() if check.is_imported]
+    if not imported:
+        return
+    from kdoctor.facts import SmokeRun
+    from kdoctor.version_matrix import VersionMatrix
+
+    try:
+        groups = catalog.fact_groups.values()
+    except CatalogError as error:
+        yield from error.problems
+        return
+    askable = {*groups, SmokeRun, Assumptions, VersionMatrix}
+    for check in imported:
+        for wanted in check.facts.values():
+            if wanted not in askable:
+                yield f"{check.id} asks for {wanted.__name__}, which no probe provides"
 
 
 def _circles(checks: Mapping[str, Check]) -> Iterable[str]:

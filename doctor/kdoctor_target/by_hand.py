@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import Steps, step_seconds, traces_of
 from kdoctor_target.training import EPOCHS, LEARNING_RATE, Batches, make_model
 
 
@@ -23,26 +24,25 @@ def train_by_hand(case: Case, strategy: Any, batches: Batches) -> Any:
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         optimizer.build(model.trainable_variables)
     case.note(build_s=time.perf_counter() - started, optimizer=type(optimizer).__name__, **batches.facts())
-    step = one_step(strategy, model, optimizer, batches.global_batch)
+    case.phase("data")
     data = strategy.experimental_distribute_dataset(batches.dataset())
-    case.phase("train")
-    case.note(steps=0)
+    steps = Steps(case, traces_of(strategy))
+    step = one_step(strategy, model, optimizer, batches.global_batch, steps)
     losses: List[float] = []
-    times: List[float] = []
     for _ in range(EPOCHS):
         total = []
         for inputs, targets in data:
-            begun = time.perf_counter()
+            steps.begin()
             total.append(float(step(inputs, targets)))
-            times.append(time.perf_counter() - begun)
-            case.note(steps=len(times))
+            steps.end()
         losses.append(sum(total) / len(total))
-    later = sorted(times[len(times) // EPOCHS :])
-    case.note(losses=losses, first_step_s=times[0], step_s=later[len(later) // 2])
+    case.note(losses=losses, **step_seconds(steps.seconds))
     return model
 
 
-def one_step(strategy: Any, model: Any, optimizer: Any, global_batch: int) -> Callable[[Any, Any], Any]:
+def one_step(
+    strategy: Any, model: Any, optimizer: Any, global_batch: int, steps: Optional[Steps] = None
+) -> Callable[[Any, Any], Any]:
     """The compiled function that trains one global batch and returns its loss."""
 
     def on_a_replica(inputs: Any, targets: Any) -> Any:
@@ -53,11 +53,11 @@ def one_step(strategy: Any, model: Any, optimizer: Any, global_batch: int) -> Ca
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905 - Python 3.8
         return loss
 
+    traced = steps.told(on_a_replica) if steps else on_a_replica
+
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
     def step(inputs: Any, targets: Any) -> Any:
-        return strategy.reduce(
-            tf.distribute.ReduceOp.SUM, strategy.run(on_a_replica, args=(inputs, targets)), axis=None
-        )
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(traced, args=(inputs, targets)), axis=None)
 
     compiled: Callable[[Any, Any], Any] = step
     return compiled

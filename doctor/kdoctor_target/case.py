@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import IO, Any, Dict, NoReturn, Optional
 
+from kdoctor_target.phases import BETWEEN
+
 
 class NotHere(Exception):  # noqa: N818 - no error, and shown nowhere by its name
     """A case is not for this environment, for the reason that it carries."""
@@ -47,10 +49,10 @@ class Case:
 
         In this order: import (of the program, where need be of the framework too), strategy, reference (the same
         training on one device), build, data, trace, first step, step 2 and so on, save, load, inspect.
-        ``Steps`` says those of a training.
+        ``Steps`` says those of a training; train stands for them where they cannot be told apart.
         """
         event: Dict[str, Any] = {"phase": name}
-        if finished and self._phase is not None:
+        if finished and self._phase not in (None, BETWEEN):
             event["finished"] = self._phase
         self._phase = name
         self.write(event)

@@ -47,11 +47,6 @@ class CaseFiles:
         os.dup2(errors, 2)
 
 
-def progress_of(event: Dict[str, Any]) -> Dict[str, Any]:
-    """The phase that an event enters, and the one that it finishes."""
-    return {name: event[name] for name in ("phase", "finished") if name in event}
-
-
 def tail(path: Path, lines: int = TAIL_LINES) -> str:
     """The last lines of a file that may be of any size."""
     with path.open("rb") as file:

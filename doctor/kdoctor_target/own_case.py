@@ -24,13 +24,15 @@ Facts = Dict[str, Any]
 def import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
     """In a fresh interpreter: import what the case needs, then run it. An import that fails is the case's error."""
     files = CaseFiles(folder, job)
-    try:
-        import_all(settings["preload"])
-    except BaseException as error:
-        traceback.print_exc()
-        with files.events.open("a", encoding="utf-8") as events:
-            _case(events, job, settings, files).write({"end": {"outcome": "raised", **describe_error(error)}})
-        return
+    with files.events.open("a", encoding="utf-8") as events:
+        case = _case(events, job, settings, files)
+        case.phase("import")
+        try:
+            import_all(settings["preload"])
+        except BaseException as error:
+            traceback.print_exc()
+            case.write({"end": {"outcome": "raised", **describe_error(error)}})
+            return
     run_case(job, settings, files)
 
 

@@ -9,8 +9,9 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, Optional
 
-from kdoctor_target.case_files import CaseFiles, complaints, progress_of, tail
+from kdoctor_target.case_files import CaseFiles, complaints, tail
 from kdoctor_target.memory import peak_memory
+from kdoctor_target.phases import progress_of
 
 Facts = Dict[str, Any]
 

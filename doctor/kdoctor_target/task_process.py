@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
-from kdoctor_target.case_files import complaints, progress_of, tail
+from kdoctor_target.case_files import complaints, tail
+from kdoctor_target.phases import progress_of
 
 Facts = Dict[str, Any]
 

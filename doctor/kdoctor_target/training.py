@@ -6,19 +6,16 @@ TensorFlow is imported by the runner before this module, with the environment th
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.regression import EPOCHS, FEATURES, LEARNING_RATE, regression
+from kdoctor_target.steps import clock, step_seconds
 
-FEATURES = 4
-EPOCHS = 2
-
-# SGD without momentum: its step is proportional to the gradient, so a gradient that is summed instead
-# of averaged over the replicas shows in the weights. Adam divides by the gradient's own size and hides it.
-LEARNING_RATE = 0.1
+__all__ = ["EPOCHS", "FEATURES", "LEARNING_RATE", "regression"]  # for the scenarios
 
 
 class Batches(NamedTuple):
@@ -105,15 +102,6 @@ def describe_strategy(case: Case, strategy: Any) -> None:
     )
 
 
-def regression(examples: int, seed: int = 20) -> Tuple[Any, Any]:
-    """Inputs and targets of a linear regression with a little noise, the same on every machine."""
-    numbers = np.random.RandomState(seed)
-    inputs = numbers.uniform(-1.0, 1.0, size=(examples, FEATURES))
-    slopes = np.linspace(-1.0, 1.0, FEATURES).reshape(FEATURES, 1)
-    targets = inputs @ slopes + 0.5 + 0.05 * numbers.standard_normal((examples, 1))
-    return inputs.astype("float32"), targets.astype("float32")
-
-
 def make_model(*, normalised: bool) -> Any:
     """Dense - (BatchNormalization) - Dense, with the same initial weights every time it is made."""
     layers = tf.keras.layers
@@ -170,36 +158,15 @@ def train_mirrored(case: Case, strategy: Any, batches: Batches, *, normalised: b
 
 def train(case: Case, model: Any, batches: Batches) -> None:
     """Fit the model, and note its losses and the time of its steps."""
-    case.phase("train")
+    case.phase("data")
     case.note(**batches.facts())
-    clock = _clock(case)
-    losses = _fit(model, batches, [clock]).history["loss"]
-    later = sorted(clock.steps[len(clock.steps) // EPOCHS :])
-    case.note(losses=losses, first_step_s=clock.steps[0], step_s=later[len(later) // 2])
+    steps = clock(case, tf.keras)
+    losses = _fit(model, batches, [steps]).history["loss"]
+    case.note(losses=losses, **step_seconds(steps.seconds))
 
 
 def _fit(model: Any, batches: Batches, callbacks: List[Any]) -> Any:
     return model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=callbacks)
-
-
-def _clock(case: Case) -> Any:
-    """A callback that counts and measures each step. Keras waits for a step's numbers, so its end is real."""
-
-    class Clock(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
-        def __init__(self) -> None:
-            super().__init__()
-            self.steps: List[float] = []
-            self._started = 0.0
-            case.note(steps=0)
-
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self._started = time.perf_counter()
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.steps.append(time.perf_counter() - self._started)
-            case.note(steps=len(self.steps))
-
-    return Clock()
 
 
 def inspect_weights(case: Case, strategy: Any, model: Any, reference: Optional[Reference] = None) -> None:

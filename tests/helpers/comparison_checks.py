@@ -53,7 +53,10 @@ class ComparisonCheck:
                 {"outcome": "raised", "error_type": "ValueError", "error_message": "no"},
                 "ValueError in phase inspect: no",
             ),
-            ({"outcome": "timed-out", "phase": "train", "steps": 3}, "hung in phase train, after step 3"),
+            (
+                {"outcome": "timed-out", "phase": "step 4", "finished": "step 3", "steps": 3},
+                "hung in step 4 (last finished: step 3) and was ended",
+            ),
         ],
     )
     def test_fails_where_a_case_does_not(self, changes: dict[str, Any], words: str) -> None:

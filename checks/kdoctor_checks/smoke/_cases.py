@@ -63,13 +63,14 @@ def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
 
 def how_it_ended(case: SmokeCase) -> str:
     """How a case ended that did not train: error or signal, phase, where, and the last line of its error output."""
-    where = f" in phase {case.phase}" if case.phase else ""
+    where = f" {place(case.phase)}" if case.phase else ""
     if case.outcome == "skipped":
         return f"did not run: {case.skip_reason}"
     if case.outcome == "raised" and case.workers:  # its message names the worker, the error and the phase
-        return _first_line(case.error_message)
+        return _first_line(case.error_message) + _complaint(case, of="NCCL")
     if case.outcome == "raised":
-        return f"{case.error_type}{where}: {_first_line(case.error_message) or 'no message'}"
+        said = _first_line(case.error_message) or "no message"
+        return f"{case.error_type}{where}: {said}{_complaint(case, of='NCCL')}"
     where += _progress(case)
     if case.outcome == "timed-out":
         took = f" after {case.seconds:.0f} s" if case.seconds else ""
@@ -78,16 +79,40 @@ def how_it_ended(case: SmokeCase) -> str:
     return f"{by}{where}{_innermost(case.stacks)}{_complaint(case) or _last_words(case.stderr_tail)}"
 
 
+def place(phase: str | None) -> str:
+    """A phase as the place where something happened: ``in phase trace``, ``in step 3``."""
+    named = {"first step": "in the first step", "between steps": "between steps", None: "before its first phase"}
+    return named.get(phase) or (f"in {phase}" if phase and phase.startswith("step ") else f"in phase {phase}")
+
+
+def in_training(phase: str | None) -> bool:
+    """Whether it is one of the phases of ``fit``, or of a loop in its stead."""
+    phases = ("data", "trace", "first step", "between steps", "train")
+    return phase is not None and (phase in phases or phase.startswith("step "))
+
+
+def refused(case: SmokeCase, refusals: tuple[str, ...]) -> bool:
+    """Whether the framework refused the model with one of these errors; not whether anything else went wrong."""
+    return (
+        case.outcome == "raised"
+        and case.error_type in refusals
+        and (case.phase in ("build", "inspect") or in_training(case.phase))
+    )
+
+
 def _progress(case: SmokeCase) -> str:
-    """How far the training came."""
+    """How far it came."""
+    if case.finished:
+        return f" (last finished: {case.finished})"
     if case.phase != "train" or case.steps is None:
         return ""
     return f", after step {case.steps}" if case.steps else ", in the first step, which is traced"
 
 
-def _complaint(case: SmokeCase) -> str:
-    """The last line of NCCL or of TensorFlow's native code."""
-    return f'; its log: "{case.log_lines[-1].strip()[:300]}"' if case.log_lines else ""
+def _complaint(case: SmokeCase, *, of: str = "") -> str:
+    """The last line of NCCL if there is one, or else of TensorFlow's native code."""
+    lines = [line for line in case.log_lines if "nccl" in line.lower()] or ([] if of else case.log_lines)
+    return f'; its log: "{lines[-1].strip()[:300]}"' if lines else ""
 
 
 def _first_line(text: str | None) -> str:

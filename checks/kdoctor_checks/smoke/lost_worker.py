@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import did_not_finish, name_of, where_it_waits
+from kdoctor_checks.smoke._cases import did_not_finish, name_of, place, where_it_waits
 from kdoctor_checks.smoke._strategies import change_code, each_case
 
 
@@ -35,7 +35,7 @@ def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
         first, waited = case.workers[0], case.measures.get("others_s")
         if first.outcome == "timed-out" or waited is None:
             patience = case.measures["patience_s"] or 0
-            waits = f"{first.name} waits in phase {first.phase}{where_it_waits(case)} and says nothing"
+            waits = f"{first.name} waits {place(first.phase)}{where_it_waits(case)} and says nothing"
             observed = f"{waits}; kdoctor ended it after {patience:.0f} s"
             advice = (
                 "Start the workers under something that ends all of them when one is missing "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor_checks.smoke._cases import did_not_finish, name_of
+from kdoctor_checks.smoke._cases import did_not_finish, name_of, place, refused
 from kdoctor_checks.smoke._strategies import change_code, each_case
 
 
@@ -35,8 +35,8 @@ def misuse(
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome == "raised" and case.error_type in refusals and case.phase in ("build", "train"):
-            return Evidence(subject=name_of(case), observed=f"refused with {case.error_type} in phase {case.phase}")
+        if refused(case, refusals):
+            return Evidence(subject=name_of(case), observed=f"refused with {case.error_type} {place(case.phase)}")
         if case.outcome != "trained":
             return did_not_finish(run, case)
         weights = case.weights

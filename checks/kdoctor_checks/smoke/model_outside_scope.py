@@ -14,10 +14,10 @@ from kdoctor_checks.smoke._cases import (
     missing,
     name_of,
     no_real_spread,
+    refused,
 )
 
 _COMPILE_INSIDE, _ALL_OUTSIDE = "compile-inside", "all-outside"
-_OWN_PHASES = ("build", "train", "inspect")
 
 
 @check(
@@ -46,15 +46,10 @@ def model_outside_scope(
         case = run.case(name)
         if case is None:
             yield missing(run, name)
-        elif case.outcome != "trained" and not _is_refusal(case, refusals):
+        elif case.outcome != "trained" and not refused(case, refusals):
             yield did_not_finish(run, case)
         else:
             yield no_real_spread(run, case) or judge(case)
-
-
-def _is_refusal(case: SmokeCase, refusals: tuple[str, ...]) -> bool:
-    """Whether Keras refused the model, in contrast to something else that went wrong."""
-    return case.outcome == "raised" and case.error_type in refusals and case.phase in _OWN_PHASES
 
 
 def _judge_compile_inside(case: SmokeCase) -> Outcome:

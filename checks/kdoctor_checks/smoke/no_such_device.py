@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import did_not_finish, name_of, where_it_waits
+from kdoctor_checks.smoke._cases import did_not_finish, name_of, place, where_it_waits
 from kdoctor_checks.smoke._strategies import change_code, each_case
 
 
@@ -37,7 +37,7 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
         if process.outcome == "raised":
             return Evidence(subject=name_of(case), observed=f"refused with {process.error_type}")
         how = {
-            "timed-out": f"it says nothing and waits in phase {process.phase}{where_it_waits(case)}; kdoctor ended it",
+            "timed-out": f"it says nothing and waits {place(process.phase)}{where_it_waits(case)}; kdoctor ended it",
             "trained": f"it trains on {case.replicas} replicas, one of which does not exist",
         }.get(process.outcome, f"it died of {process.signal or process.exit_code}")
         advice = "Take devices from tf.config.list_logical_devices('GPU'), or name none."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, how_it_ended, name_of
+from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, how_it_ended, name_of, refused
 from kdoctor_checks.smoke._strategies import LOSS_TOLERANCE, change_code, each_case, same_losses, weights_problem
 
 _PARTS = ("model", "optimizer", "metric", "compile", "loaded-model")
@@ -42,7 +42,7 @@ def outside_scope(
 
     def judge(case: SmokeCase) -> Outcome:
         part = case.name.rpartition("-")[0]
-        if case.outcome == "raised" and case.error_type in refusals and case.phase in ("build", "train"):
+        if refused(case, refusals):
             return Evidence(subject=name_of(case), observed=f"refused: {how_it_ended(case)}")
         if case.outcome != "trained":
             return did_not_finish(run, case)

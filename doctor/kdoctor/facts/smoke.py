@@ -23,7 +23,9 @@ class SmokeWorker:
     outcome: CaseOutcome
     """How it ended; ``timed-out`` is one that the others waited for, or that waited for them, and was ended."""
     phase: str | None = None
-    """The last phase that it entered."""
+    """The last phase that it entered, as in ``SmokeCase``."""
+    finished: str | None = None
+    """The last phase that it finished."""
     steps: int | None = None
     """Training steps that it finished."""
     error_type: str | None = None
@@ -70,7 +72,9 @@ class SmokePair:
     """Place of the other; it is greater."""
     outcome: PairOutcome
     phase: str | None = None
-    """The last phase that it entered: strategy, build, train, inspect, all-reduce."""
+    """The last phase that it entered, as in ``SmokeCase``; the last of all is all-reduce."""
+    finished: str | None = None
+    """The last phase that it finished."""
     steps: int | None = None
     """Training steps that it finished."""
     error_type: str | None = None
@@ -108,10 +112,13 @@ class SmokeCase:
     """The case's name within its scenario, for example ``guarded``."""
     outcome: CaseOutcome
     phase: str | None = None
-    """The last phase that was entered: import (of the scenario's program), strategy, reference, build, train,
-    inspect."""
+    """The last phase that was entered: import (of the scenario's program), strategy, reference (the same training on
+    one device), build, data (it is shared out), trace, first step, step 2 and so on, between steps, save, load,
+    inspect; train where the steps cannot be told apart."""
+    finished: str | None = None
+    """The last phase that was finished; ``step 7`` while it trains step 8 or hangs in it."""
     steps: int | None = None
-    """Training steps that were finished, over all epochs; 0 while the first one is traced."""
+    """Training steps that were finished, over all epochs."""
     skip_reason: str | None = None
     """Why it is not for this environment, for ``skipped``."""
     error_type: str | None = None

@@ -44,8 +44,8 @@ class JobTrainer:
             self.facts["not_run"] = reason
             return
         try:
-            phase("train")
-            copy = self._train_own()
+            phase("build")
+            copy = self._train_own(phase)
         except CopyError as error:
             self.facts["not_run"] = str(error)
             return
@@ -70,10 +70,10 @@ class JobTrainer:
             return "no step was asked for (--steps 0), or no batch was read"
         return None
 
-    def _train_own(self) -> Any:
+    def _train_own(self, phase: Callable[[str], None]) -> Any:
         with self._strategy.scope():
             copy = self._copier.copy(self._batches[0], own_optimizer=True, one_device=False)
-        clock = self._fit(copy)
+        clock = self._fit(copy, phase)
         variables = [one for one in copy.variables if np.issubdtype(_numpy_type(one), np.floating)]
         lost = [
             getattr(one, "path", one.name)
@@ -110,8 +110,8 @@ class JobTrainer:
         losses = self._fit(copy).losses
         return losses, copy.get_weights()
 
-    def _fit(self, model: Any) -> Any:
-        clock = _clock(keras_of(model))
+    def _fit(self, model: Any, phase: Optional[Callable[[str], None]] = None) -> Any:
+        clock = _clock(keras_of(model), phase)
         model.fit(_dataset(self._batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock])
         return clock
 
@@ -166,8 +166,11 @@ def _dataset(batches: Sequence[Any]) -> Any:
     return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=True)
 
 
-def _clock(keras: Any) -> Any:
-    """A callback that keeps the loss after each step, and its seconds."""
+def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
+    """A callback that says each step, and keeps the loss after it and its seconds.
+
+    The job's own train_step is left alone, so that tracing is a part of the first step here.
+    """
 
     class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
         def __init__(self) -> None:
@@ -177,6 +180,8 @@ def _clock(keras: Any) -> Any:
             self._started = 0.0
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            if phase:
+                phase("step {}".format(len(self.seconds) + 1) if self.seconds else "first step")
             self._started = time.perf_counter()
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002

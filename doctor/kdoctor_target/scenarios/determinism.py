@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import clock
 from kdoctor_target.training import EPOCHS, FEATURES, LEARNING_RATE, inspect_weights, make_strategy, regression
 
 STEPS = 6
@@ -53,8 +54,8 @@ def _train(case: Case, strategy: Any) -> Tuple[List[Any], float, Any]:
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     case.note(optimizer=type(optimizer).__name__, examples=len(inputs), global_batch=global_batch)
-    case.phase("train")
-    model.fit(data, epochs=1, verbose=0)
+    case.phase("data")
+    model.fit(data, epochs=1, verbose=0, callbacks=[clock(case, tf.keras)])
     begun = time.perf_counter()
     losses = model.fit(data, epochs=EPOCHS, verbose=0).history["loss"]
     case.note(losses=losses)

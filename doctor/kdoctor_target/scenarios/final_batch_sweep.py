@@ -10,6 +10,7 @@ from typing import Any, Dict
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import clock
 from kdoctor_target.training import (
     EPOCHS,
     FEATURES,
@@ -46,9 +47,9 @@ def _sweep(case: Case, *, normalise: bool, synchronized: bool) -> None:
     replicas = strategy.num_replicas_in_sync
     global_batch = PER_REPLICA * replicas
     case.note(global_batch=global_batch)
-    case.phase("train")
     every = -(-global_batch // MOST_SIZES)
     for tail in sorted({*range(1, min(replicas + 2, global_batch)), *range(1, global_batch + 1, every), global_batch}):
+        case.phase("build")
         inputs, targets = regression(global_batch + tail)
         layers = tf.keras.layers
         with strategy.scope():
@@ -56,7 +57,9 @@ def _sweep(case: Case, *, normalise: bool, synchronized: bool) -> None:
             model = tf.keras.Sequential([layers.InputLayer((FEATURES,)), layers.Dense(4), *middle, layers.Dense(1)])
             optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
             model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
-        model.fit(Batches(inputs, targets, global_batch).dataset(), epochs=EPOCHS, verbose=0, shuffle=False)
+        case.phase("data")
+        data = Batches(inputs, targets, global_batch).dataset()
+        model.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[clock(case, tf.keras)])
         case.measure({"tail {}".format(tail): count_nonfinite(strategy, model)})
 
 

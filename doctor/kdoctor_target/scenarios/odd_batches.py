@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import clock
 from kdoctor_target.training import (
     EPOCHS,
     Batches,
@@ -53,10 +54,10 @@ def unknown_size(case: Case) -> None:
     with strategy.scope():
         model = compile_model(case, make_model(normalised=False))
     case.note(**batches.facts())
-    case.phase("train")
+    case.phase("data")
     signature = (tf.TensorSpec((4,), tf.float32), tf.TensorSpec((1,), tf.float32))
     data = tf.data.Dataset.from_generator(lambda: zip(inputs, targets), output_signature=signature)  # noqa: B905
-    history = model.fit(data.batch(batches.global_batch), epochs=EPOCHS, verbose=0)
+    history = model.fit(data.batch(batches.global_batch), epochs=EPOCHS, verbose=0, callbacks=[clock(case, tf.keras)])
     case.note(losses=history.history["loss"])
     inspect_weights(case, strategy, model)
 

@@ -51,8 +51,9 @@ _BUDGET = 0.85
 """Share of the scenario's deadline after which no pair is started."""
 
 _FIELDS = (
-    "outcome", "phase", "steps", "error_type", "error_message", "exit_code", "signal", "stacks", "stderr_tail",
-    "log_lines", "weights", "weight_deviation", "message_bytes", "wrong_values", "bytes_per_s", "seconds",
+    "outcome", "phase", "finished", "steps", "error_type", "error_message", "exit_code", "signal", "stacks",
+    "stderr_tail", "log_lines", "weights", "weight_deviation", "message_bytes", "wrong_values", "bytes_per_s",
+    "seconds",
 )  # fmt: skip
 
 Pair = Tuple[int, int]

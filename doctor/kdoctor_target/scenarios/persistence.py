@@ -6,6 +6,7 @@ bit what was saved, on every replica.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from typing import Any, List
 
@@ -13,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import clock
 from kdoctor_target.training import (
     EPOCHS,
     Batches,
@@ -58,15 +60,12 @@ def backup_and_restore(case: Case) -> None:
     strategy = make_strategy(case)
     batches = _batches(strategy)
     folder = str(case.stem.with_name(case.stem.name + ".backup"))
-    undisturbed = _fit(strategy, batches, EPOCHS + 1, [])
+    undisturbed = _fit(case, strategy, batches, [])
     reference = Reference(undisturbed.history.history["loss"], undisturbed.get_weights())
     case.note(reference_losses=reference.losses, **batches.facts())
-    case.phase("train")
-    try:
-        _fit(strategy, batches, EPOCHS + 1, [tf.keras.callbacks.BackupAndRestore(folder), _Interrupt()])
-    except _PowerCut:
-        case.phase("load")
-    model = _fit(strategy, batches, EPOCHS + 1, [tf.keras.callbacks.BackupAndRestore(folder)])
+    with contextlib.suppress(_PowerCut):
+        _fit(case, strategy, batches, [tf.keras.callbacks.BackupAndRestore(folder), _Interrupt()])
+    model = _fit(case, strategy, batches, [tf.keras.callbacks.BackupAndRestore(folder)])
     resumed = model.history.history["loss"]
     case.note(losses=resumed)
     case.measure({"epochs": EPOCHS + 1, "epochs_after": len(resumed)})
@@ -87,12 +86,15 @@ def _batches(strategy: Any) -> Batches:
     return Batches(inputs, targets, global_batch)
 
 
-def _fit(strategy: Any, batches: Batches, epochs: int, callbacks: List[Any]) -> Any:
+def _fit(case: Case, strategy: Any, batches: Batches, callbacks: List[Any]) -> Any:
+    case.phase("build")
     with strategy.scope():
         model = make_model(normalised=False)
         optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
-    model.fit(batches.dataset(), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    case.phase("data")
+    watch = [*callbacks, clock(case, tf.keras)]
+    model.fit(batches.dataset(), epochs=EPOCHS + 1, verbose=0, shuffle=False, callbacks=watch)
     return model
 
 

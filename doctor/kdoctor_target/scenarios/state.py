@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.steps import clock
 from kdoctor_target.training import (
     EPOCHS,
     Batches,
@@ -61,8 +62,9 @@ def _train(case: Case, make: Callable[..., Any], options: Dict[str, Any], steps_
         model = _compile(make(**options))
     counter = _Counter()
     case.note(optimizer=type(model.optimizer).__name__, reference_losses=reference.losses, **batches.facts())
-    case.phase("train")
-    seen = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[counter]).history
+    case.phase("data")
+    watch = [counter, clock(case, tf.keras)]
+    seen = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=watch).history
     case.note(losses=seen["loss"], steps=counter.steps)
     case.measure({"metric": seen["mae"][-1], "metric_reference": history["mae"][-1]})
     due = {"updates": EPOCHS * STEPS // steps_per_update, "steps": EPOCHS * STEPS, "epochs": EPOCHS}

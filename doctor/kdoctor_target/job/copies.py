@@ -174,6 +174,8 @@ def _make_comparable(made: Any) -> None:
         _still(layer)
     for layer in list(normalisations(made)):
         layer.synchronized = True
+        if getattr(layer, "fused", None):
+            layer.fused = False  # Keras 2 settles this when the layer is made, and its fused code never synchronises
 
 
 def _still(layer: Any) -> None:

@@ -1,10 +1,26 @@
 """The lock: what the last green run of a checklist found, one fact a line, committed beside the checklist."""
 
-from kdoctor.lock.document import SCHEMA, Accepted, Lock, LockError, Measure, loads, text_of
-from kdoctor.lock.drift import drift
-from kdoctor.lock.facts import Recorded, recorded_facts
-from kdoctor.lock.record import expectations_of, make_lock, not_green
-from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
+from typing import TYPE_CHECKING
+
+from kdoctor.lazily import from_modules
+
+if TYPE_CHECKING:
+    from kdoctor.lock.document import SCHEMA, Accepted, Lock, LockError, Measure, loads, text_of
+    from kdoctor.lock.drifted import drift
+    from kdoctor.lock.facts import Recorded, recorded_facts
+    from kdoctor.lock.record import expectations_of, make_lock, not_green
+    from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
+else:
+    __getattr__ = from_modules(
+        __name__,
+        {
+            "document": ["SCHEMA", "Accepted", "Lock", "LockError", "Measure", "loads", "text_of"],
+            "drifted": ["drift"],
+            "facts": ["Recorded", "recorded_facts"],
+            "record": ["expectations_of", "make_lock", "not_green"],
+            "store": ["load_lock", "lock_path", "read_lock", "write_lock"],
+        },
+    )
 
 __all__ = [
     "SCHEMA",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ _SHOWN = 3
 """So many changes of a run stand in its line."""
 
 Changes = Mapping[int, Sequence[tuple[str, str, str]]]
+Results = Mapping[str, Mapping[str, Any]]
+"""Check id to its result in a JSON report."""
 
 
 def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
@@ -111,19 +114,32 @@ def _plain(value: Any) -> str:
 def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     before = {result["id"]: result for result in old["results"]}
     after = {result["id"]: result for result in new["results"]}
-    for name in [*before, *(name for name in after if name not in before)]:
-        one, other = before.get(name), after.get(name)
-        if _status(one) != _status(other):
-            yield f"{name}: {_status(one)} -> {_status(other)}"
-        found = {} if one is None else {item["subject"]: item["observed"] for item in one["findings"]}
-        now = {} if other is None else {item["subject"]: item["observed"] for item in other["findings"]}
+    # Another checklist or --select: a line for each check would bury what really changed.
+    yield from _in_one_run_only(before, after, old["run"])
+    yield from _in_one_run_only(after, before, new["run"])
+    for name in [name for name in before if name in after]:
+        one, other = before[name], after[name]
+        if one["status"] != other["status"]:
+            yield f"{name}: {one['status']} -> {other['status']}"
+        found = {item["subject"]: item["observed"] for item in one["findings"]}
+        now = {item["subject"]: item["observed"] for item in other["findings"]}
         for subject in [*found, *(subject for subject in now if subject not in found)]:
             if found.get(subject) != now.get(subject):
                 yield f"  {subject}: {found.get(subject, 'no finding')} -> {now.get(subject, 'no finding')}"
 
 
-def _status(result: Mapping[str, Any] | None) -> str:
-    return "not there" if result is None else str(result["status"])
+def _in_one_run_only(checks: Results, others: Results, run: int) -> Iterator[str]:
+    """What only this run asked: how many checks, and which of them were red or could not be judged."""
+    statuses = {name: str(result["status"]) for name, result in checks.items() if name not in others}
+    if statuses:
+        counts = Counter(statuses.values())
+        number = ", ".join(
+            f"{counts[status]} {status}" for status in ("pass", "fail", "skip", "unknown") if counts[status]
+        )
+        yield f"only in run {run}: {number}"
+        for name, status in statuses.items():
+            if status in ("fail", "unknown"):
+                yield f"  {name}: {status}"
 
 
 _NOTABLE = 0.2

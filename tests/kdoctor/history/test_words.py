@@ -102,6 +102,16 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
     assert "nothing changed" in words.diff_runs(new, new)
 
 
+def test_runs_that_asked_different_checks_are_compared_without_a_line_for_each(tmp_path: Path) -> None:
+    with opened(history(tmp_path, a_run(red=True)), create=False) as connection:
+        old = read.report_of(connection, 1)
+    new = {**old, "run": 2, "results": [{**old["results"][0], "id": f"gpu.{n}", "status": "skip"} for n in range(40)]}
+    text = words.diff_runs(old, new)
+    assert "only in run 2: 40 skip" in text
+    assert "gpu.7" not in text
+    assert "\n    gpu.free: fail\n" in text  # of those that only run 1 asked, the red one is named
+
+
 def test_a_run_is_shown_with_what_mends_it(tmp_path: Path) -> None:
     with opened(history(tmp_path, a_run(red=True)), create=False) as connection:
         text = words.show_run(read.report_of(connection, 1))

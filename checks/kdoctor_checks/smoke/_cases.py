@@ -118,6 +118,8 @@ def _complaint(case: SmokeCase, *, of: str = "") -> str:
 def _first_line(text: str | None) -> str:
     """The first line that says something: Keras and TensorFlow begin many messages with where, not with what."""
     lines = [plain[:300] for line in (text or "").splitlines() if (plain := _STYLE.sub("", line).strip())]
+    if lines and lines[0] == "in user code:":  # AutoGraph's stack comes before the error
+        return lines[-1]
     return next((line for line in lines if not line.startswith(_HEADLINES)), lines[0] if lines else "")
 
 

@@ -13,6 +13,7 @@ from kdoctor.report_model import Result
 from kdoctor_checks.smoke.pairs import pairs
 
 HUNG: dict[str, Any] = {"outcome": "timed-out", "phase": "train", "steps": 3, "seconds": 40.0}
+AUTOGRAPH = 'in user code:\n\n    File "/x/by_hand.py", line 70, in step  *\n        return reduce(1)\n\n    no\n'
 NOT_TESTED: dict[str, Any] = {"outcome": "not-tested"}
 
 
@@ -74,6 +75,10 @@ def test_tensorflows_order_is_not_taken_for_the_drivers() -> None:
         (HUNG, "hung"),
         ({"outcome": "died", "signal": "SIGSEGV", "phase": "all-reduce"}, "died of SIGSEGV"),
         ({"outcome": "raised", "error_type": "InternalError", "error_message": "NCCL"}, "InternalError"),
+        (
+            {"outcome": "raised", "error_type": "TypeError", "error_message": AUTOGRAPH},
+            "TypeError in phase all-reduce: no",
+        ),
         ({"weight_deviation": 0.2}, "weights differ from one CPU's: up to 0.2 (tolerance 0.0001)"),
         ({"weight_deviation": None}, "weights differ from one CPU's: not finite"),
         ({"weights": None}, "its weights were not read"),

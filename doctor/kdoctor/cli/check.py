@@ -139,7 +139,8 @@ def check(
         save(save_snapshot, gathered.facts)
     report = gathered.report(started_at, time.monotonic() - started)
     scope = _scope(select, skip, no_smoke=no_smoke, replicas=replicas, snapshot=snapshot, model=model)
-    _deliver(keep_run(report, scope, wanted=not no_history), outputs)
+    kept = keep_run(report, scope, wanted=not no_history, found=lambda: gathered.lock(report))
+    _deliver(kept, outputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +176,12 @@ class _Gathered:
         report = assess(self.facts, agreed.checklist, agreed.planned, agreed.rules, note)
         report = since_last_green(report, self.facts, agreed.last_green, str(agreed.lock))
         return with_measurements(report, self.facts)
+
+    def lock(self, report: Report) -> Lock:
+        """What this run found, for the history of green runs."""
+        from kdoctor.lock import own_lock
+
+        return own_lock(self.agreed.checklist, report, self.facts)
 
 
 @dataclass(frozen=True, kw_only=True)

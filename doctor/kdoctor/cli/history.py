@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from kdoctor.errors import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
+    from kdoctor.lock import Lock
     from kdoctor.report_model import Report
 
 
@@ -119,15 +120,18 @@ def _database() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def keep_run(report: Report, scope: str, *, wanted: bool) -> Report:
-    """Keep the run, unless nobody wants it; a note on stderr where that fails. The report learns the last green."""
+def keep_run(report: Report, scope: str, *, wanted: bool, found: Callable[[], Lock] | None = None) -> Report:
+    """Keep the run, unless nobody wants it; a note on stderr where that fails. The report learns the last green.
+
+    ``found`` makes a lock of what the run found, for the way back; it is asked for a green and whole run.
+    """
     from kdoctor.history.place import is_off
 
     if not wanted or is_off(os.environ):
         return report
     from kdoctor.history.keep import keep
 
-    told, note = keep(report, scope, os.environ)
+    told, note = keep(report, scope, os.environ, found)
     if note:
         complain(f"kdoctor: {note}")
     return told

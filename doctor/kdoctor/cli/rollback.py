@@ -19,8 +19,11 @@ from kdoctor.cli.options import (
 from kdoctor.cli.streams import complain, show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdoctor.catalog import Catalog
     from kdoctor.checklist import Checklist
+    from kdoctor.judge import FactTable
     from kdoctor.lock import Lock
 
 LAST_GREEN = "last-green"
@@ -30,8 +33,14 @@ def rollback(
     *,
     checklist: ChecklistOption = DEFAULT_CHECKLIST,
     to: Annotated[
-        str, typer.Option(metavar="LOCK|last-green", help="The lock to go back to; last-green is the checklist's own.")
-    ] = LAST_GREEN,
+        str | None,
+        typer.Option(
+            metavar="LOCK|last-green",
+            help="The lock to go back to, or the last green run of this machine's history. Unless given: the "
+            "checklist's own lock, and where there is none the history.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[  # noqa: A002 - the option's name
         Literal["text", "json"], typer.Option("--format", "-f", help="What stdout carries.")
     ] = "text",
@@ -53,32 +62,73 @@ def rollback(
     """
     from kdoctor.catalog import load_catalog
     from kdoctor.checklist import load_checklist
-    from kdoctor.lock import LockError, load_lock, recorded_facts
+    from kdoctor.lock import recorded_facts
     from kdoctor.rollback import as_json, as_script, as_text, how_made, plan_rollback
 
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
-    place, lock = load_lock(chosen, None if to == LAST_GREEN else Path(to))
-    if lock is None:
-        raise LockError(
-            f"{place} is not there: no green run of {chosen.name} is on record",
-            hint="Record one with kdoctor checklist record, or name another lock with --to",
-        )
+    facts = recorded(snapshot, catalog) if snapshot else None
+    place, lock = _on_record(chosen, to, lambda: _interpreter(facts, python))
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
-    if snapshot:
-        facts = recorded(snapshot, catalog)
-    else:
+    if facts is None:
         with examination(catalog.probes, python, timeout) as (examined, _):
             examined.run([])
         facts = examined.facts
-    plan = plan_rollback(lock, recorded_facts(facts, identifiers=lock.identifiers), how_made(facts), str(place))
+    plan = plan_rollback(lock, recorded_facts(facts, identifiers=lock.identifiers), how_made(facts), place)
     if script:
         show(as_script(plan))
     else:
         show(as_json(plan) if format == "json" else as_text(plan))
     for text in plan.by_hand if script else ():
         complain(f"kdoctor: not undone by a command: {text}")
+
+
+def _on_record(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:
+    """The record to go back to, and its name in words.
+
+    Args:
+        checklist: whose record.
+        to: what the option names.
+        interpreter: finds the one that is examined; the history knows runs by it.
+
+    Raises:
+        UsageError: there is none, and why.
+    """
+    from kdoctor.lock import load_lock
+
+    if to != LAST_GREEN:
+        place, lock = load_lock(checklist, Path(to) if to else None)
+        if lock is not None:
+            return str(place), lock
+        missing = f"{place} is not there, and "
+    else:
+        missing = ""
+    import os
+    import platform
+
+    from kdoctor.errors import UsageError
+    from kdoctor.history.green import Series, last_green
+    from kdoctor.history.place import history_file
+    from kdoctor.history.store import opened
+
+    series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
+    with opened(history_file(os.environ), create=False) as connection:
+        try:
+            return last_green(connection, series)
+        except UsageError as error:
+            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
+
+
+def _interpreter(facts: FactTable | None, python: str | None) -> str:
+    """The interpreter that is examined, as the reports name it."""
+    import os
+
+    from kdoctor.collect.target import choose_target
+    from kdoctor.facts import Target
+
+    target = facts.get(Target) if facts else None
+    return target.executable if isinstance(target, Target) else choose_target(python, os.environ).python
 
 
 def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | None, timeout: float) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kdoctor.errors import UsageError
 from kdoctor.history.packed import packed
@@ -14,32 +15,43 @@ from kdoctor.history.store import add, opened, prune, series_of, writing
 from kdoctor.report import render
 from kdoctor.report_model import Conclusion, Report
 
+if TYPE_CHECKING:
+    from kdoctor.lock import Lock
 
-def keep(report: Report, scope: str, environ: Mapping[str, str]) -> tuple[Report, str | None]:
+
+def keep(
+    report: Report, scope: str, environ: Mapping[str, str], found: Callable[[], Lock] | None = None
+) -> tuple[Report, str | None]:
     """Keep the run, and tell the report when the last green one of its series was.
 
     Args:
         report: what was found.
         scope: the options that narrow a run, so that only runs of one kind are compared; empty for a whole one.
         environ: names the file, and how many runs to keep.
+        found: makes a lock of what the run found; asked for a green and whole run, for the way back.
 
     Returns:
         The report with ``last_green_at``, and a note where the run could not be kept.
     """
     green = _green(report)
     try:
-        return _keep(green, scope, history_file(environ), runs_to_keep(environ)), None
+        lock = found() if found and not scope and _passed(report) else None
+        return _keep(green, scope, (history_file(environ), runs_to_keep(environ)), lock), None
     except UsageError as error:
         return green, f"this run is not in the history: {error.message}"
 
 
 def _green(report: Report) -> Report:
-    passed = report.verdict.conclusion is Conclusion.PASS
-    return replace(report, last_green_at=report.started_at) if passed else report
+    return replace(report, last_green_at=report.started_at) if _passed(report) else report
 
 
-def _keep(report: Report, scope: str, place: Path, most: int) -> Report:
+def _passed(report: Report) -> bool:
+    return report.verdict.conclusion is Conclusion.PASS
+
+
+def _keep(report: Report, scope: str, where: tuple[Path, int], lock: Lock | None) -> Report:
     run = _row(report, scope)
+    place, most = where
     with opened(place, create=True) as connection, writing(connection):
         if not report.last_green_at:
             row = connection.execute(
@@ -49,7 +61,11 @@ def _keep(report: Report, scope: str, place: Path, most: int) -> Report:
             ).fetchone()
             report = replace(report, last_green_at=row[0]) if row else report
         statuses = {item.id: item.status.value for item in report.results}
-        add(connection, run, packed(render(report, "json")), statuses, _measures(report))
+        number = add(connection, run, packed(render(report, "json")), statuses, _measures(report))
+        if lock is not None:
+            from kdoctor.history.green import keep_green
+
+            keep_green(connection, number, lock)
         prune(connection, most)
     return report
 

@@ -63,6 +63,18 @@ STEPS = (
         PRIMARY KEY (run, name)
     ) WITHOUT ROWID;
     """,
+    # 3: what green runs found, as locks, for the way back; equal ones once.
+    """
+    CREATE TABLE locks (
+        digest TEXT PRIMARY KEY,
+        lock BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE green (
+        run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        digest TEXT NOT NULL REFERENCES locks (digest)
+    );
+    CREATE INDEX green_by_lock ON green (digest);
+    """,
 )
 """How to get from each version of the database to the next. A step is never changed once it was released."""
 
@@ -211,6 +223,7 @@ def prune(connection: sqlite3.Connection, keep: int) -> None:
     row = connection.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?", (keep,)).fetchone()
     if row:
         connection.execute("DELETE FROM runs WHERE id <= ?", row)
+        connection.execute("DELETE FROM locks WHERE digest NOT IN (SELECT digest FROM green)")
 
 
 def _words(error: Exception) -> str:

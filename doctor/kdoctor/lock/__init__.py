@@ -7,8 +7,8 @@ from kdoctor.lazily import from_modules
 if TYPE_CHECKING:
     from kdoctor.lock.document import SCHEMA, Accepted, Lock, LockError, Measure, loads, text_of
     from kdoctor.lock.drifted import drift
-    from kdoctor.lock.facts import Recorded, recorded_facts
-    from kdoctor.lock.record import expectations_of, make_lock, not_green
+    from kdoctor.lock.facts import Recorded, recorded_facts, without_job
+    from kdoctor.lock.record import expectations_of, make_lock, not_green, own_lock
     from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
 else:
     __getattr__ = from_modules(
@@ -36,8 +36,10 @@ __all__ = [
     "lock_path",
     "make_lock",
     "not_green",
+    "own_lock",
     "read_lock",
     "recorded_facts",
     "text_of",
+    "without_job",
     "write_lock",
 ]

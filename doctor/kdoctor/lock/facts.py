@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kdoctor.facts import (
@@ -26,15 +26,16 @@ from kdoctor.facts import (
 )
 from kdoctor.judge import FactTable
 from kdoctor.lock.document import Measure
+from kdoctor.masking import MASK
 
 WITHHELD = "(set; its value is withheld)"
 """Stands for a variable's value that would name a path, a device's serial number or a host."""
 
 _OWN_PACKAGES = frozenset({"keras-doctor"})
 """kdoctor's own version is recorded by itself; the job does not need it."""
-_OF_ONE_JOB = ("SLURM_", "PMI_", "OMPI_", "CONDA_", "VIRTUAL_ENV", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
+OF_ONE_JOB = ("SLURM_", "PMI_", "OMPI_", "CONDA_", "VIRTUAL_ENV", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
 """Variables that say which job or environment this is: they differ from run to run."""
-_IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*", re.IGNORECASE)
+_IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*|\b\d+(?:\.\d+){3}:\d+", re.IGNORECASE)
 _MIB = 1024**2
 
 Section = dict[str, str]
@@ -81,6 +82,13 @@ def recorded_facts(table: FactTable, *, identifiers: bool = False) -> Recorded:
     return Recorded(facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done))
 
 
+def without_job(found: Recorded) -> Recorded:
+    """The same without the variables that say which job or environment this is."""
+    variables = found.facts.get("environment", {})
+    kept = {name: value for name, value in variables.items() if not name.startswith(OF_ONE_JOB)}
+    return replace(found, facts={**found.facts, "environment": kept}) if variables else found
+
+
 def _texts(**values: object) -> Section:
     """Those values that are known, as text; underscores in names become hyphens."""
     return {name.replace("_", "-"): _text(value) for name, value in values.items() if value is not None}
@@ -120,7 +128,8 @@ def _tensorflow(build: TensorFlowBuild, identifiers: bool) -> Section:  # noqa: 
 
 
 def _keras(keras: KerasChoice, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
-    return _texts(package=keras.package, version=keras.version, legacy=keras.legacy, backend=keras.backend)
+    found = _texts(package=keras.package, version=keras.version, legacy=keras.legacy, backend=keras.backend)
+    return {**found, **keras.settings}
 
 
 def _libraries(libraries: Libraries, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
@@ -172,7 +181,9 @@ def _topology(gpus: Gpus, identifiers: bool) -> Section:  # noqa: ARG001, FBT001
     return {f"pairs.{level}": str(number) for level, number in levels.items()}
 
 
-def _host(host: Host, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+def _host(host: Host, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
+    # Apptainer names its image by a path.
+    is_path = host.image is not None and host.image.startswith(("/", "~", "."))
     return _texts(
         os=host.os,
         os_release=host.os_release,
@@ -180,16 +191,17 @@ def _host(host: Host, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - o
         machine=host.machine,
         libc=host.libc,
         container=host.container,
+        image=host.image.rpartition("/")[2] if host.image and is_path and not identifiers else host.image,
     )
 
 
 def _environment(environment: Environment, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
     if identifiers:
-        return dict(environment.variables)
+        return {name: WITHHELD if MASK in value else value for name, value in environment.variables.items()}
     return {
         name: WITHHELD if _IDENTIFYING.search(value) or name == "TF_CONFIG" else value
         for name, value in environment.variables.items()
-        if not name.startswith(_OF_ONE_JOB)
+        if not name.startswith(OF_ONE_JOB)
     }
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
 from kdoctor.checklist import Checklist, plain_text
-from kdoctor.judge import conclude
+from kdoctor.judge import FactTable, conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
-from kdoctor.lock.facts import Recorded
+from kdoctor.lock.facts import Recorded, recorded_facts, without_job
 from kdoctor.model import Status
 from kdoctor.report_model import Conclusion, Report, Result
 
@@ -54,6 +54,15 @@ def make_lock(
         facts={**found.facts, "checks": {result.id: result.status.value for result in report.results}},
         measured=_kept(found.measured, previous.measured if previous else {}),
     )
+
+
+def own_lock(checklist: Checklist, report: Report, facts: FactTable) -> Lock:
+    """What a green run found, for the history of this user on this machine.
+
+    With paths and serial numbers, which the way back needs and nobody else sees; without what names one job, which no
+    way back may restore.
+    """
+    return make_lock(checklist, report, without_job(recorded_facts(facts, identifiers=True)))
 
 
 def _is_bad(result: Result | None) -> bool:

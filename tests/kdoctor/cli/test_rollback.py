@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command import kdoctor
+from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.judging import fact_table
 from kdoctor.redaction import Redaction
@@ -67,3 +67,44 @@ def test_a_lock_that_is_none_is_told(job: Path, text: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("kdoctor: job.lock.yaml: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return make_target(tmp_path / "target", tensorflow="")
+
+
+def keras(target: Path, version: str) -> None:
+    (metadata,) = target.glob("lib/python*/site-packages/keras-*.dist-info")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: keras\nVersion: {version}\n")
+    metadata.rename(metadata.with_name(f"keras-{version}.dist-info"))
+
+
+def test_without_a_lock_the_last_green_run_of_the_history_leads_back(tmp_path: Path, target: Path) -> None:
+    (tmp_path / "job.yaml").write_text(LIST)
+    options = ("-c", "job.yaml", "--python", target)
+    variables = {"KDOCTOR_NO_HISTORY": "0", "KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
+    none = kdoctor("rollback", *options, cwd=tmp_path, variables=variables)
+    assert none.returncode == 2
+    assert none.stderr.startswith(
+        "kdoctor: job.lock.yaml is not there, and no run of job on this host is in the history, "
+    )
+    assert kdoctor("check", *options, cwd=tmp_path, variables=variables).returncode == 0
+    keras(target, "3.6.0")
+    for to in ((), ("--to", "last-green")):
+        done = kdoctor("rollback", *options, *to, cwd=tmp_path, variables=variables)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("Back to run 1 of the history, recorded 20")
+        assert "packages.keras: 3.6.0 -> 3.15.1" in done.stdout
+
+
+def test_last_green_is_the_historys_even_beside_a_lock(tmp_path: Path, target: Path) -> None:
+    (tmp_path / "job.yaml").write_text(LIST)
+    options = ("job.yaml", "--python", target)
+    assert kdoctor("checklist", "record", *options, cwd=tmp_path).returncode == 0
+    variables = {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
+    done = kdoctor("rollback", "-c", *options, "--to", "last-green", cwd=tmp_path, variables=variables)
+    assert (done.returncode, "no run of job on this host" in done.stderr) == (2, True)
+    assert kdoctor("rollback", "-c", *options, cwd=tmp_path, variables=variables).stdout.startswith(
+        "Back to job.lock.yaml"
+    )

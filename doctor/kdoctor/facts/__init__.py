@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         XlaFile,
     )
     from kdoctor.facts.packages import Package, Packages, canonical_name
-    from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_generation
+    from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
     from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
     from kdoctor.facts.smoke import (
         CaseOutcome,
@@ -77,7 +77,7 @@ else:
                 "XlaFile",
             ],
             "packages": ["Package", "Packages", "canonical_name"],
-            "pci": ["PciBridge", "PciDevice", "PciDevices", "PciFunction", "link_generation"],
+            "pci": ["PciBridge", "PciDevice", "PciDevices", "PciFunction", "link_gbs", "link_generation"],
             "sampling": ["CaseUse", "EventTime", "GpuSampling", "GpuSeries", "GpuUse", "SampledGpu", "Spread"],
             "smoke": [
                 "CaseOutcome",
@@ -158,5 +158,6 @@ __all__ = [
     "Weights",
     "XlaFile",
     "canonical_name",
+    "link_gbs",
     "link_generation",
 ]

@@ -43,6 +43,19 @@ def link_generation(speed: str | None) -> int | None:
     return _GENERATIONS.get(speed.split()[0].removesuffix("GT/s")) if speed and speed.split() else None
 
 
+_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
+
+
+def link_gbs(generation: int | None, lanes: int | None) -> float | None:
+    """What a PCIe link of that generation and width can carry in one direction, GB/s; None where one is not known.
+
+    The line code is taken off (PCI Express Base Specification: 2.5 to 64 GT/s; 8b/10b, 128b/130b, and 242/256 in
+    flits), the packets' headers are not.
+    """
+    lane = _LANE_GBS.get(generation or 0)
+    return lane * lanes if lane and lanes else None
+
+
 DISPLAY_CLASSES = ("0300", "0302")
 """PCI classes of GPUs: VGA controller and 3D controller. NVSwitch is 0680, audio 0403."""
 

@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices
+from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices, link_gbs
 
 LEVELS = ("SYS", "NODE", "PHB", "PXB", "PIX", "internal")
 """PCIe distances, the farthest first; the words are ``nvidia-smi topo -m``'s."""
 
 _THROUGH_THE_HOST = LEVELS.index("PHB")
 """Without peer access data go through the host's memory, however near the GPUs are."""
-
-_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-"""Bandwidth of one PCIe lane in one direction in GB/s by generation, encoding taken off (PCI Express Base
-Specification: 2.5 to 64 GT/s; 8b/10b, 128b/130b, and 242/256 in flits)."""
 
 _IDLE_FROM = 8
 """P-states from here on are idle: the link may then run narrower than it can."""
@@ -146,8 +142,7 @@ def _nvlink_gbs(one: Gpu, other: Gpu, count: int) -> float | None:
 
 def _pcie_gbs(ends: Sequence[Place]) -> float | None:
     """The narrower end decides. Generations are the links' best, for an idle link runs slower."""
-    shares = [_LANE_GBS.get(place.gpu.pcie_generation_max or 0, 0.0) * _lanes(place) for place in ends]
-    return min(shares) or None
+    return min(link_gbs(place.gpu.pcie_generation_max, _lanes(place)) or 0.0 for place in ends) or None
 
 
 def _lanes(place: Place) -> int:

@@ -76,6 +76,11 @@ class Check:
         return self.id.partition(".")[0]
 
     @property
+    def judges_trainings(self) -> bool:
+        """Whether it judges what trainings leave: one scenario's run, or, in family ``smoke``, all that were run."""
+        return self.scenario is not None or self.family == "smoke"
+
+    @property
     def is_imported(self) -> bool:
         """Whether its body was at hand from the beginning."""
         return isinstance(self.origin, Body)

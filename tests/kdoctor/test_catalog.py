@@ -8,7 +8,7 @@ import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Gpus, Host, SmokeRuns
+from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
 
 WriteDistribution = Callable[..., None]
 
@@ -40,7 +40,12 @@ def test_a_catalog_holds_what_was_contributed() -> None:
     catalog = small_catalog()
     assert list(catalog.checks) == sorted(catalog.checks)
     assert list(catalog.scenarios) == ["smoke.baseline"]
-    assert catalog.fact_groups == {"host": Host, "gpus": Gpus, "smoke": SmokeRuns}
+    assert catalog.fact_groups == {
+        "host": Host,
+        "gpus": Gpus,
+        "smoke": SmokeRuns,
+        "gpu_sampling": GpuSampling,
+    }
 
 
 def test_closure_puts_prerequisites_first() -> None:

@@ -66,11 +66,14 @@ def plan(
 
 def scenarios_to_run(checklist: Checklist, planned: Sequence[PlannedCheck]) -> tuple[ScenarioEntry, ...]:
     """The scenarios that a check of the plan waits for, in the checklist's order."""
-    awaited = {
-        entry.check.scenario
+    judging = [
+        entry.check
         for entry in planned
         if not entry.deselected and (checklist.assumptions.expects_gpus or not entry.check.needs_gpus)
-    }
+    ]
+    if any(check.judges_trainings and check.scenario is None for check in judging):
+        return checklist.scenarios
+    awaited = {check.scenario for check in judging}
     return tuple(entry for entry in checklist.scenarios if entry.scenario.id in awaited)
 
 
@@ -89,7 +92,7 @@ def _left_out(entry: ChecklistEntry, skip: Sequence[str], *, smoke: bool) -> str
     pattern = next((pattern for pattern in skip if matches(entry.check, pattern)), None)
     if pattern:
         return f"left out by --skip {pattern}"
-    if entry.check.scenario and not smoke and entry.check.scenario != OWN_MODEL:
+    if entry.check.judges_trainings and not smoke and entry.check.scenario != OWN_MODEL:
         return "trainings were left out (--no-smoke)"
     return None
 

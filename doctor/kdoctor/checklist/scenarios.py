@@ -54,7 +54,7 @@ def choose_scenarios(
 def checklist_of(
     catalog: Catalog, scenarios: Sequence[Scenario], name: str, *, replicas: int | None = None
 ) -> Checklist:
-    """The checklist that asks for these scenarios and for every check that judges one of them.
+    """The checklist that asks for these scenarios and for every check that judges one of them, or all trainings.
 
     Args:
         catalog: what is installed.
@@ -72,7 +72,7 @@ def checklist_of(
         entries=tuple(
             ChecklistEntry(check=check, severity=check.severity)
             for check in catalog.checks.values()
-            if check.scenario in ids
+            if check.scenario in ids or (check.judges_trainings and check.scenario is None)
         ),
         scenarios=tuple(
             ScenarioEntry(

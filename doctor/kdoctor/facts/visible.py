@@ -16,6 +16,7 @@ from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import Gpu
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+ORDER_VARIABLE = "CUDA_DEVICE_ORDER"
 
 _NUMBER = re.compile(r"[+-]?\d+")
 
@@ -34,6 +35,24 @@ class Mask:
     """Whether it names indices, whose meaning depends on CUDA_DEVICE_ORDER."""
     untold: str | None = None
     """Why it cannot be told what is visible, if so."""
+
+
+def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...] | str:
+    """The GPUs as CUDA numbers them, from 0 on; or, in words, why that cannot be told.
+
+    The driver lists GPUs by their place on the bus. CUDA does so, too, with CUDA_DEVICE_ORDER=PCI_BUS_ID; otherwise it
+    puts the fastest first, by a guess of its own, which leaves equal GPUs where they are.
+    """
+    mask = read_mask(environment, gpus)
+    if mask.untold is not None:
+        return f"{VARIABLE}={mask.value!r}: {mask.untold}"
+    named_by_uuid = mask.value is not None and not mask.by_index
+    if named_by_uuid or environment.get(ORDER_VARIABLE) == "PCI_BUS_ID" or len(gpus) == 1:
+        return mask.visible
+    models = {gpu.name for gpu in gpus}
+    if None in models or len(models) > 1:
+        return f"the GPUs are not known to be equal, and without {ORDER_VARIABLE}=PCI_BUS_ID CUDA's order is a guess"
+    return mask.visible
 
 
 class _InvalidError(Exception):

@@ -27,6 +27,7 @@ from helpers.facts.kernel import kernel, kernel_settings, log, logged, node
 from helpers.facts.nodes import cpu_host, h100_node, no_driver, v100_workstation
 from helpers.facts.packages import environment, keras, package, packages, target, tensorflow
 from helpers.facts.pci import bridge, pci, pci_gpu, way
+from helpers.facts.sampling import case_use, event, gpu_use, idle_use, sampled_gpu, sampling, spread
 from helpers.facts.smoke import pairs_run, smoke_case, smoke_pair, smoke_run
 
 __all__ = [
@@ -42,14 +43,18 @@ __all__ = [
     "V100_LACKS",
     "bridge",
     "bus_id",
+    "case_use",
     "cpu_host",
     "environment",
+    "event",
     "geforce",
     "geforces",
     "gpu",
+    "gpu_use",
     "gpus",
     "h100_node",
     "host",
+    "idle_use",
     "keras",
     "kernel",
     "kernel_settings",
@@ -66,9 +71,12 @@ __all__ = [
     "pairs_run",
     "pci",
     "pci_gpu",
+    "sampled_gpu",
+    "sampling",
     "smoke_case",
     "smoke_pair",
     "smoke_run",
+    "spread",
     "target",
     "tensorflow",
     "v100",

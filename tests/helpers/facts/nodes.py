@@ -11,8 +11,9 @@ from helpers.facts.kernel import kernel, kernel_settings, log
 from helpers.facts.libraries import libraries, missing
 from helpers.facts.packages import environment, keras, packages, target, tensorflow
 from helpers.facts.pci import pci
+from helpers.facts.sampling import sampling
 from helpers.facts.smoke import smoke_case, smoke_run
-from kdoctor.facts import FactGroup, Gpus, KernelDriver, PciDevices
+from kdoctor.facts import FactGroup, Gpus, GpuSampling, KernelDriver, PciDevices
 
 
 def no_driver() -> tuple[FactGroup, ...]:
@@ -40,6 +41,7 @@ def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
         libraries(),
         host(),
         smoke_run(replicas=n),
+        sampling(n),
     )
 
 
@@ -57,6 +59,7 @@ def cpu_host() -> tuple[FactGroup, ...]:
         libraries(missing("cuda")),
         host(),
         smoke_run("smoke.baseline", 2, smoke_case(replicas=2, kind="CPU"), devices_kind="cpu", gpus_seen=0),
+        GpuSampling(state="not-started", error="the trainings ran on logical CPU devices"),
     )
 
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from helpers.command import environ, make_target
+from helpers.integrations import FOLDER, KDOCTOR, ROOT, SHELL, read
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "integrations"
-KDOCTOR = Path(sys.executable).with_name("kdoctor")
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
-
-
-def read(path: Path) -> Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def test_the_page_names_every_file_and_each_is_there() -> None:
@@ -70,13 +62,12 @@ def test_the_actions_check_keeps_the_code_and_writes_the_reports(tmp_path: Path,
         GITHUB_STEP_SUMMARY=str(tmp_path / "summary"),
         CHECKLIST="cpu-smoke", TARGET=str(target), OPTIONS="--no-smoke --select versions.tensorflow-installed",
     )  # fmt: skip
-    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs it
-    done = subprocess.run([*shell, STEPS["Check"]["run"]], check=False, capture_output=True, text=True, env=given)
+    done = subprocess.run([*SHELL, STEPS["Check"]["run"]], check=False, capture_output=True, text=True, env=given)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "output").read_text() == f"exit-code={code}\n"
     assert (tmp_path / "summary").read_text().startswith("## kdoctor: ")
     assert sorted(path.suffix for path in (tmp_path / "kdoctor-reports").iterdir()) == [".html", ".json", ".md", ".xml"]
-    verdict = subprocess.run([*shell, STEPS["The verdict"]["run"]], check=False, env=environ(CHECK=code, LINT=""))
+    verdict = subprocess.run([*SHELL, STEPS["The verdict"]["run"]], check=False, env=environ(CHECK=code, LINT=""))
     assert str(verdict.returncode) == code
 
 
@@ -164,11 +155,20 @@ def test_cron_mails_a_red_run_only(tmp_path: Path, *, broken: bool) -> None:
 
 @pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
 def test_the_prolog_drains_on_a_failure_only(tmp_path: Path, *, broken: bool, code: int) -> None:
+    """With a stand-in for scontrol; in a real Slurm: test_slurm.py."""
     target = make_target(tmp_path / "job", tensorflow=None if broken else "")
-    given = environ(KDOCTOR=str(KDOCTOR), KDOCTOR_JOB_PYTHON=str(target), KDOCTOR_CHECKLIST="cpu-smoke")
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {tmp_path}/asked\n', encoding="utf-8")
+    scontrol.chmod(0o755)
+    given = environ(
+        KDOCTOR=str(KDOCTOR), KDOCTOR_JOB_PYTHON=str(target), KDOCTOR_CHECKLIST="cpu-smoke",
+        PATH=f"{tmp_path}:{os.environ['PATH']}", SLURMD_NODENAME="n1", SLURM_JOB_ID="7",
+    )  # fmt: skip
     done = subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, text=True, env=given)
-    assert done.returncode == code, done.stdout
-    assert done.stdout.startswith("print kdoctor drained ") if broken else done.stdout == ""
+    assert (done.returncode, done.stdout) == (code, "")
+    asked = (tmp_path / "asked").read_text() if broken else ""
+    assert ("update|nodename=n1|state=drain|reason=kdoctor FAIL in " in asked) == broken
+    assert ("update|jobid=7|comment=kdoctor FAIL in " in asked) == broken
 
 
 def test_a_prolog_without_kdoctor_starts_the_job(tmp_path: Path) -> None:

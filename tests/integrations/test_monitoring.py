@@ -1,0 +1,304 @@
+"""Prometheus, node_exporter and Nagios themselves read what kdoctor writes for them."""
+
+from __future__ import annotations
+
+import getpass
+import grp
+import json
+import os
+import shlex
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from helpers.command import environ, make_target
+from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
+from helpers.reports import cpu_report, gpu_report, with_text
+from kdoctor.report import render
+
+pytestmark = pytest.mark.services
+
+RULES = FOLDER / "prometheus-alerts.yml"
+DAY = 86400
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    """What the condition answers as soon as it is true."""
+    end = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < end, "nothing came"
+        time.sleep(0.2)
+    return answer
+
+
+@contextmanager
+def running(*command: str | Path, log: Path) -> Iterator[None]:
+    with log.open("wb") as file, subprocess.Popen([str(word) for word in command], stdout=file, stderr=file) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def get(address: str) -> str:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - this machine
+            text: str = answer.read().decode()
+            return text
+    except OSError:
+        return ""
+
+
+class TestPrometheus:
+    pytestmark = needs("promtool")
+
+    @pytest.mark.parametrize(
+        "report", [cpu_report(), gpu_report(), with_text(gpu_report(), 'a"b\\c\nd')], ids=["cpu", "gpu", "strange"]
+    )
+    def test_its_own_linter_finds_nothing_in_the_metrics(self, report: Any) -> None:
+        done = subprocess.run(
+            ["promtool", "check", "metrics"],
+            check=False,
+            input=render(report, "prometheus"),
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_the_alerts_are_rules_and_the_page_names_their_expressions(self) -> None:
+        subprocess.run(["promtool", "check", "rules", str(RULES)], check=True, capture_output=True)
+        page = (FOLDER.parent / "integrations.md").read_text(encoding="utf-8")
+        for rule in read(RULES)["groups"][0]["rules"]:
+            assert f"\n    {rule['expr']}\n" in page
+
+    @pytest.mark.parametrize(
+        ("green", "run_at", "last_green", "expected"),
+        [
+            (1, 5 * DAY, 5 * DAY, set()),
+            (0, 5 * DAY, 4 * DAY, {"KdoctorNotPassed"}),
+            (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorGreenLongAgo"}),
+            (1, 2 * DAY, 2 * DAY, {"KdoctorDoesNotRun", "KdoctorGreenLongAgo"}),
+        ],
+        ids=["green", "red", "red for days", "no run"],
+    )
+    def test_the_alerts_fire_when_they_should(
+        self, tmp_path: Path, green: int, run_at: int, last_green: int, expected: set[str]
+    ) -> None:
+        """By promtool's own tests of rules, five days and an hour after 1970."""
+        labels = 'checklist="cpu-smoke",instance="node1"'
+        series = {
+            f'kdoctor_verdict{{{labels},conclusion="pass"}}': green,
+            f'kdoctor_verdict{{{labels},conclusion="fail"}}': 1 - green,
+            f"kdoctor_run_timestamp_seconds{{{labels}}}": run_at,
+            f"kdoctor_last_green_timestamp_seconds{{{labels}}}": last_green,
+            f'kdoctor_check_status{{{labels},check="gpu.ecc",severity="error",status="fail"}}': 1 - green,
+        }
+        entries = [{"series": name, "values": f"{value}x200"} for name, value in series.items()]
+        alerts = [
+            {
+                "eval_time": "121h",
+                "alertname": rule["alert"],
+                "exp_alerts": [_expected(rule["alert"], run_at, last_green)] if rule["alert"] in expected else [],
+            }
+            for rule in read(RULES)["groups"][0]["rules"]
+        ]
+        test = {
+            "rule_files": [str(RULES)],
+            "evaluation_interval": "1h",
+            "tests": [{"interval": "1h", "input_series": entries, "alert_rule_test": alerts}],
+        }
+        (tmp_path / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
+        done = subprocess.run(
+            ["promtool", "test", "rules", str(tmp_path / "test.yml")], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _expected(alert: str, run_at: int, last_green: int) -> dict[str, Any]:
+    """The alert with its words, at five days and an hour."""
+    now = 5 * DAY + 3600
+    labels = {"checklist": "cpu-smoke", "instance": "node1", "severity": "warning"}
+    days = {"KdoctorGreenLongAgo": (now - last_green), "KdoctorDoesNotRun": (now - run_at)}
+    if alert == "KdoctorNotPassed":
+        words = {"summary": "node1: cpu-smoke did not pass", "description": "gpu.ecc (fail) "}
+        return {"exp_labels": {**labels, "conclusion": "pass"}, "exp_annotations": words}
+    lead = {"KdoctorGreenLongAgo": "passed", "KdoctorDoesNotRun": "last ran"}[alert]
+    words = {"summary": f"node1: cpu-smoke {lead} {days[alert] // DAY}d 1h 0m 0s ago"}
+    return {"exp_labels": labels, "exp_annotations": words}
+
+
+class TestNodeExporterAndPrometheus:
+    pytestmark = needs("prometheus-node-exporter", "prometheus")
+
+    def test_a_red_run_raises_an_alert_that_names_the_check(self, tmp_path: Path) -> None:
+        texts, ports = tmp_path / "texts", (free_port(), free_port())
+        texts.mkdir()
+        done = subprocess.run(
+            [
+                KDOCTOR, "check", "--checklist", "cpu-smoke", "--no-smoke", "--select", "versions.tensorflow-installed",
+                "--python", make_target(tmp_path / "job"), "--output", f"prometheus={texts}/kdoctor.prom",
+            ],
+            check=False, capture_output=True, env=environ(),
+        )  # fmt: skip
+        assert done.returncode == 1
+        scrape = {"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{ports[0]}"]}]}
+        configuration = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [scrape],
+        }
+        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+        exporter = (
+            "prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+            f"--collector.textfile.directory={texts}", f"--web.listen-address=127.0.0.1:{ports[0]}",
+        )  # fmt: skip
+        server = (
+            "prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+            f"--web.listen-address=127.0.0.1:{ports[1]}",
+        )  # fmt: skip
+        here = f"http://127.0.0.1:{ports[1]}/api/v1"
+        with running(*exporter, log=tmp_path / "exporter.log"), running(*server, log=tmp_path / "server.log"):
+            alerts = wait_for(lambda: json.loads(get(f"{here}/alerts") or '{"data": {"alerts": []}}')["data"]["alerts"])
+            query = urllib.parse.quote("node_textfile_scrape_error")
+            (error,) = json.loads(get(f"{here}/query?query={query}"))["data"]["result"]
+        assert error["value"][1] == "0"
+        assert [alert["labels"]["alertname"] for alert in alerts] == ["KdoctorNotPassed"]
+        assert alerts[0]["annotations"]["description"].split() == ["versions.tensorflow-installed", "(fail)"]
+
+
+NAGIOS = """\
+cfg_file={folder}/objects.cfg
+log_file={folder}/nagios.log
+status_file={folder}/status.dat
+object_cache_file={folder}/objects.cache
+temp_file={folder}/nagios.tmp
+temp_path={folder}
+check_result_path={folder}/spool
+lock_file={folder}/nagios.lock
+command_file={folder}/nagios.cmd
+query_socket={folder}/nagios.qh
+state_retention_file={folder}/retention.dat
+nagios_user={user}
+nagios_group={group}
+status_update_interval=1
+check_result_reaper_frequency=1
+service_inter_check_delay_method=n
+illegal_macro_output_chars=`~$&|'"<>
+"""
+OBJECTS = """\
+define timeperiod {{
+  timeperiod_name always
+  alias always
+  2000-01-01 - 2099-12-31 / 1 00:00-24:00
+}}
+define command {{
+  command_name kdoctor
+  command_line {command}
+}}
+define contact {{
+  contact_name nobody
+  host_notifications_enabled 0
+  service_notifications_enabled 0
+  service_notification_commands kdoctor
+  host_notification_commands kdoctor
+  service_notification_period always
+  host_notification_period always
+}}
+define host {{
+  host_name node1
+  address 127.0.0.1
+  check_command kdoctor
+  max_check_attempts 1
+  contacts nobody
+}}
+define service {{
+  host_name node1
+  service_description kdoctor
+  check_command kdoctor
+  max_check_attempts 1
+  check_interval 5
+  check_period always
+  notification_period always
+  contacts nobody
+}}
+"""
+
+
+class TestNagios:
+    @pytest.mark.parametrize(("broken", "state"), [(False, "0"), (True, "2")])
+    def test_the_daemon_keeps_state_words_and_performance_data(
+        self, tmp_path: Path, *, broken: bool, state: str
+    ) -> None:
+        if tool("nagios4") is None:
+            pytest.skip("not installed here: nagios4")
+        command = shlex.join(plugin(make_target(tmp_path / "job", tensorflow=None if broken else "")))
+        names = {"folder": tmp_path, "user": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
+        (tmp_path / "spool").mkdir()
+        (tmp_path / "nagios.cfg").write_text(NAGIOS.format(**names), encoding="utf-8")
+        (tmp_path / "objects.cfg").write_text(OBJECTS.format(command=command), encoding="utf-8")
+        with running(str(tool("nagios4")), tmp_path / "nagios.cfg", log=tmp_path / "out"):
+            service = wait_for(lambda: checked(tmp_path / "status.dat"))
+        assert service["current_state"] == state
+        assert service["plugin_output"].startswith("KDOCTOR CRITICAL - FAIL in " if broken else "KDOCTOR OK - PASS in ")
+        assert "fail=1;;;0;" in service["performance_data"] or not broken
+        assert service["performance_data"].startswith("pass=")
+
+    def test_negate_reads_the_state(self, tmp_path: Path) -> None:
+        """The monitoring plug-ins' own wrapper turns CRITICAL into OK, in the text and in the code."""
+        if tool("negate") is None:
+            pytest.skip("not installed here: negate (monitoring-plugins)")
+        words = [str(tool("negate")), "--substitute", *plugin(make_target(tmp_path / "job"))]
+        done = subprocess.run(words, check=False, capture_output=True, text=True, env=environ())
+        assert done.returncode == 0
+        assert done.stdout.startswith("KDOCTOR OK - FAIL in ")
+
+    @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
+    def test_monitoring_plugins_own_parser_reads_the_performance_data(self, report: Any) -> None:
+        """Perl's Monitoring::Plugin, which writes and reads it for the plug-ins."""
+        if subprocess.run(["perl", "-MMonitoring::Plugin::Performance", "-e1"], check=False, stderr=-3).returncode:
+            pytest.skip("not installed here: Perl's Monitoring::Plugin")
+        program = """
+            use Monitoring::Plugin::Performance; use JSON::PP;
+            my @found = Monitoring::Plugin::Performance->parse_perfstring(join '', <STDIN>);
+            print encode_json([map { [$_->label, $_->value, $_->uom] } @found]);"""
+        text = render(report, "nagios")
+        data = text.partition(" | ")[2]
+        done = subprocess.run(["perl", "-e", program], check=True, input=data, capture_output=True, text=True)
+        found = {label: (float(value), unit) for label, value, unit in json.loads(done.stdout)}
+        assert {
+            status.value: (float(number), "") for status, number in report.counts().items()
+        }.items() <= found.items()
+        assert found["time"] == (pytest.approx(report.duration_s, abs=0.001), "s")
+        for item in report.trainings:
+            if item.step_s is not None:
+                assert found[f"{item.scenario}/{item.case} step"] == (pytest.approx(item.step_s, abs=1e-6), "s")
+
+
+def plugin(target: Path) -> list[str]:
+    """The command as a monitoring system calls it."""
+    options = ("--no-smoke", "--no-history", "--select", "versions.tensorflow-installed", "--format", "nagios")
+    return [str(KDOCTOR), "check", "--checklist", "cpu-smoke", "--python", str(target), *options]
+
+
+def checked(status: Path) -> dict[str, str]:
+    """What Nagios knows of the service, once it was checked."""
+    text = status.read_text(encoding="utf-8") if status.exists() else ""
+    block = text.partition("servicestatus {")[2].partition("}")[0]
+    fields = dict(line.strip().partition("=")[::2] for line in block.splitlines() if "=" in line)
+    return fields if fields.get("has_been_checked") == "1" else {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +19,13 @@ from typing import Any
 import pytest
 
 from helpers.command import kdoctor
+from helpers.real_environments import interpreter, make
 from kdoctor.matrix import load_matrix
 
 pytestmark = [pytest.mark.matrix]
 
 CASES = (
+    ("2.15.1", None, "3.9"),
     ("2.16.2", None, "3.9"),
     ("2.16.2", None, "3.11"),
     ("2.17.1", None, "3.11"),
@@ -60,41 +61,6 @@ def table() -> Iterator[Table]:
     print(f"\n{collected}")  # noqa: T201 - the table is what one runs this for (pytest -s shows it)
     if file := os.environ.get("MATRIX_TABLE"):
         Path(file).write_text(str(collected), encoding="utf-8")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    kept = os.environ.get("MATRIX_FOLDER")
-    yield Path(kept).absolute() if kept else tmp_path
-    if not kept:
-        shutil.rmtree(tmp_path)  # gigabytes
-
-
-def interpreter(minor: str) -> str | None:
-    """An interpreter of that minor release that really starts."""
-    named = [path for path in os.environ.get("MATRIX_PYTHONS", "").split(os.pathsep) if path]
-    for candidate in (*named, f"python{minor}"):
-        path = shutil.which(candidate)
-        ask = "import sys; print('{}.{}'.format(*sys.version_info))"
-        if path:
-            done = subprocess.run([path, "-c", ask], check=False, capture_output=True, text=True)
-            if done.returncode == 0 and done.stdout.strip() == minor:
-                return path
-    return None
-
-
-def make(folder: Path, python: str, case: tuple[str, str | None, str]) -> Path:
-    """The environment; one that was finished earlier is taken as it is."""
-    tensorflow, keras, minor = case
-    environment = folder / f"{tensorflow}-{minor}-{keras or 'resolved'}"
-    executable, finished = environment / "bin/python", environment / "finished"
-    if not finished.exists():
-        subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
-        pip = [str(executable), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        pinned = [f"tensorflow=={tensorflow}", *([f"keras=={keras}"] if keras else [])]
-        subprocess.run([*pip, *pinned], check=True)
-        finished.touch()
-    return executable
 
 
 def examine(executable: Path) -> dict[str, dict[str, Any]]:

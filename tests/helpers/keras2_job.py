@@ -1,0 +1,78 @@
+"""A job written for Keras 2 (``tf.keras``), with what Keras 2 and 3 do differently, and what kdoctor says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from helpers.command import kdoctor
+
+JOB = """
+import numpy as np
+import tensorflow as tf
+
+keras = tf.keras
+
+
+def build():
+    model = keras.Sequential([
+        keras.Input((8, 8, 3)),
+        keras.layers.Conv2D(4, 3),
+        keras.layers.BatchNormalization(),
+        keras.layers.ReLU(),
+        keras.layers.Dropout(0.3),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(3),
+    ])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.Adam(0.004), loss=loss, metrics=["accuracy"])
+    return model
+
+
+def data():
+    return batches(256)
+
+
+def starving():
+    return batches(257)
+
+
+def batches(examples):
+    numbers = np.random.RandomState(5)
+    inputs = numbers.rand(examples, 8, 8, 3).astype("float32")
+    made = tf.data.Dataset.from_tensor_slices((inputs, numbers.randint(0, 3, examples)))
+    return made.batch(16 * tf.distribute.get_strategy().num_replicas_in_sync).prefetch(2)
+"""
+
+
+TIMED = {"job.input-bound"}
+"""Info that hangs on this machine's speed, with steps of a millisecond."""
+
+
+def judged(folder: Path, data: str, *arguments: str | Path, **variables: str) -> dict[str, dict[str, Any]]:
+    """Write the job below the folder and examine it: the result of each check of it that did not skip."""
+    jobs = folder / "jobs"
+    jobs.mkdir()
+    (jobs / "train.py").write_text(JOB, encoding="utf-8")
+    named = ("--model", "jobs.train:build", "--data", f"jobs.train:{data}")
+    only = ("--checklist", "cpu-smoke", "--no-smoke", "--select", "job", "--format", "json")
+    done = kdoctor("check", *only, *named, *arguments, cwd=folder, timeout_s=300, variables=variables)
+    assert done.stdout, done.stderr
+    results = [result for result in json.loads(done.stdout)["results"] if result["family"] == "job"]
+    return {item["id"]: item for item in results if item["status"] != "skip" and item["id"] not in TIMED}
+
+
+def assert_right(found: dict[str, dict[str, Any]]) -> None:
+    """Every check passed, and what is compared with one device differs by rounding, not by half the moments."""
+    assert {name for name, result in found.items() if result["status"] != "pass"} == set()
+    (evidence,) = found["job.equals-one-device"]["evidence"]
+    apart = re.search(r"weights are (\S+) of their way apart", evidence["observed"])
+    assert apart
+    assert float(apart[1]) < 1e-4, evidence
+
+
+def failed(found: dict[str, dict[str, Any]]) -> list[str]:
+    """The checks that failed."""
+    return [check for check, result in found.items() if result["status"] == "fail"]

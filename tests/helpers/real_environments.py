@@ -1,0 +1,35 @@
+"""Environments with a real TensorFlow, made by pip. ``MATRIX_PYTHONS`` names interpreters besides those of PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+
+def interpreter(minor: str) -> str | None:
+    """An interpreter of that minor release that really starts."""
+    named = [path for path in os.environ.get("MATRIX_PYTHONS", "").split(os.pathsep) if path]
+    for candidate in (*named, f"python{minor}"):
+        path = shutil.which(candidate)
+        ask = "import sys; print('{}.{}'.format(*sys.version_info))"
+        if path:
+            done = subprocess.run([path, "-c", ask], check=False, capture_output=True, text=True)
+            if done.returncode == 0 and done.stdout.strip() == minor:
+                return path
+    return None
+
+
+def make(folder: Path, python: str, case: tuple[str, str | None, str]) -> Path:
+    """The environment; one that was finished earlier is taken as it is."""
+    tensorflow, keras, minor = case
+    environment = folder / f"{tensorflow}-{minor}-{keras or 'resolved'}"
+    executable, finished = environment / "bin/python", environment / "finished"
+    if not finished.exists():
+        subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
+        pip = [str(executable), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pinned = [f"tensorflow=={tensorflow}", *([f"keras=={keras}"] if keras else [])]
+        subprocess.run([*pip, *pinned], check=True)
+        finished.touch()
+    return executable

@@ -51,7 +51,7 @@ test-services: $(DEV_STAMP) ## Real Slurm, Nagios, Prometheus, pre-commit and li
 test-smoke: $(DEV_STAMP) ## Every scenario with both Keras, against the table in docs/smoke.md (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)
 
-test-matrix: $(DEV_STAMP) ## Real environments of TensorFlow 2.16 to 2.21 against the version matrix (downloads 6 GB)
+test-matrix: $(DEV_STAMP) ## Real environments of TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
 	@$(BIN)/pytest -m matrix -s $(PYTEST_OPTIONS)
 
 bench: $(DEV_STAMP) ## Speed, as ratios against something in the same run

@@ -119,4 +119,7 @@ def step_seconds(seconds: List[float]) -> Dict[str, float]:
 
 def traces_of(strategy: Any) -> int:
     """How many times one trace calls what is run on a replica: once for each replica of this process."""
-    return max(1, len(strategy.extended.worker_devices)) if strategy is not None else 1
+    try:
+        return max(1, len(strategy.extended.worker_devices))
+    except (AttributeError, RuntimeError):
+        return 1  # no strategy: Keras 3 says None, and Keras 2 the default one, which names no devices

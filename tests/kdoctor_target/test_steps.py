@@ -10,7 +10,7 @@ import pytest
 
 from kdoctor_target.case import Case
 from kdoctor_target.phases import progress_of, where
-from kdoctor_target.steps import Steps, step_seconds
+from kdoctor_target.steps import Steps, step_seconds, traces_of
 
 
 @pytest.fixture
@@ -80,6 +80,23 @@ def test_an_error_in_a_trace_leaves_it_there(case: Case, events: io.StringIO) ->
     with pytest.raises(ZeroDivisionError):
         steps.told(lambda: 1 / 0)()
     assert told(events)[-1] == ("trace", "data")
+
+
+class DefaultStrategy:
+    """What ``Model.distribute_strategy`` is in Keras 2 where there is none: tf.distribute's own, with its error."""
+
+    @property
+    def extended(self) -> DefaultStrategy:
+        return self
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+
+def test_without_a_strategy_a_trace_calls_once() -> None:
+    assert traces_of(None) == 1
+    assert traces_of(DefaultStrategy()) == 1
 
 
 def test_the_time_of_a_step_is_the_median_after_the_first_epoch() -> None:

@@ -16,16 +16,21 @@ from kdoctor.cli.history import keep_run
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
+    AllowUnknownOption,
     ChecklistOption,
     DataOption,
+    FailOnOption,
     LockOption,
     MatrixOption,
     ModelOption,
     ModelTimeoutOption,
+    NoHistoryOption,
     NoSmokeOption,
+    OutputOption,
     PluginOption,
     PythonOption,
     ReplicasOption,
+    ReportFormatOption,
     StepsOption,
     StepsPerEpochOption,
     TimeoutOption,
@@ -42,8 +47,6 @@ if TYPE_CHECKING:
     from kdoctor.output import Outputs
     from kdoctor.report_model import Report
     from kdoctor.smoke.own import OwnJob
-
-_FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"
 
 
 def check(
@@ -65,22 +68,10 @@ def check(
     steps: StepsOption = None,
     steps_per_epoch: StepsPerEpochOption = None,
     model_timeout: ModelTimeoutOption = None,
-    fail_on: Annotated[
-        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
-    ] = "error",
-    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")] = False,
-    format: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        typer.Option(
-            "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
-        ),
-    ] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
-        ),
-    ] = None,
+    fail_on: FailOnOption = "error",
+    allow_unknown: AllowUnknownOption = False,
+    format: ReportFormatOption = None,  # noqa: A002 - the option's name
+    output: OutputOption = None,
     snapshot: Annotated[
         Path | None, typer.Option(help="Judge this recorded snapshot instead of this machine.", show_default=False)
     ] = None,
@@ -90,7 +81,7 @@ def check(
     lock: LockOption = None,
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last green run.")] = False,
     matrix: MatrixOption = None,
-    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")] = False,
+    no_history: NoHistoryOption = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="One plain line on stdout (the format line), no progress.")
     ] = False,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from kdoctor.cli.options import FailOnOption, OutputOption
 from kdoctor.cli.streams import complain, show
 
 _FORMATS = "terminal|json|sarif|github"
@@ -20,21 +21,14 @@ def lint(
     *,
     select: Annotated[list[str] | None, typer.Option(help="Only these rules (repeatable).", show_default=False)] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Not these rules (repeatable).", show_default=False)] = None,
-    fail_on: Annotated[
-        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
-    ] = "warning",
+    fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
         typer.Option(
             "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
         ),
     ] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
-        ),
-    ] = None,
+    output: OutputOption = None,
     explain: Annotated[
         str | None,
         typer.Option(metavar="RULE", help="Say what a rule is about, and how to write it right.", show_default=False),

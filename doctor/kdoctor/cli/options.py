@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -51,6 +51,27 @@ LockOption = Annotated[
     Path | None,
     typer.Option(
         "--lock", help="The lock's file; NAME.lock.yaml beside the checklist, unless given.", show_default=False
+    ),
+]
+FailOnOption = Annotated[
+    Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
+]
+AllowUnknownOption = Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")]
+NoHistoryOption = Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")]
+ReportFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="terminal|json|junit|markdown|html|line|nagios|prometheus|github",
+        help="What stdout carries: terminal, unless given.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
     ),
 ]
 ModelOption = Annotated[

@@ -6,19 +6,28 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kdoctor.cli.examine import examination, trainings
 from kdoctor.cli.history import keep_run
-from kdoctor.cli.options import DEFAULT_TIMEOUT_S, PluginOption, PythonOption, TimeoutOption
+from kdoctor.cli.options import (
+    DEFAULT_TIMEOUT_S,
+    AllowUnknownOption,
+    FailOnOption,
+    NoHistoryOption,
+    OutputOption,
+    PluginOption,
+    PythonOption,
+    ReportFormatOption,
+    TimeoutOption,
+)
 from kdoctor.cli.streams import complain, show
 
 if TYPE_CHECKING:
     from kdoctor.smoke.scenario import Scenario
 
-_FORMATS = "terminal|json|junit|markdown|html|line|nagios|prometheus|github"
 _MOST_PARALLEL = 4  # as kdoctor_target.runner has it
 
 
@@ -58,23 +67,11 @@ def smoke(
         ),
     ] = None,
     python: PythonOption = None,
-    fail_on: Annotated[
-        Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
-    ] = "error",
-    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")] = False,
-    format: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        typer.Option(
-            "--format", "-f", metavar=_FORMATS, help="What stdout carries: terminal, unless given.", show_default=False
-        ),
-    ] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
-        ),
-    ] = None,
-    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")] = False,
+    fail_on: FailOnOption = "error",
+    allow_unknown: AllowUnknownOption = False,
+    format: ReportFormatOption = None,  # noqa: A002 - the option's name
+    output: OutputOption = None,
+    no_history: NoHistoryOption = False,
     timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
     plugin: PluginOption = None,
 ) -> None:

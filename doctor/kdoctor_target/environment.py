@@ -58,7 +58,7 @@ def main(settings: Mapping[str, Any]) -> None:
 
     def packages() -> Record:
         installed.extend(read_packages())
-        return {"installed": installed, "has_pip": _has("pip")}
+        return {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
 
     build = {}  # type: Record
 
@@ -111,6 +111,12 @@ def read_packages() -> List[Record]:
         packages.append(_read_package(distribution, stem))
     packages.sort(key=lambda package: str(package["name"]))
     return packages
+
+
+def read_conda(prefix: str) -> List[str]:
+    """What conda recorded, as ``name=version=build``: its files are named ``name-version-build.json``."""
+    files = sorted(path.stem for path in Path(prefix, "conda-meta").glob("*.json"))
+    return ["=".join(name.rsplit("-", 2)) for name in files if name.count("-") > 1]
 
 
 def _read_package(distribution: metadata.Distribution, stem: str) -> Record:

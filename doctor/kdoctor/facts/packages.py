@@ -45,6 +45,8 @@ class Packages(FactGroup):
     """In order of name, then of the search path."""
     has_pip: bool | None = None
     """Whether the target can ``import pip``."""
+    conda: tuple[str, ...] = ()
+    """What conda recorded for the environment, as ``name=version=build``, in order; empty outside of conda."""
 
     def find(self, name: str) -> Package | None:
         """The distribution of that name which Python would import, or None."""

@@ -16,8 +16,8 @@ else:
         {
             "document": ["SCHEMA", "Accepted", "Lock", "LockError", "Measure", "loads", "text_of"],
             "drifted": ["drift"],
-            "facts": ["Recorded", "recorded_facts"],
-            "record": ["expectations_of", "make_lock", "not_green"],
+            "facts": ["Recorded", "recorded_facts", "without_job"],
+            "record": ["expectations_of", "make_lock", "not_green", "own_lock"],
             "store": ["load_lock", "lock_path", "read_lock", "write_lock"],
         },
     )

@@ -70,7 +70,8 @@ def recorded_facts(table: FactTable, *, identifiers: bool = False) -> Recorded:
             unread[section] = group.unavailable
         else:
             found = read(group, identifiers)
-            facts[section] = {**facts.get(section, {}), **found}
+            if found or section != "conda":
+                facts[section] = {**facts.get(section, {}), **found}
     runs = table.get(SmokeRuns)
     done = {
         name: run
@@ -114,6 +115,12 @@ def _packages(packages: Packages, identifiers: bool) -> Section:  # noqa: ARG001
         if package.name not in _OWN_PACKAGES:
             found.setdefault(package.name, package.version or "unknown")
     return found
+
+
+def _conda(packages: Packages, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
+    """Name to ``version=build``."""
+    parted = (entry.partition("=") for entry in packages.conda)
+    return {name: release for name, _, release in parted}
 
 
 def _tensorflow(build: TensorFlowBuild, identifiers: bool) -> Section:  # noqa: ARG001, FBT001 - one signature
@@ -208,6 +215,7 @@ def _environment(environment: Environment, identifiers: bool) -> Section:  # noq
 _SECTIONS: tuple[tuple[str, type[FactGroup], Callable[[Any, bool], Section]], ...] = (
     ("python", Target, _python),
     ("packages", Packages, _packages),
+    ("conda", Packages, _conda),
     ("tensorflow", TensorFlowBuild, _tensorflow),
     ("keras", KerasChoice, _keras),
     ("libraries", Libraries, _libraries),

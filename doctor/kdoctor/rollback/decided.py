@@ -8,8 +8,9 @@ from dataclasses import replace
 from kdoctor.judge import FactTable
 from kdoctor.lock import Lock, drift, recorded_facts
 from kdoctor.report_model import DecidedStep, Decision, Report, Result
+from kdoctor.rollback.how import how_made
 from kdoctor.rollback.model import RollbackPlan
-from kdoctor.rollback.plan import how_made, plan_rollback
+from kdoctor.rollback.plan import plan_rollback
 
 
 def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown: str) -> Report:
@@ -72,6 +73,7 @@ def _back(results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedS
     for step in plan.steps:
         marks = [word for word, holds in (("root", step.needs_root), ("a reboot", step.needs_reboot)) if holds]
         needs = f" (needs {' and '.join(marks)})" if marks else ""
+        needs += f" ({step.elsewhere})" if step.elsewhere else ""
         yield DecidedStep(summary=step.title + needs, commands=step.commands)
     for text in plan.by_hand:
         yield DecidedStep(summary=f"By hand: {text}.")

@@ -21,6 +21,8 @@ class RollbackStep:
     needs_reboot: bool = False
     in_shell: bool = False
     """Whether the commands change the shell that runs them, and so do nothing for another."""
+    elsewhere: str | None = None
+    """Where the commands are to be run, if not on the examined machine; the verification is run here, afterwards."""
 
 
 @dataclass(frozen=True, kw_only=True)

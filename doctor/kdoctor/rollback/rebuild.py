@@ -9,7 +9,7 @@ from pathlib import Path
 from kdoctor.collect.child import ChildEnd
 from kdoctor.errors import UsageError
 from kdoctor.lock import Lock
-from kdoctor.rollback.plan import pins
+from kdoctor.rollback.distributions import pins
 
 _LINES = 12
 """So many of the installer's last lines are shown."""

@@ -42,6 +42,7 @@ def _text(plan: RollbackPlan) -> Iterator[str]:
 
 def _marks(step: RollbackStep) -> str:
     marks = [word for word, holds in (("needs root", step.needs_root), ("needs a reboot", step.needs_reboot)) if holds]
+    marks += [step.elsewhere] if step.elsewhere else []
     return f" ({', '.join(marks)})" if marks else ""
 
 
@@ -60,6 +61,7 @@ def as_json(plan: RollbackPlan) -> str:
                 "needs_root": step.needs_root,
                 "needs_reboot": step.needs_reboot,
                 "in_shell": step.in_shell,
+                "elsewhere": step.elsewhere,
             }
             for step in plan.steps
         ],
@@ -100,6 +102,10 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
         yield from (f"#    {_comment(text)}" for text in step.restores)
         root = "yes" if step.needs_root or step.needs_reboot else "no"
         question = shlex.quote(f"{number}. {step.title}{_marks(step)}")
+        if step.elsewhere:
+            yield from (f"echo {shlex.quote(text)} >&2" for text in (f"{number}. {step.title}{_marks(step)}",))
+            yield from (f"echo {shlex.quote('  ' + command)} >&2" for command in step.commands)
+            question = "'Go on here without it?'"
         yield f"if ! ask {question} {root}; then echo 'Stopped before step {number}.' >&2; exit 1; fi"
         yield from _commands(step)
     for text in plan.by_hand:
@@ -118,6 +124,8 @@ def _commands(step: RollbackStep) -> Iterator[str]:
         yield ". ./kdoctor-rollback.env"
         yield from step.verify
         yield "echo 'Wrote kdoctor-rollback.env: source it before the job, or set these where the job gets them.' >&2"
+    elif step.elsewhere:
+        return
     elif step.needs_reboot:
         *commands, reboot = step.commands
         yield from commands

@@ -271,6 +271,15 @@ def test_the_backend(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
+def test_what_conda_recorded(job: Job) -> None:
+    assert job.read(Packages).conda == ()
+    meta = next(path for path in (job.folder, *job.folder.iterdir()) if (path / "pyvenv.cfg").exists()) / "conda-meta"
+    meta.mkdir()
+    for name in ("ml_dtypes-0.5.3-py311_0.json", "libstdcxx-ng-15.1.0-h8f9b012_2.json", "history", "odd.json"):
+        (meta / name).touch()
+    assert job.read(Packages).conda == ("libstdcxx-ng=15.1.0=h8f9b012_2", "ml_dtypes=0.5.3=py311_0")
+
+
 def test_the_settings_of_keras_json(job: Job) -> None:
     assert job.read(KerasChoice).settings == {
         "floatx": "float32",

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from helpers.facts import environment, gpu, gpus, smoke_case, smoke_run, target
+from helpers.facts import environment, gpu, gpus, host, packages, smoke_case, smoke_run, target
 from helpers.locks import node_facts
 from kdoctor.facts import Environment, FactGroup, Gpus, Packages, SmokeRuns, Unavailable
-from kdoctor.lock import recorded_facts
+from kdoctor.lock import recorded_facts, without_job
 from kdoctor.lock.facts import WITHHELD
 
 
@@ -50,6 +51,37 @@ def test_no_path_no_serial_number_and_no_host_is_recorded_unless_asked() -> None
     open_book = str(recorded_facts(facts, identifiers=True).facts)
     for trace in ("/opt/job/bin/python", "/home/ada", "GPU-00000000", "0000:10:00.0", "node7", "4711"):
         assert trace in open_book
+
+
+def test_the_image_is_recorded_by_its_name_and_a_file_without_its_path() -> None:
+    named = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
+    assert recorded_facts(node_facts(named)).facts["host"]["image"] == "registry.example/train:7"
+    file = host(container="apptainer", image="/home/ada/train-7.sif", image_from="APPTAINER_CONTAINER")
+    assert recorded_facts(node_facts(file)).facts["host"]["image"] == "train-7.sif"
+    assert recorded_facts(node_facts(file), identifiers=True).facts["host"]["image"] == "/home/ada/train-7.sif"
+    assert "image" not in recorded_facts(node_facts(host(container="docker"))).facts["host"]
+
+
+def test_settings_of_keras_and_condas_own_packages_are_recorded() -> None:
+    facts = node_facts(replace(packages(), conda=("cudnn=9.10.1=h1", "ml_dtypes=0.5.3=py311_0")))
+    found = recorded_facts(facts).facts
+    assert found["keras"]["floatx"] == "float32"
+    assert found["conda"] == {"cudnn": "9.10.1=h1", "ml_dtypes": "0.5.3=py311_0"}
+    assert "conda" not in recorded_facts(node_facts()).facts
+
+
+def test_a_secret_and_an_address_are_never_recorded() -> None:
+    facts = node_facts(environment(NCCL_COMM_ID="10.0.0.7:1234", NCCL_ENV="https://***@x", CUDA_VERSION="12.8.1.012"))
+    assert recorded_facts(facts).facts["environment"] == {
+        "CUDA_VERSION": "12.8.1.012", "NCCL_COMM_ID": WITHHELD, "NCCL_ENV": WITHHELD
+    }  # fmt: skip
+    assert recorded_facts(facts, identifiers=True).facts["environment"]["NCCL_ENV"] == WITHHELD
+
+
+def test_what_names_one_job_can_be_left_out() -> None:
+    facts = node_facts(environment(SLURM_JOB_ID="7", LD_LIBRARY_PATH="/opt/cuda"))
+    found = without_job(recorded_facts(facts, identifiers=True))
+    assert found.facts["environment"] == {"LD_LIBRARY_PATH": "/opt/cuda"}
 
 
 def test_a_section_that_could_not_be_read_is_not_recorded_as_empty() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages, target
+from helpers.facts.libraries import libraries, library
 from helpers.locks import RECORDED, lock, node_facts
-from kdoctor.facts import FactGroup, Package, Packages
+from kdoctor.facts import FactGroup, Libraries, Package, Packages
 from kdoctor.lock import Lock, recorded_facts
 from kdoctor.rollback import RollbackPlan, as_json, as_script, as_text, how_made, plan_rollback
 
@@ -81,6 +82,28 @@ def test_a_conda_environment_is_rolled_back_by_conda_and_its_pip_packages_by_pip
     ]
 
 
+def test_what_conda_recorded_is_exact(tmp_path: Path) -> None:
+    prefix = tmp_path / "env"
+    conda = target(environment="conda", prefix=str(prefix), executable=f"{prefix}/bin/python")
+    installed = tuple(replace(item, installer="conda") for item in packages().installed)
+    before = replace(packages(*installed), conda=("cudnn=9.10.1=h1", "ml_dtypes=0.5.3=py311_0", "numpy=2.4.6=py311_1"))
+    others = tuple(replace(item, version="0.5.1") if item.name == "ml-dtypes" else item for item in installed)
+    now = replace(packages(*others), conda=("ml_dtypes=0.5.1=py311_0", "numpy=2.4.6=py311_1", "nccl=2.27.7=h2"))
+    (step,) = planned(conda, now, to=lock(conda, before)).steps
+    assert step.commands == (
+        f"conda install --yes --no-deps --prefix {prefix} cudnn=9.10.1=h1 ml_dtypes=0.5.3=py311_0",
+        f"conda remove --yes --force --prefix {prefix} nccl",
+    )
+    meta = prefix / "conda-meta"
+    meta.mkdir(parents=True)
+    for name in ("cudnn-9.10.1-h1", "ml_dtypes-0.5.3-py311_0", "numpy-2.4.6-py311_1", "nccl-tests-1.0-h3"):
+        (meta / f"{name}.json").touch()
+    assert [shell(command).returncode for command in step.verify] == [0, 0, 0]
+    (meta / "nccl-2.27.7-h2.json").touch()
+    (meta / "cudnn-9.10.1-h1.json").unlink()
+    assert [shell(command).returncode for command in step.verify] == [1, 0, 1]
+
+
 def test_a_path_with_a_space_is_quoted() -> None:
     now = with_packages(package("keras", "3.6.0"))
     (step,) = planned(now, target(executable="/opt/my job/bin/python"), to=lock()).steps
@@ -112,13 +135,17 @@ def test_a_backend_of_keras_json_comes_back_by_its_variable() -> None:
         (
             "Ubuntu 24.04.2 LTS",
             (
-                "apt-cache madison nvidia-driver-580-open",
-                "sudo apt-get install --allow-downgrades 'nvidia-driver-580-open=580.105.08*'",
+                (
+                    "printf '%s\\n' 'Package: *nvidia*' 'Pin: version 580.105.08*' 'Pin-Priority: 1001' "
+                    "| sudo tee /etc/apt/preferences.d/kdoctor-rollback"
+                ),
+                "sudo apt-get update",
+                "sudo apt-get install --allow-downgrades nvidia-driver-580-open",
             ),
         ),
         (
             "Rocky Linux 9.5 (Blue Onyx)",
-            ("sudo dnf downgrade 'nvidia-driver*-580.105.08' kmod-nvidia-open-dkms-580.105.08",),
+            ("sudo dnf install 'nvidia-driver*-580.105.08*' 'kmod-nvidia-open-dkms-580.105.08*'",),
         ),
     ],
 )
@@ -132,6 +159,119 @@ def test_the_driver_needs_root_and_a_reboot_and_comes_last(os_release: str, comm
     assert last.needs_reboot
     assert "driver.version: 575.57.08 -> 580.105.08" in last.restores
     assert "grep -F 580.105.08 /proc/driver/nvidia/version" in last.verify
+
+
+def test_dnf_goes_down_where_a_newer_driver_came() -> None:
+    system = host(os_release="Rocky Linux 9.5 (Blue Onyx)")
+    (step,) = planned(gpus(driver_version="590.44.01"), kernel(version="590.44.01"), system, to=lock(system)).steps
+    assert step.commands[0].startswith("sudo dnf downgrade 'nvidia-driver*-580.105.08*' ")
+
+
+IMAGE = "registry.example/train:7"
+
+
+@pytest.mark.parametrize(
+    ("engine", "command"),
+    [
+        ("docker", f"docker pull {IMAGE}"),
+        ("podman", f"podman pull {IMAGE}"),
+        ("kubernetes", f"kubectl set image '<kind>/<name>' '<container>'={IMAGE}"),
+        ("apptainer", f"apptainer exec --nv {IMAGE} '<command>'"),
+        ("container", f"docker pull {IMAGE}"),
+    ],
+)
+def test_the_recorded_image_comes_first_and_is_started_elsewhere(engine: str, command: str) -> None:
+    before = host(container=engine, image=IMAGE, image_from="KDOCTOR_IMAGE")
+    now = host(container=engine, image="registry.example/train:8", image_from="KDOCTOR_IMAGE")
+    plan = planned(now, with_packages(package("keras", "3.6.0")), to=lock(before))
+    first, second = plan.steps
+    assert (first.commands, first.elsewhere) == ((command,), "where containers are started")
+    assert second.restores == ("packages.keras: 3.6.0 -> 3.15.1",)
+    assert plan.by_hand == ()
+    assert "(where containers are started)" in as_text(plan)
+
+
+def test_the_script_does_not_start_containers_and_asks_whether_to_go_on(tmp_path: Path) -> None:
+    before, now = (host(container="docker", image=name, image_from="KDOCTOR_IMAGE") for name in ("train:7", "train:8"))
+    script = as_script(planned(now, to=lock(before)))
+    assert "\ndocker pull" not in script
+    done = run(script, tmp_path, "y\n")
+    assert done.returncode == 0
+    assert "  docker pull train:7" in done.stderr
+    assert run(script, tmp_path, "n\n").returncode == 1
+
+
+def test_an_image_that_is_not_known_any_more_is_gone_back_to_and_one_that_was_not_is_named() -> None:
+    known, unknown = host(container="docker", image=IMAGE, image_from="KDOCTOR_IMAGE"), host(container="docker")
+    assert planned(unknown, to=lock(known)).steps[0].restores == (f"host.image: nothing -> {IMAGE}",)
+    plan = planned(known, to=lock(unknown))
+    assert (plan.steps, len(plan.by_hand)) == ((), 1)
+
+
+def test_settings_of_keras_json_come_back(tmp_path: Path) -> None:
+    now = keras(settings={"floatx": "float16", "epsilon": "1e-05", "image_data_format": "channels_last"})
+    (step,) = planned(now).steps
+    (tmp_path / "keras.json").write_text('{"floatx": "float16", "epsilon": 1e-05, "backend": "tensorflow"}')
+    home = f"export KERAS_HOME={tmp_path}; "
+    assert shell(home + step.verify[0]).returncode == 1
+    assert shell(home + step.commands[0]).returncode == 0
+    assert shell(home + step.verify[0]).returncode == 0
+    assert json.loads((tmp_path / "keras.json").read_text()) == {
+        "floatx": "float32", "epsilon": 1e-07, "backend": "tensorflow"
+    }  # fmt: skip
+
+
+def test_variables_that_name_one_job_are_left_alone() -> None:
+    before = lock(environment())
+    facts = node_facts(environment(SLURM_JOB_ID="7", VIRTUAL_ENV="/x", NCCL_DEBUG="INFO"))
+    plan = plan_rollback(before, recorded_facts(facts, identifiers=True), how_made(facts), "job.lock.yaml")
+    assert [command for step in plan.steps for command in step.commands] == ["unset NCCL_DEBUG"]
+
+
+def system_libraries(version: str | None) -> Libraries:
+    """cuDNN of the system, found by the loader's cache."""
+    gone = {} if version else {"status": "missing", "path": None}
+    values = {"package": None, "package_version": None, "path": "/usr/lib/x86_64-linux-gnu/libcudnn.so.9", **gone}
+    return libraries(library("cudnn", version=version, found_by="ld.so.cache" if version else None, **values))
+
+
+@pytest.mark.parametrize("now", ["9.1.0", None])
+@pytest.mark.parametrize(
+    ("os_release", "command", "verify"),
+    [
+        ("Ubuntu 24.04.2 LTS", "sudo apt-get install --allow-downgrades 'libcudnn9-cuda-12=9.24.0*'",
+         "dpkg-query -W libcudnn9-cuda-12 | grep -F 9.24.0"),
+        ("Rocky Linux 9.5 (Blue Onyx)", "sudo dnf install --allowerasing 'libcudnn9-cuda-12-9.24.0*'",
+         "rpm -q libcudnn9-cuda-12 | grep -F 9.24.0"),
+    ],
+)  # fmt: skip
+def test_libraries_of_the_system_come_back_by_its_package_manager(
+    os_release: str, command: str, verify: str, now: str | None
+) -> None:
+    system = host(os_release=os_release)
+    (step,) = planned(system_libraries(now), system, to=lock(system_libraries("9.24.0"), system)).steps
+    assert (step.commands, step.verify, step.needs_root) == ((command,), (verify,), True)
+
+
+def test_libraries_of_wheels_come_back_with_them_and_others_are_named() -> None:
+    wheels = libraries(library("cudnn", version="9.1.0", package_version="9.1.0.70"))
+    both = lock(libraries(), packages(*packages().installed, package("nvidia-cudnn-cu12", "9.24.0.43")))
+    now = packages(*packages().installed, package("nvidia-cudnn-cu12", "9.1.0.70"))
+    (step,) = planned(wheels, now, to=both).steps
+    assert step.title == "Bring back the recorded packages with pip."
+    lonely = planned(wheels, to=lock(libraries()))
+    assert lonely.steps == ()
+    assert lonely.by_hand[0].startswith("library libraries.cudnn: 9.1.0 -> 9.24.0: it belongs to no package")
+
+
+def test_a_toolkits_library_bears_the_toolkits_release() -> None:
+    system = host(os_release="Ubuntu 24.04.2 LTS")
+
+    def of_system(version: str) -> Libraries:
+        return libraries(library("cufft", version=version, package=None, path="/usr/local/cuda/lib64/libcufft.so.11"))
+
+    (step,) = planned(of_system("11.2.0"), system, to=lock(of_system("11.4.1"), system)).steps
+    assert step.commands == ("sudo apt-get install --allow-downgrades 'libcufft-12-9=11.4.1*'",)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +302,19 @@ def test_another_python_gets_an_environment_beside_this_one() -> None:
     assert step.commands[0] == "python3.11 -m venv /opt/job-python3.11"
     assert step.commands[1].startswith("/opt/job-python3.11/bin/python -m pip install --no-deps h5py==3.14.0 ")
     assert planned(target(version="3.11.9")).by_hand[0].startswith("python.version was 3.11.7 and is 3.11.9")
+
+
+def test_a_new_environment_is_made_by_the_tool_that_made_the_old_one_and_brings_all_packages() -> None:
+    changed = replace(with_packages(package("keras", "3.6.0"), installer="uv"), has_pip=False)
+    (step,) = planned(target(version="3.12.1"), changed).steps
+    assert step.commands[0] == "uv venv --python 3.11.7 /opt/job-python3.11"
+    assert step.commands[1].startswith("uv pip install --python /opt/job-python3.11/bin/python --no-deps h5py==3.14.0")
+    assert "packages.keras: 3.6.0 -> 3.15.1" in step.restores
+    conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
+    before = lock(conda, replace(packages(), conda=("numpy=2.4.6=py311_1", "python=3.11.7=h0")))
+    (step,) = planned(replace(conda, version="3.12.1"), to=before).steps
+    assert step.commands[0] == "conda create --yes --prefix /opt/c-python3.11 numpy=2.4.6=py311_1 python=3.11.7=h0"
+    assert "numpy" not in step.commands[1]
 
 
 def test_what_was_unknown_then_is_named() -> None:

@@ -1,0 +1,295 @@
+"""GitHub's action, its steps run as a runner runs them, against a server that stands in for GitHub's API."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.command import environ, make_target
+from helpers.integrations import KDOCTOR, ROOT, SHELL, read
+
+ACTION = read(ROOT / "action.yml")
+MARKER = "<!-- kdoctor checklist diff: ci/node.yaml -->\n"
+CHECKLIST = """\
+schema: kdoctor/checklist/v1
+name: node
+version: 1
+owner: tests
+checks:
+  - {id: versions.tensorflow-installed, severity: error}
+  - {id: versions.package-conflicts, severity: warning}
+without: {baseline: a test of the action, edge-case: the same, failure-path: the same}
+"""
+
+
+class Api(ThreadingHTTPServer):
+    """The comments of pull request 7, in pages of two."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Comments)
+        self.comments = [{"id": number, "body": f"a person's words, number {number}"} for number in range(3)]
+        self.refuses = False
+        self.calls: list[tuple[str, str]] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def ours(self) -> list[str]:
+        return [str(comment["body"]) for comment in self.comments if str(comment["body"]).startswith(MARKER)]
+
+
+class Comments(BaseHTTPRequestHandler):
+    server: Api
+    PLACE = "/repos/team/training/issues"
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        assert path == f"{self.PLACE}/7/comments"
+        page = int((re.search(r"\bpage=(\d+)", query) or ["", "1"])[1])
+        onward = {"Link": f'<{self.server.address}{path}?page={page + 1}>; rel="next", <x>; rel="last"'}
+        shown = self.server.comments[2 * page - 2 : 2 * page]
+        described = [{**item, "url": f"{self.server.address}{self.PLACE}/comments/{item['id']}"} for item in shown]
+        self._answer(200, described, onward if len(self.server.comments) > 2 * page else {})
+
+    def do_POST(self) -> None:
+        assert self.path == f"{self.PLACE}/7/comments"
+        self.server.comments.append({"id": len(self.server.comments), "body": self._body()})
+        self._answer(201, {})
+
+    def do_PATCH(self) -> None:
+        number = int(self.path.removeprefix(f"{self.PLACE}/comments/"))
+        self.server.comments[number]["body"] = self._body()
+        self._answer(200, {})
+
+    def _body(self) -> str:
+        body: str = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+        return body
+
+    def _answer(self, code: int, content: object, headers: Mapping[str, str] | None = None) -> None:
+        assert self.headers["Authorization"] == "Bearer secret"
+        self.server.calls.append((self.command, self.path))
+        if self.server.refuses:
+            self.send_error(403)
+            return
+        self.send_response(code)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Keep the test's output clean."""
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    server = Api()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@dataclass
+class Runner:
+    """What GitHub's runner does with a composite action."""
+
+    folder: Path
+    workspace: Path
+    api: str
+    inputs: dict[str, str]
+    action_path: Path = ROOT
+    event_name: str = "pull_request"
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    used: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    log: str = ""
+    failed: bool = False
+
+    def run(self, *, leave_out: str = "") -> int:
+        """The exit code of the last step that failed, or 0."""
+        code = 0
+        for step in ACTION["runs"]["steps"]:
+            if step["name"] == leave_out or not self._wanted(step.get("if", "")):
+                continue
+            if "uses" in step:
+                self.used.append((step["uses"], {key: self._filled(value) for key, value in step["with"].items()}))
+            elif done := self._shell(step):
+                code, self.failed = done, True
+        return code
+
+    def _shell(self, step: dict[str, Any]) -> int:
+        output = self.folder / "output"
+        output.write_text("", encoding="utf-8")
+        env = environ(
+            **{name: self._filled(value) for name, value in step.get("env", {}).items()},
+            RUNNER_TEMP=str(self.folder), GITHUB_OUTPUT=str(output),
+            GITHUB_STEP_SUMMARY=str(self.folder / "summary.md"),
+            GITHUB_REPOSITORY="team/training", GITHUB_API_URL=self.api, GITHUB_ACTIONS="true", CI="true",
+        )  # fmt: skip
+        done = subprocess.run(
+            [*SHELL, step["run"]], check=False, capture_output=True, text=True, env=env, cwd=self.workspace
+        )
+        self.log += done.stdout + done.stderr
+        if "id" in step:
+            lines = output.read_text(encoding="utf-8").splitlines()
+            self.outputs[step["id"]] = dict(line.partition("=")[::2] for line in lines)
+        return done.returncode
+
+    def _wanted(self, condition: str) -> bool:
+        terms = [term.strip() for term in condition.split("&&") if term.strip()]
+        if self.failed and "always()" not in terms:
+            return False
+        return all(self._true(term) for term in terms if term != "always()")
+
+    def _true(self, term: str) -> bool:
+        compared = re.fullmatch(r"([\w.-]+) (==|!=) '([^']*)'", term)
+        assert compared, f"the runner of this test does not know {term!r}"
+        return (self._value(compared[1]) == compared[3]) == (compared[2] == "==")
+
+    def _filled(self, text: str) -> str:
+        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: self._value(found[1]), text)
+
+    def _value(self, name: str) -> str:
+        known = {
+            "github.action_path": str(self.action_path), "github.event_name": self.event_name, "github.token": "secret",
+            "github.event.pull_request.number": "7", "runner.temp": str(self.folder),
+        }  # fmt: skip
+        if name.startswith("inputs."):
+            word = name.removeprefix("inputs.")
+            return self.inputs.get(word) or self._filled(ACTION["inputs"][word]["default"])
+        if name.startswith("steps."):
+            _, step, _, output = name.split(".")
+            return self.outputs.get(step, {}).get(output, "")
+        return known[name]
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *words], check=True, capture_output=True, cwd=folder, env=environ())
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A repository whose branch drops one check of the checklist of main."""
+    folder = tmp_path / "workspace"
+    (folder / "ci").mkdir(parents=True)
+    (folder / "ci" / "node.yaml").write_text(CHECKLIST, encoding="utf-8")
+    (folder / "train.py").write_text("print('nothing of Keras')\n", encoding="utf-8")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message=one")
+    kept = [line for line in CHECKLIST.splitlines(keepends=True) if "package-conflicts" not in line]
+    (folder / "ci" / "node.yaml").write_text("".join(kept), encoding="utf-8")
+    return folder
+
+
+def runner(tmp_path: Path, workspace: Path, api: Api, *, broken: bool = False, **inputs: str) -> Runner:
+    folder = tmp_path / "runner"
+    (folder / "kdoctor" / "bin").mkdir(parents=True)
+    (folder / "kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
+    (folder / "kdoctor-reports").mkdir()
+    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
+    given = {"checklist": "ci/node.yaml", "python": str(target), "options": "--no-smoke", "base": "main", **inputs}
+    return Runner(folder, workspace, api.address, given)
+
+
+INSTALL = "Install kdoctor apart from the job's environment"
+
+
+def test_a_pull_request_gets_one_comment_which_is_updated(tmp_path: Path, workspace: Path, api: Api) -> None:
+    ci = runner(tmp_path, workspace, api)
+    assert ci.run(leave_out=INSTALL) == 0, ci.log
+    (first,) = api.ours()
+    assert "versions.package-conflicts" in first
+    assert "oosened" in first
+    assert first.removeprefix(MARKER) in (ci.folder / "summary.md").read_text(encoding="utf-8")
+    (workspace / "ci" / "node.yaml").write_text(CHECKLIST, encoding="utf-8")
+    assert ci.run(leave_out=INSTALL) == 0, ci.log
+    (second,) = api.ours()
+    assert "versions.package-conflicts" not in second
+    assert [method for method, _ in api.calls if method != "GET"] == ["POST", "PATCH"]
+    assert [comment["body"] for comment in api.comments[:3]] == [f"a person's words, number {n}" for n in range(3)]
+
+
+def test_a_failure_fails_the_job_once_everything_was_told(tmp_path: Path, workspace: Path, api: Api) -> None:
+    ci = runner(tmp_path, workspace, api, broken=True, lint="train.py")
+    assert ci.run(leave_out=INSTALL) == 1
+    assert ci.outputs["check"] == {"exit-code": "1"}
+    assert re.search(r"^::error title=kdoctor%3A versions.tensorflow-installed::", ci.log, re.MULTILINE)
+    assert len(api.ours()) == 1
+    used = dict(ci.used)
+    reports = ci.folder / "kdoctor-reports"
+    assert used["actions/upload-artifact@v4"]["path"] == str(reports)
+    assert Path(used["github/codeql-action/upload-sarif@v3"]["sarif_file"]).is_file()
+    assert {path.name for path in reports.iterdir()} == {
+        "diff.md", "kdoctor.html", "kdoctor.json", "kdoctor.md", "kdoctor.sarif", "kdoctor.xml",
+    }  # fmt: skip
+
+
+def test_a_token_that_may_only_read_costs_the_comment_alone(tmp_path: Path, workspace: Path, api: Api) -> None:
+    api.refuses = True
+    ci = runner(tmp_path, workspace, api)
+    assert ci.run(leave_out=INSTALL) == 0
+    assert "::notice title=kdoctor::The comment could not be written (HTTP Error 403: Forbidden): a fork's" in ci.log
+    assert (ci.folder / "summary.md").read_text(encoding="utf-8").count("## kdoctor") >= 1
+
+
+def test_a_push_has_no_comment_and_a_base_that_is_not_there_fails(tmp_path: Path, workspace: Path, api: Api) -> None:
+    ci = runner(tmp_path, workspace, api)
+    ci.event_name = "push"
+    assert ci.run(leave_out=INSTALL) == 0
+    ci.inputs["base"] = "origin/none"
+    assert ci.run(leave_out=INSTALL) == 2
+    assert "origin/none" in ci.log
+    assert api.calls == []
+
+
+def test_a_comment_longer_than_github_takes_is_cut(tmp_path: Path, api: Api) -> None:
+    (tmp_path / "diff.md").write_text("é" * 100_000, encoding="utf-8")
+    script = (ROOT / ".github" / "update_comment.py", "7", "kdoctor checklist diff: ci/node.yaml", tmp_path / "diff.md")
+    env = environ(GITHUB_API_URL=api.address, GITHUB_REPOSITORY="team/training", GH_TOKEN="secret")  # noqa: S106
+    subprocess.run(["python3", *script], check=True, env=env)
+    (body,) = api.ours()
+    assert len(body) == 65_536
+    assert body.endswith("(The rest is in the run's summary.)\n")
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_whole_action_with_its_installation(tmp_path: Path, workspace: Path, api: Api, *, broken: bool) -> None:
+    """From a copy of the repository, as a runner checks it out; kdoctor's dependencies come from the index."""
+    ci = runner(tmp_path, workspace, api, broken=broken)
+    shutil.rmtree(ci.folder / "kdoctor")
+    ci.action_path = tmp_path / "action"
+    git(tmp_path, "clone", "--quiet", str(ROOT), str(ci.action_path))
+    for name in ("action.yml", ".github/update_comment.py"):
+        shutil.copy(ROOT / name, ci.action_path / name)
+    assert ci.run() == int(broken), ci.log
+    assert (ci.folder / "kdoctor" / "bin" / "kdoctor").is_file()
+    assert len(api.ours()) == 1
+
+
+@pytest.mark.services
+class TestLinters:
+    @pytest.mark.parametrize(
+        "step", [step for step in ACTION["runs"]["steps"] if "run" in step], ids=lambda s: s["name"]
+    )
+    def test_shellcheck_finds_nothing_but_the_words_that_are_split_on_purpose(self, step: dict[str, Any]) -> None:
+        if shutil.which("shellcheck") is None:
+            pytest.skip("not installed here: shellcheck")
+        command = ["shellcheck", "--shell=bash", "--exclude=SC2086", "-"]
+        done = subprocess.run(command, check=False, input=step["run"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout

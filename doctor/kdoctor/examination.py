@@ -14,7 +14,7 @@ from kdoctor.facts import Environment, FactGroup, Gpus, SmokeRun, SmokeRuns, Ten
 from kdoctor.facts.visible import read_mask
 from kdoctor.progress import bar
 from kdoctor.smoke.run import SmokeEvent, SmokeSession, SmokeSettings
-from kdoctor.smoke.scenario import Scenario
+from kdoctor.smoke.scenario import Framework, Scenario
 
 Facts = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 Note = Callable[[str], None]
@@ -88,15 +88,15 @@ class Examination:
             self._alarm.cancel()
 
     def _train(self, trainings: Sequence[Training]) -> None:
-        groups: dict[SmokeSettings, list[Scenario]] = {}
+        groups: dict[tuple[SmokeSettings, Framework], list[Scenario]] = {}
         for training in trainings:
             settings = self._settings(training)
             if isinstance(settings, Unavailable):
                 self._missing[training.scenario.id] = settings
             else:
-                groups.setdefault(settings, []).append(training.scenario)
+                groups.setdefault((settings, training.scenario.framework), []).append(training.scenario)
                 self._cases += len(training.scenario.cases)
-        for settings, scenarios in groups.items():
+        for (settings, _), scenarios in groups.items():
             session = SmokeSession(scenarios, settings, self._context, self._show)
             self._sessions.append(session)
             session.run()
@@ -104,7 +104,8 @@ class Examination:
     def _settings(self, training: Training) -> SmokeSettings | Unavailable:
         """What a training runs on, or why it cannot be run."""
         build = self._collection.facts.get(TensorFlowBuild)
-        if isinstance(build, TensorFlowBuild) and not build.installed:
+        needs_tensorflow = training.scenario.framework == "tensorflow"
+        if needs_tensorflow and isinstance(build, TensorFlowBuild) and not build.installed:
             return Unavailable(unavailable="TensorFlow is not installed in the target environment")
         if training.replicas is not None:
             return SmokeSettings(devices_kind="cpu", replicas=training.replicas, artifacts=training.artifacts)
@@ -115,7 +116,7 @@ class Examination:
 
     def _show(self, event: SmokeEvent) -> None:
         if event.kind == "importing":
-            self._note("importing TensorFlow")
+            self._note("importing what the trainings compute with")
         elif event.kind == "ended":
             self._cases_ended += 1
         elif event.kind in ("started", "phase"):

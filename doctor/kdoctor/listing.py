@@ -95,7 +95,8 @@ def _parameter(parameter: Parameter) -> str:
 def _explain_scenario(scenario: Scenario) -> str:
     lines = [f"Scenario {scenario.id}, version {scenario.version} ({scenario.kind})", *_paragraph(scenario.title)]
     lines += ["", "Expected", *_paragraph(scenario.expect), "", "Cases", *_paragraph(", ".join(scenario.cases))]
-    lines += ["", "Tier and strategy", f"{_INDENT}{scenario.tier}, {scenario.strategy}"]
+    kinds = f"{scenario.tier}, {scenario.strategy}, {scenario.framework}"
+    lines += ["", "Tier, strategy and framework", f"{_INDENT}{kinds}"]
     last = (
         f"Each case has {scenario.deadline_s:g} s, in a process of its own; all of them took {scenario.typical_s:g} s "
         "over two CPU devices where they were measured."

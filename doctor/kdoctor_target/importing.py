@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import importlib.util
 import os
 import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from kdoctor_target.channel import Channel
 from kdoctor_target.errors import describe_error
@@ -18,15 +19,29 @@ Settings = Dict[str, Any]
 Facts = Dict[str, Any]
 
 
-def prepare_environment(devices_kind: str) -> None:
-    """Set what TensorFlow reads when it is imported, leaving the user's own choices alone."""
+def prepare_environment(settings: Settings) -> None:
+    """Set what the framework reads when it is imported, leaving the user's own choices alone."""
+    on_cpu = settings["devices_kind"] == "cpu"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
     # Without it TensorFlow takes all memory of every GPU, and the next case finds none.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    if devices_kind == "cpu":
+    if settings["framework"] == "jax":
+        _prepare_jax(on_cpu, settings["replicas"])
+    if on_cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     else:
         os.environ.setdefault("NCCL_DEBUG", "WARN")  # silent while all is well; a hang without it says nothing
+        os.environ.pop("NCCL_DEBUG_FILE", None)  # what NCCL says is kept with the case
+
+
+def _prepare_jax(on_cpu: bool, replicas: Optional[int]) -> None:  # noqa: FBT001
+    os.environ["KERAS_BACKEND"] = "jax"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # as for TensorFlow
+    if on_cpu:
+        os.environ["JAX_PLATFORMS"] = "cpu"
+        # Twice as many, for a mesh whose every replica is cut in two.
+        devices = "--xla_force_host_platform_device_count={}".format(2 * (replicas or 1))
+        os.environ["XLA_FLAGS"] = "{} {}".format(os.environ.get("XLA_FLAGS", ""), devices).strip()
 
 
 def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
@@ -50,18 +65,30 @@ def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
 
 
 def import_all(names: List[str]) -> Facts:
-    """Import the modules; the versions of TensorFlow and Keras, if they are among them.
+    """Import the modules; the versions of the frameworks that are among them.
 
-    What importing raises goes through.
+    JAX is an optional extra: where it is not installed, neither it nor what stands after it is imported, and its
+    cases say so. Whatever else importing raises goes through.
     """
     facts: Facts = {}
     for name in names:
+        if name == "jax" and importlib.util.find_spec("jax") is None:
+            break
         started = time.perf_counter()
         module = importlib.import_module(name)
         if name == "tensorflow":
             facts["import_s"] = time.perf_counter() - started
             facts["tensorflow"] = str(module.__version__)
             # TensorFlow loads Keras when it is first asked for: do it once, here.
-            keras = sys.modules[module.keras.Model.__module__.partition(".")[0]]
-            facts["keras"] = "{} {}".format(keras.__name__, keras.__version__)
+            facts["keras"] = _named(sys.modules[module.keras.Model.__module__.partition(".")[0]])
+        elif name == "jax":
+            facts["import_s"] = time.perf_counter() - started
+            facts["jax"] = str(module.__version__)
+        elif name == "keras":
+            facts["import_s"] = facts.get("import_s", 0.0) + time.perf_counter() - started
+            facts["keras"] = _named(module)
     return facts
+
+
+def _named(keras: Any) -> str:
+    return "{} {}".format(keras.__name__, keras.__version__)

@@ -1,4 +1,4 @@
-"""Runs the smoke scenarios: imports TensorFlow once, then gives every case a process of its own.
+"""Runs the smoke scenarios of one framework: imports it once, then gives every case a process of its own.
 
 A failed collective poisons later strategies of its process, and a crash or a hang ends it: hence one
 process for each case. Forking after the import saves the import of every case but one. Where forking
@@ -40,7 +40,7 @@ def main(settings: Settings) -> None:
     if own_case is not None:
         CaseFiles(folder, own_case).take_over()
     end_with_the_parent(expected_parent=None)
-    prepare_environment(settings["devices_kind"])
+    prepare_environment(settings)
     if own_case is not None:
         arm_stacks(CaseFiles(folder, own_case).stacks, own_case["deadline_s"])
         import_and_run(own_case, settings, folder)
@@ -64,8 +64,10 @@ class _Runner:
         """Run every case to its end or to its deadline."""
         # What was imported is here to stay: no case shall search or copy it when it collects garbage.
         gc.freeze()
-        # TensorFlow's two threads hold no lock of Python's between its import and its first use.
+        # The threads that TensorFlow and Keras start hold no lock of Python's between their import and their first
+        # use, and JAX starts its own with its first device.
         warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to deadlocks", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=r".*os\.fork\(\) was called", category=RuntimeWarning)
         most = _parallel(self._settings)
         while self._waiting or self._running:
             while self._waiting and len(self._running) < most:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -47,6 +48,7 @@ class Steps:
     def told(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, that says when a trace enters it and when the last replica's trace leaves it."""
 
+        @functools.wraps(function)
         def traced(*args: Any, **kwargs: Any) -> Any:
             self._enter("trace")
             result = function(*args, **kwargs)

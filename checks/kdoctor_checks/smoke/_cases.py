@@ -46,8 +46,19 @@ def no_real_spread(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or asked is None:
         return Unjudged(subject=name_of(case), reason="the number of replicas is not known")
     if case.replicas < asked:
-        return Unjudged(subject=name_of(case), reason=f"TensorFlow made {case.replicas} of {asked} replicas")
+        return Unjudged(subject=name_of(case), reason=f"{framework(run)} made {case.replicas} of {asked} replicas")
     return None
+
+
+def framework(run: SmokeRun) -> str:
+    """What the scenario computes with."""
+    return "JAX" if run.jax else "TensorFlow"
+
+
+def spread_over(run: SmokeRun, case: SmokeCase) -> str:
+    """How many replicas, or devices of a mesh on JAX, in words."""
+    what = "device" if run.jax else "replica"
+    return f"{case.replicas} {what}" + ("" if case.replicas == 1 else "s")
 
 
 def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
@@ -55,7 +66,7 @@ def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
     return Finding(
         subject=name_of(case),
         observed=how_it_ended(case),
-        expected=f"it trains on {replicas_asked(run) or 'all'} replicas",
+        expected=f"it trains on {replicas_asked(run) or 'all'} {'devices' if run.jax else 'replicas'}",
         remedy=_remedy(run, case),
         rollback=MEASURE_ONLY,
     )
@@ -163,7 +174,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.outcome == "died":
         return Remedy(
-            summary="Native code crashed: reinstall TensorFlow and its CUDA libraries in versions that belong "
+            summary=f"Native code crashed: reinstall {framework(run)} and its CUDA libraries in versions that belong "
             "together, and see that no other build of them comes first on LD_LIBRARY_PATH.",
             action=Action.REINSTALL,
         )
@@ -172,9 +183,10 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             summary="See where it hung; on a machine that is merely busy, run it again when it is idle.",
             action=Action.CONFIGURE,
         )
+    imported = f"{framework(run)} {run.jax or run.tensorflow or ''}"
     return Remedy(
-        summary=f"Make TensorFlow {run.tensorflow or ''} and {run.keras or 'Keras'} a pair that is known to work "
-        "together; the error names what they disagree about.",
+        summary=f"Make {imported} and {run.keras or 'Keras'} a pair that is known to work together; the error names "
+        "what they disagree about.",
         action=Action.REINSTALL,
     )
 
@@ -184,9 +196,10 @@ def wrong_arithmetic(
 ) -> Finding:
     """Mirrored training that does not compute what one device computes."""
     remedy, rollback = _other_keras(run, target, packages)
+    on_jax = f" on JAX {run.jax}" if run.jax else ""
     return Finding(
         subject=name_of(case),
-        observed=f"{observed} ({run.keras or 'Keras unknown'}, {case.replicas} replicas)",
+        observed=f"{observed} ({run.keras or 'Keras unknown'}{on_jax}, {spread_over(run, case)})",
         expected="the same as on one device with the same global batches",
         remedy=remedy,
         rollback=rollback,
@@ -197,7 +210,7 @@ def _other_keras(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable
 ) -> tuple[Remedy, Rollback]:
     name, _, version = (run.keras or "").partition(" ")
-    if name != "keras" or _is_right(version):
+    if name != "keras" or run.jax or _is_right(version):
         summary = (
             f"No released version of {run.keras or 'this Keras'} is known to do this: look for patched code, a "
             "replaced optimizer or a broken transfer between the devices before you train."

@@ -16,6 +16,7 @@ from kdoctor_checks.smoke._cases import (
     no_real_spread,
     show,
     some,
+    spread_over,
     wrong_arithmetic,
 )
 
@@ -106,10 +107,9 @@ def in_short(run: SmokeRun, case: SmokeCase) -> str:
     deviation = (
         f"; weights within {case.weight_deviation:.2g} of one device" if case.weight_deviation is not None else ""
     )
-    many = "1 replica" if case.replicas == 1 else f"{case.replicas} replicas"
     step = f"; step {case.step_s:.3g} s" if case.step_s is not None else ""
     return (
-        f"{case.strategy or 'strategy unknown'}, {many} ({run.devices_kind}), "
+        f"{case.strategy or 'strategy unknown'}, {spread_over(run, case)} ({run.devices_kind}), "
         f"losses {show(case.losses)}{deviation}{step}"
     )
 

@@ -52,6 +52,8 @@ class Weights:
     """Number of trainable variables."""
     mirrored: int
     """How many of them have a copy on the device of every replica."""
+    sharded: int = 0
+    """How many of them are cut up, so that every device holds a share and none the whole."""
     nonfinite: tuple[str, ...]
     """Names of the variables (trainable or not) that hold a NaN or an infinity on any replica."""
     replicas_agree: bool | None
@@ -181,7 +183,7 @@ class SmokeCase:
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeRun(FactGroup):
-    """One scenario's run: the child that imported TensorFlow, and its cases."""
+    """One scenario's run: the child that imported TensorFlow or JAX, and its cases."""
 
     group: ClassVar[str] = "smoke_run"
 
@@ -195,8 +197,10 @@ class SmokeRun(FactGroup):
     """Number of replicas asked for; None for every GPU that TensorFlow lists."""
     tensorflow: str | None = None
     """``tensorflow.__version__``, as imported."""
+    jax: str | None = None
+    """``jax.__version__``, as imported, where the scenario computes with JAX."""
     keras: str | None = None
-    """Name and version of the Keras that ``tf.keras`` is, as imported: ``keras 3.15.1``."""
+    """Name and version of the Keras that was imported, with TensorFlow that which ``tf.keras`` is: ``keras 3.15.1``."""
     gpus_seen: int | None = None
     """Number of physical GPUs that TensorFlow lists; None on a CPU run, which hides them."""
     import_s: float | None = None

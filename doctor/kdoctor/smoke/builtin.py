@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdoctor.collect.program import target_folder
+from kdoctor.smoke.on_jax import ON_JAX
 from kdoctor.smoke.own import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.scenario import Scenario
 
@@ -364,6 +365,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         deadline_s=_DEADLINE_S,
         typical_s=3.0,
     ),
+    *ON_JAX,
     Scenario(
         id=OWN_MODEL,
         version=1,

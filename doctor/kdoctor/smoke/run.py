@@ -19,9 +19,15 @@ from kdoctor.collect.records import RecordError, build
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.sampling import GpuSampling
 from kdoctor.smoke.sampler import Sampler
-from kdoctor.smoke.scenario import Scenario
+from kdoctor.smoke.scenario import Framework, Scenario
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
+
+PRELOAD: Mapping[Framework, tuple[str, ...]] = {
+    "tensorflow": ("tensorflow", "numpy.random"),
+    "jax": ("jax", "keras", "numpy.random"),
+}
+"""What the cases of a framework need imported."""
 
 _TAIL_LINES = 40
 _SPARE_S = 30.0
@@ -41,8 +47,8 @@ class SmokeSettings:
     """How a case gets its process: forked after the import, or a fresh interpreter."""
     import_deadline_s: float = 180.0
     """Seconds for ``import tensorflow``: on a cold network file system it takes minutes."""
-    preload: tuple[str, ...] = ("tensorflow", "numpy.random")
-    """Modules to import before the cases."""
+    preload: tuple[str, ...] | None = None
+    """Modules to import before the cases; None for those of the scenarios' framework."""
     artifacts: Path | None = None
     """A folder that keeps every case's events, error output and stacks; None keeps nothing."""
 
@@ -73,7 +79,7 @@ class _Progress:
 
 
 class SmokeSession:
-    """One run of some scenarios. What it knows so far can be asked at any time, from any thread."""
+    """One run of some scenarios of one framework. What it knows so far can be asked at any time, from any thread."""
 
     def __init__(
         self,
@@ -87,6 +93,11 @@ class SmokeSession:
         self._on_event = on_event
         self._lock = threading.Lock()
         self._progress = {scenario.id: _Progress(scenario) for scenario in scenarios}
+        frameworks = {scenario.framework for scenario in scenarios} or {"tensorflow"}
+        if len(frameworks) > 1:
+            raise ValueError("one process computes with one framework: make a session for each")
+        (self._framework,) = frameworks
+        self._preload = PRELOAD[self._framework] if settings.preload is None else settings.preload
         self._imported: Mapping[str, Any] = {}
         self._failure: str | None = None
         self._stacks: str | None = None
@@ -152,6 +163,7 @@ class SmokeSession:
             devices_kind=self._settings.devices_kind,
             replicas_requested=self._settings.replicas,
             tensorflow=self._imported.get("tensorflow"),
+            jax=self._imported.get("jax"),
             keras=self._imported.get("keras"),
             gpus_seen=progress.gpus_seen,
             import_s=self._imported.get("import_s"),
@@ -171,7 +183,8 @@ class SmokeSession:
             "parallel": settings.parallel,
             "isolation": settings.isolation,
             "import_deadline_s": settings.import_deadline_s,
-            "preload": list(settings.preload),
+            "framework": self._framework,
+            "preload": list(self._preload),
             "respawn": program_argv(self._context.python, "runner", {})[:-1],
             "cases": [
                 {
@@ -247,7 +260,7 @@ class SmokeSession:
             self._stderr_tail = "\n".join(end.stderr.splitlines()[-_TAIL_LINES:]) or None
 
     def _describe(self, end: ChildEnd) -> str:
-        what = " and ".join(self._settings.preload) or "the runner"
+        what = " and ".join(self._preload) or "the runner"
         if self._imported:
             return f"the process that runs the trainings {end.describe()}"
         if end.timed_out or end.seconds >= self._settings.import_deadline_s:
@@ -278,7 +291,18 @@ def run_scenarios(
     Raises:
         ChildrenEnded: the run was interrupted.
     """
-    return SmokeSession(scenarios, settings, context, on_event).run()
+    runs: dict[str, SmokeRun | Unavailable] = {}
+    for group in by_framework(scenarios):
+        runs.update(SmokeSession(group, settings, context, on_event).run().runs)
+    return SmokeRuns(runs=runs)
+
+
+def by_framework(scenarios: Iterable[Scenario]) -> list[list[Scenario]]:
+    """The scenarios, those of one framework together, for each framework is imported by a process of its own."""
+    groups: dict[Framework, list[Scenario]] = {}
+    for scenario in scenarios:
+        groups.setdefault(scenario.framework, []).append(scenario)
+    return list(groups.values())
 
 
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
@@ -295,8 +319,8 @@ def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
 
 
 def _versions(record: Mapping[str, Any]) -> str | None:
-    tensorflow, keras = record.get("tensorflow"), record.get("keras")
-    return f"tensorflow {tensorflow}, {keras}" if tensorflow else None
+    named = [f"{name} {record[name]}" for name in ("tensorflow", "jax") if record.get(name)]
+    return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None
 
 
 def _read(path: Path) -> str:

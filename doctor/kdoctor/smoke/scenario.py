@@ -15,10 +15,23 @@ runs only where they are named."""
 
 TIERS: tuple[Tier, ...] = tuple(tier for tier in get_args(Tier) if tier != "job")
 
-Strategy = Literal["mirrored", "one-device", "central-storage", "multi-worker", "parameter-server", "tpu"]
-"""The strategy of ``tf.distribute`` that a scenario is about."""
+Strategy = Literal[
+    "mirrored",
+    "one-device",
+    "central-storage",
+    "multi-worker",
+    "parameter-server",
+    "tpu",
+    "data-parallel",
+    "model-parallel",
+]
+"""The strategy of ``tf.distribute`` that a scenario is about; the last two are those of ``keras.distribution``."""
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+
+Framework = Literal["tensorflow", "jax"]
+"""What a scenario's program computes with. It is imported once, before the cases; with ``jax`` comes Keras 3 on JAX.
+Where JAX is not installed, its cases run without it and say so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +51,15 @@ class Scenario:
     """The expected outcome in plain language; a checklist may word its own."""
     program: Path
     """A Python file that defines ``CASES``: case name to a function that takes the case's context.
-    It runs in the target interpreter and may use the standard library, TensorFlow and ``kdoctor_target``."""
+    It runs in the target interpreter and may use the standard library, its framework and ``kdoctor_target``."""
     cases: tuple[str, ...]
     """Names of the program's cases, in order."""
     deadline_s: float
-    """Seconds for each case after TensorFlow was imported."""
+    """Seconds for each case after its framework was imported."""
     tier: Tier = "standard"
     """The least thorough tier that it belongs to."""
     strategy: Strategy = "mirrored"
+    framework: Framework = "tensorflow"
     typical_s: float = 5.0
     """Seconds that all its cases together took over two CPU replicas, one after another, without the import."""
     pair_s: float = 0.0

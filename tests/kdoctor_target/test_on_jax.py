@@ -1,0 +1,194 @@
+"""The scenarios about ``keras.distribution`` with the real JAX, over virtual CPU devices; and planted defects."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import smoke
+from helpers.judging import compute_check
+from kdoctor.check import Check
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.model import Status
+from kdoctor.report_model import Result
+from kdoctor.smoke.on_jax import ON_JAX
+from kdoctor.smoke.run import PRELOAD, SmokeSettings, run_scenarios
+from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke.data_parallel import data_parallel
+from kdoctor_checks.smoke.model_parallel import model_parallel
+
+pytestmark = pytest.mark.tensorflow
+
+ROUNDING = 1e-6
+
+_SUMMED_GRADIENTS = """
+plain = keras.optimizers.SGD.update_step
+
+def summed(self, gradient, variable, learning_rate):
+    distribution = keras.distribution.distribution()
+    times = distribution.device_mesh.devices.size if distribution else 1
+    plain(self, gradient * times, variable, learning_rate)
+
+keras.optimizers.SGD.update_step = summed
+"""
+
+_WRONG_SHARDS = """
+from keras.src.backend.jax import distribution_lib
+
+plain = distribution_lib.distribute_data_input
+
+def first_half_twice(batch, *args, **kwargs):
+    half = len(batch) // 2
+    return plain(np.concatenate([batch[:half], batch[:half]]), *args, **kwargs)
+
+distribution_lib.distribute_data_input = first_half_twice
+"""
+
+_IGNORED_LAYOUT = """
+keras.distribution.LayoutMap.__getitem__ = lambda self, key: None
+"""
+
+_WHOLE_OPTIMIZER = """
+from keras.src import optimizers
+
+plain = optimizers.SGD.add_variable_from_reference
+
+def whole(self, reference_variable, *args, **kwargs):
+    made = plain(self, reference_variable, *args, **kwargs)
+    if reference_variable._layout is None:
+        return made
+    layout = keras.distribution.TensorLayout([None] * len(made.shape), reference_variable._layout.device_mesh)
+    made._layout = layout
+    made.assign(keras.distribution.distribute_tensor(np.asarray(made.value), layout))
+    return made
+
+optimizers.SGD.add_variable_from_reference = whole
+"""
+
+
+def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:
+    wanted = [scenario for scenario in ON_JAX if not ids or scenario.id in ids]
+    where = smoke.context(**{name: str(value) for name, value in options.items()})
+    runs = run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2, preload=preload), where).runs
+    return {name: run for name, run in runs.items() if isinstance(run, SmokeRun)}
+
+
+def planted(folder: Path, defect: str) -> dict[str, Result]:
+    """What the checks of the two baselines say with that defect in the child."""
+    text = "import keras\nimport keras.distribution\nimport numpy as np\n" + defect
+    (folder / "planted_defect.py").write_text(text, encoding="utf-8")
+    preload = (*PRELOAD["jax"], "planted_defect")
+    runs = trained("smoke.data-parallel", "smoke.model-parallel", preload=preload, PYTHONPATH=folder)
+    checks: tuple[Check, ...] = (data_parallel, model_parallel)
+    return {check.id: compute_check(check, runs[check.id]) for check in checks}
+
+
+def observed(result: Result) -> str:
+    assert result.status is Status.FAIL, result
+    return result.findings[0].finding.observed
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, SmokeRun]:
+    return trained(KERAS_BACKEND="tensorflow", XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+
+
+def _case(runs: dict[str, SmokeRun], scenario: str, name: str) -> SmokeCase:
+    case = runs[scenario].case(name)
+    assert case is not None, runs[scenario]
+    return case
+
+
+def test_every_case_ran_on_jax_without_tensorflow(runs: dict[str, SmokeRun]) -> None:
+    assert {name: tuple(case.name for case in run.cases) for name, run in runs.items()} == {
+        scenario.id: scenario.cases for scenario in ON_JAX
+    }
+    assert all(run.jax and run.keras and run.tensorflow is None and run.failure is None for run in runs.values())
+
+
+@pytest.mark.parametrize("name", ["fit", "batch-normalization", "smaller-tail"])
+def test_data_parallel_equals_one_device_on_every_device(runs: dict[str, SmokeRun], name: str) -> None:
+    case = _case(runs, "smoke.data-parallel", name)
+    assert (case.strategy, case.devices) == ("DataParallel", ("cpu:0", "cpu:1"))
+    assert case.weights is not None
+    assert case.weights.mirrored == case.weights.variables > 0
+    assert case.weight_deviation is not None
+    assert case.weight_deviation < ROUNDING
+
+
+def test_a_batch_that_does_not_divide_is_refused_in_its_own_step(runs: dict[str, SmokeRun]) -> None:
+    tail = _case(runs, "smoke.data-parallel-batches", "uneven-tail")
+    assert tail.outcome == "raised"
+    assert (tail.phase, tail.finished) == ("step 6", "step 5")
+    assert "divi" in how_it_ended(tail)
+
+
+@pytest.mark.parametrize(("name", "devices", "bytes_held"), [("model-axis", 2, 0.505), ("data-and-model", 4, 0.503)])
+def test_model_parallel_holds_shares(runs: dict[str, SmokeRun], name: str, devices: int, bytes_held: float) -> None:
+    case = _case(runs, "smoke.model-parallel", name)
+    assert len(case.devices) == devices
+    assert case.weights is not None
+    assert (case.weights.variables, case.weights.sharded, case.weights.mirrored) == (4, 3, 1)
+    # A half of three variables (4 x 8d, 8d, 8d x 1 for d devices) and the whole of the last, of all.
+    cut = 6 * 8 * devices
+    assert case.measures["largest share"] == pytest.approx((cut / 2 + 1) / (cut + 1))
+    assert case.measures["largest share"] == pytest.approx(bytes_held, abs=1e-3)
+    assert case.measures["optimizer sharded"] == 3
+
+
+def test_a_layout_that_is_not_followed_is_refused_or_seen(runs: dict[str, SmokeRun]) -> None:
+    silent = _case(runs, "smoke.layout-map", "matches-nothing")
+    assert silent.outcome == "trained"
+    assert silent.weights is not None
+    assert (silent.weights.sharded, silent.weights.mirrored) == (0, 4)
+    assert {name: _case(runs, "smoke.layout-map", name).outcome for name in ("not-divisible", "unknown-axis")} == {
+        "not-divisible": "raised",
+        "unknown-axis": "raised",
+    }
+
+
+def test_gradients_that_are_summed_are_caught(tmp_path: Path) -> None:
+    results = planted(tmp_path, _SUMMED_GRADIENTS)
+    assert "weights differ by up to" in observed(results["smoke.data-parallel"])
+    assert "weights differ by up to" in observed(results["smoke.model-parallel"])
+
+
+def test_a_share_of_the_batch_that_is_dropped_is_caught(tmp_path: Path) -> None:
+    results = planted(tmp_path, _WRONG_SHARDS)
+    assert "weights differ by up to" in observed(results["smoke.data-parallel"])
+
+
+def test_a_layout_that_is_ignored_is_caught(tmp_path: Path) -> None:
+    results = planted(tmp_path, _IGNORED_LAYOUT)
+    assert "0 of 3 variables that the layout cuts are held in shares" in observed(results["smoke.model-parallel"])
+    assert results["smoke.data-parallel"].status is Status.PASS
+
+
+def test_an_optimizer_that_keeps_the_whole_on_every_device_is_caught(tmp_path: Path) -> None:
+    results = planted(tmp_path, _WHOLE_OPTIMIZER)
+    assert "what the optimizer keeps for 0 of 3 cut variables" in observed(results["smoke.model-parallel"])
+
+
+def test_without_jax_every_case_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    blocker = "import sys, importlib.machinery\nplain = importlib.machinery.PathFinder.find_spec\n"
+    blocker += "def find(name, *rest, **more):\n    return None if name == 'jax' else plain(name, *rest, **more)\n"
+    blocker += "importlib.machinery.PathFinder.find_spec = find\n"
+    (tmp_path / "sitecustomize.py").write_text(blocker, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run = trained("smoke.data-parallel", PYTHONPATH=path)["smoke.data-parallel"]
+    assert {case.outcome for case in run.cases} == {"skipped"}
+    result = compute_check(data_parallel, run)
+    assert result.status is Status.SKIP
+    assert "JAX is not installed" in (result.reason or "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_fresh_interpreter_for_each_case_does_the_same() -> None:
+    wanted = [scenario for scenario in ON_JAX if scenario.id == "smoke.model-parallel"]
+    settings = SmokeSettings(devices_kind="cpu", replicas=2, isolation="fresh")
+    run = run_scenarios(wanted, settings, smoke.context()).runs["smoke.model-parallel"]
+    assert isinstance(run, SmokeRun)
+    assert compute_check(model_parallel, run).status is Status.PASS

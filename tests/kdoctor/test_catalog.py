@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
-from kdoctor.catalog import ASSUMPTIONS, CatalogError, Contribution, assemble, load_catalog, load_probes
+from kdoctor.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
 from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
+from kdoctor.model import ASSUMPTIONS
 
 WriteDistribution = Callable[..., None]
 

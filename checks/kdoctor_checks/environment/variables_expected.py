@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, KerasChoice, Unavailable
+from kdoctor.masking import MASK
 from kdoctor.model import (
     UNSET,
     Action,
@@ -20,7 +21,7 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
-from kdoctor_checks.environment._flags import KERAS, MASK, judge_flag, judge_setting
+from kdoctor_checks.environment._flags import KERAS, judge_flag, judge_setting
 
 
 @check("environment.variables-expected", severity=Severity.ERROR, judges=("environment", "flags"))

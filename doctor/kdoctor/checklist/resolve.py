@@ -13,8 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
-from kdoctor.checklist.document import Document, read_document
+from kdoctor.checklist.document import read_document
 from kdoctor.checklist.layers import KINDS, Override
+from kdoctor.checklist.parts import Document
 from kdoctor.checklist.problems import Problem
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name

@@ -1,4 +1,4 @@
-"""Ids stand in people's checklists, so one that was given stays for ever. ``ids.txt`` is added to, and never shortened."""
+"""Ids stand in checklists, so one that was given stays for ever. ``ids.txt`` is added to, and never shortened."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -100,3 +101,9 @@ def test_what_is_below_fail_on_is_told_and_is_no_failure() -> None:
     unknown = replace(gpu_report().results[4], severity=Severity.INFO)
     (outcome,) = cases(replace(gpu_report(), results=(unknown,)))[unknown.id].result
     assert isinstance(outcome, Skipped)
+
+
+def test_the_root_has_the_attributes_that_jenkins_allows() -> None:
+    """Source: https://github.com/jenkinsci/xunit-plugin, junit-10.xsd, against which 2026-11-20's reports were held."""
+    root = ET.fromstring(render(gpu_report(), "junit"))  # noqa: S314 - our own text
+    assert set(root.attrib) <= {"name", "time", "tests", "failures", "disabled", "errors"}

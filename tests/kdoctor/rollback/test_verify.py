@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import subprocess
 import sys
+import sysconfig
 import tempfile
+import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +47,58 @@ def test_a_lock_whose_packages_cannot_be_had_is_told_and_nothing_is_left(job: Pa
     assert done.returncode == 1
     assert done.stdout.startswith("The way back does not work: the recorded packages cannot be installed:")
     assert "No matching distribution found for keras==3.15.1" in done.stdout
+    assert leftovers() <= before
+
+
+def wheel(folder: Path, name: str, version: str, files: Mapping[str, str]) -> None:
+    """A wheel with these files."""
+    info = f"{name}-{version}.dist-info"
+    contents = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in (*contents, f"{info}/RECORD"))
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in contents.items():
+            archive.writestr(path, text)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    return folder
+
+
+def verify(job: Path, index: Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+    options = ("--verify", "--python", sys.executable)
+    return kdoctor("rollback", "-c", job, *options, timeout_s=timeout_s, variables=variables)
+
+
+def test_a_lock_that_can_be_installed_but_does_not_train_is_told(job: Path, index: Path) -> None:
+    wheel(index, "tensorflow", "2.21.0", {"tensorflow/__init__.py": "raise ImportError('libcudart is gone')\n"})
+    wheel(index, "keras", "3.15.1", {"keras/__init__.py": ""})
+    write(job, HERE, {"tensorflow": "2.21.0", "keras": "3.15.1"})
+    before = leftovers()
+    done = verify(job, index)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "The way back does not work: " in done.stdout.splitlines()[-1]
+    assert "libcudart is gone" in done.stdout
+    assert leftovers() <= before
+
+
+@pytest.mark.tensorflow
+def test_a_lock_that_can_be_restored_works(job: Path, index: Path) -> None:
+    # The wheel brings the path of this environment's packages: the real TensorFlow without its 600 MB.
+    wheel(index, "bridge", "1.0", {"bridge.pth": f"{sysconfig.get_path('purelib')}\n"})
+    write(job, HERE, {"bridge": "1.0"})
+    before = leftovers()
+    done = verify(job, index, timeout_s=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("The way back works.\n")
+    assert "smoke.baseline" in done.stdout
     assert leftovers() <= before
 
 

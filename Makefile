@@ -61,9 +61,9 @@ docs: $(DEV_STAMP) ## Write the generated pages anew
 	@$(BIN)/python docs/generate.py
 
 constraints: ## Resolve constraints.txt anew (needs uv)
-	@{ sed -n '/^#/p' constraints.txt; uv pip compile --quiet --universal --python-version 3.10 --upgrade --no-annotate \
-	  --no-header --no-emit-index-url --extra tensorflow --group dev pyproject.toml; \
-	  echo "setuptools>=77" | uv pip compile --quiet --no-header --no-annotate --no-emit-index-url -; } > constraints.new
+	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
+	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --group dev \
+	  pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 
 clean: ## Remove the virtual environment and every cache

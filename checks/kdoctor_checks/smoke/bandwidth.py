@@ -10,7 +10,7 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import nvlinks
-from kdoctor_checks.smoke._cases import MEASURE_ONLY, did_not_finish, name_of
+from kdoctor_checks.smoke._cases import MEASURE_ONLY, how_it_ended, name_of
 from kdoctor_checks.smoke._places import Places, places_of
 from kdoctor_checks.smoke._strategies import each_case
 
@@ -43,7 +43,7 @@ def bandwidth(
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome != "trained":
-            return did_not_finish(run, case)
+            return Unjudged(subject=name_of(case), reason=f"it did not finish (smoke.speed): {how_it_ended(case)}")
         if run.devices_kind == "cpu":
             return NotApplicable(reason="the replicas are devices of one CPU, of which no link promises anything")
         if case.replicas == 1:

@@ -1,46 +1,82 @@
-"""Two trainings from one seed: shuffled data, dropout, and what it costs to insist on equality.
+"""Two trainings from one seed, and what it costs to insist on equality.
 
-Measures: ``difference``, the largest of any weight between the two trainings.
+Measures of ``seed`` and ``op-determinism``: ``difference``, the largest of any weight between the two trainings;
+``difference of <variable>`` for each that differs; ``first_step_apart``, the first step with another loss, if there is
+one. ``cost``: how many times as long a step takes with ``enable_op_determinism`` as without.
+
+Measures of ``operations``, for each operation that may have no order: ``<operation>: difference`` and, once
+determinism is insisted on, ``<operation>: difference insisting``, the largest between some runs on the same numbers;
+``<operation>: cost``, as above; ``<operation>: refused``, 1 where TensorFlow refuses it then.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.operations import operations, random_numbers_in_a_map
 from kdoctor_target.steps import clock
-from kdoctor_target.training import EPOCHS, FEATURES, LEARNING_RATE, inspect_weights, make_strategy, regression
+from kdoctor_target.timing import fastest_seconds, fit_step_seconds
+from kdoctor_target.training import (
+    EPOCHS,
+    FEATURES,
+    LEARNING_RATE,
+    inspect_weights,
+    make_strategy,
+    regression,
+    replica_devices,
+)
 
 STEPS = 6
 PER_REPLICA = 8
 SEED = 7
+RUNS = 5
+"""Runs of an operation that are compared."""
+
+
+class _Training(NamedTuple):
+    model: Any
+    weights: List[Any]
+    step_losses: List[float]
+    step_s: float
 
 
 def plain(case: Case) -> None:
     """With a seed alone."""
-    _twice(case, make_strategy(case))
+    strategy = make_strategy(case)
+    _compare(case, strategy, _train(case, strategy), _train(case, strategy))
 
 
 def insisting(case: Case) -> None:
     """With ``enable_op_determinism``, which makes TensorFlow refuse or replace what is not deterministic."""
     strategy = make_strategy(case)
+    before = _train(case, strategy).step_s
     tf.config.experimental.enable_op_determinism()
-    _twice(case, strategy)
+    one, other = _train(case, strategy), _train(case, strategy)
+    _compare(case, strategy, one, other)
+    case.measure({"cost": min(one.step_s, other.step_s) / before})
 
 
-def _twice(case: Case, strategy: Any) -> None:
-    (one, _, _), (other, step_s, model) = _train(case, strategy), _train(case, strategy)
-    gaps = [float(np.max(np.abs(a - b))) for a, b in zip(one, other)]  # noqa: B905 - Python 3.8
-    case.note(step_s=step_s)
-    case.measure({"difference": max(gaps)})
-    inspect_weights(case, strategy, model)
+def _compare(case: Case, strategy: Any, one: _Training, other: _Training) -> None:
+    gaps = [float(np.max(np.abs(a - b))) for a, b in zip(one.weights, other.weights)]  # noqa: B905 - Python 3.8
+    case.note(step_s=other.step_s)
+    case.measure({"difference": float(np.max(gaps))})
+    names = [getattr(variable, "path", variable.name) for variable in other.model.weights]
+    case.measure({"difference of {}".format(name): gap for name, gap in zip(names, gaps) if gap != 0})  # noqa: B905
+    apart = [
+        number
+        for number, (first, second) in enumerate(zip(one.step_losses, other.step_losses), 1)  # noqa: B905
+        if first != second
+    ]
+    if apart:
+        case.measure({"first_step_apart": apart[0]})
+    inspect_weights(case, strategy, other.model)
 
 
-def _train(case: Case, strategy: Any) -> Tuple[List[Any], float, Any]:
+def _train(case: Case, strategy: Any) -> _Training:
     case.phase("build")
     tf.keras.utils.set_random_seed(SEED)
     global_batch = PER_REPLICA * strategy.num_replicas_in_sync
@@ -49,17 +85,84 @@ def _train(case: Case, strategy: Any) -> Tuple[List[Any], float, Any]:
     layers = tf.keras.layers
     with strategy.scope():
         model = tf.keras.Sequential(
-            [layers.InputLayer((FEATURES,)), layers.Dense(16, activation="tanh"), layers.Dropout(0.3), layers.Dense(1)]
+            [
+                layers.InputLayer((FEATURES,)),
+                layers.Dense(16, activation="tanh", name="hidden"),
+                layers.Dropout(0.3),
+                layers.Dense(1, name="out"),
+            ]
         )
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     case.note(optimizer=type(optimizer).__name__, examples=len(inputs), global_batch=global_batch)
     case.phase("data")
-    model.fit(data, epochs=1, verbose=0, callbacks=[clock(case, tf.keras)])
-    begun = time.perf_counter()
-    losses = model.fit(data, epochs=EPOCHS, verbose=0).history["loss"]
-    case.note(losses=losses)
-    return model.get_weights(), (time.perf_counter() - begun) / (EPOCHS * STEPS), model
+    step_losses = _losses()
+    losses = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), step_losses])
+    case.note(losses=losses.history["loss"][1:])
+    weights = model.get_weights()
+    case.phase("time")
+    return _Training(model, weights, step_losses.seen, fit_step_seconds(strategy, model, data.repeat()))
 
 
-CASES = {"seed": plain, "op-determinism": insisting}
+def _losses() -> Any:
+    """A callback that keeps each step's loss."""
+
+    class Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: List[float] = []
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.seen.append(float(logs["loss"]))
+
+    return Losses()
+
+
+def each_operation(case: Case) -> None:
+    """Operations one by one on the first device, several times each, before and after insisting."""
+    case.phase("strategy")
+    device = replica_devices(case)[0] if case.devices_kind == "gpu" else "/CPU:0"  # with all its threads
+    case.note(devices=[device])
+    with tf.device(device):
+        known: Dict[str, Callable[[], Any]] = dict(operations())
+        before = {name: _study(case, name, tf.function(function)) for name, function in known.items()}
+        drawn = _study(case, "random numbers in Dataset.map", random_numbers_in_a_map)
+        tf.config.experimental.enable_op_determinism()
+        tf.random.set_seed(SEED)
+        for name, function in known.items():
+            _insist(case, name, tf.function(function), before[name])
+        _insist(case, "random numbers in Dataset.map", random_numbers_in_a_map, drawn)
+
+
+def _study(case: Case, name: str, run: Callable[[], Any]) -> float:
+    """Note by how much its runs differ; returns the seconds of the fastest."""
+    case.phase(name)
+    case.measure({"{}: difference".format(name): _difference(run)})
+    return fastest_seconds(run)
+
+
+def _insist(case: Case, name: str, run: Callable[[], Any], before: float) -> None:
+    case.phase(name)
+    try:
+        case.measure({"{}: difference insisting".format(name): _difference(run)})
+    except (tf.errors.OpError, RuntimeError):  # "... is not deterministic", "... not implemented"
+        case.measure({"{}: refused".format(name): 1})
+    else:
+        case.measure({"{}: cost".format(name): fastest_seconds(run) / before})
+
+
+def _difference(run: Callable[[], Any]) -> float:
+    """The largest absolute difference between the first run and the others."""
+    first = [np.asarray(one) for one in _listed(run())]
+    gaps = [0.0]
+    for _ in range(RUNS - 1):
+        again = _listed(run())
+        gaps += [float(np.max(np.abs(one - np.asarray(other)))) for one, other in zip(first, again)]  # noqa: B905
+    return float(np.max(gaps))
+
+
+def _listed(result: Any) -> List[Any]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+CASES = {"seed": plain, "op-determinism": insisting, "operations": each_operation}

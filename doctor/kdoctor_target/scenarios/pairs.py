@@ -19,25 +19,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_target.alone import SURVEY_S, in_a_process, list_devices, note_devices, take_devices
 from kdoctor_target.by_hand import train_by_hand
 from kdoctor_target.case import Case
-from kdoctor_target.cuda import gpu_addresses
 from kdoctor_target.exchange import bytes_per_s, message_bytes, wrong_values
 from kdoctor_target.training import (
     Batches,
     Reference,
     describe_strategy,
     inspect_weights,
-    one_thread_each,
     regression,
-    replica_devices,
 )
-from kdoctor_target.workers import Cluster, Facts, Task, expect_all_trained
+from kdoctor_target.workers import Facts, Task, expect_all_trained
 
 LEAST = 3
 STEPS = 6
@@ -132,48 +130,26 @@ def _survey(case: Case) -> Tuple[List[str], Path]:
     case.phase("reference")
     file = case.stem.with_name(case.stem.name + ".reference.npz")
 
-    def task(own: Case, _: Task) -> None:
-        devices = _list_devices(own)
-        strategy = tf.distribute.OneDeviceStrategy(tf.config.list_logical_devices("CPU")[0].name)
-        model = train_by_hand(own, strategy, _batches())
+    def task(own: Case) -> None:
+        list_devices(own)
+        found = tf.config.list_logical_devices("CPU")[0].name
+        model = train_by_hand(own, tf.distribute.OneDeviceStrategy(found), _batches())
         np.savez(str(file), *model.get_weights())
-        own.note(devices=devices)
 
-    (facts,) = _in_a_process(case, Task("survey", 0), task, FIRST_S)
-    if facts["outcome"] == "skipped":
-        case.skip(facts["error_message"])
+    facts = in_a_process(case, Task("survey", 0), task, SURVEY_S)
     expect_all_trained([facts])
-    names = list(facts["devices"])
-    case.note(
-        strategy="MirroredStrategy",
-        devices=names,
-        replicas=len(names),
-        bus_ids=facts.get("bus_ids", []),
-        reference_losses=facts["losses"],
-        **({"gpus_seen": facts["gpus_seen"]} if "gpus_seen" in facts else {}),
-    )
-    return names, file
-
-
-def _list_devices(own: Case) -> List[str]:
-    """The names of all replicas' devices. GPUs are counted, and none is taken."""
-    if own.devices_kind == "cpu":
-        return replica_devices(own)
-    one_thread_each(1)
-    gpus = tf.config.list_physical_devices("GPU")
-    addresses = gpu_addresses()
-    asked = len(gpus) if own.replicas is None else min(own.replicas, len(gpus))
-    own.note(gpus_seen=len(gpus), bus_ids=addresses[:asked] if len(addresses) == len(gpus) else [])
-    tf.config.set_visible_devices([], "GPU")
-    return ["/job:localhost/replica:0/task:0/device:GPU:{}".format(index) for index in range(asked)]
+    case.note(reference_losses=facts["losses"])
+    return note_devices(case, facts), file
 
 
 def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
     """What became of a pair."""
 
-    def task(own: Case, _: Task) -> None:
+    def task(own: Case) -> None:
         own.phase("strategy")
-        strategy = tf.distribute.MirroredStrategy(_take(own, pair))
+        # TensorFloat-32 keeps ten bits of a product's factors: equality with a CPU could not be told.
+        tf.config.experimental.enable_tensor_float_32_execution(False)  # noqa: FBT003 - TensorFlow's signature
+        strategy = tf.distribute.MirroredStrategy(take_devices(own, pair))
         describe_strategy(own, strategy)
         batches = _batches()
         model = train_by_hand(own, strategy, batches)
@@ -185,28 +161,8 @@ def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
         own.note(bytes_per_s=bytes_per_s(strategy, size))
 
     number = pair[0] * 1000 + pair[1]  # names its files
-    (facts,) = _in_a_process(case, Task("pair", number), task, patience)
+    facts = in_a_process(case, Task("pair", number), task, patience)
     return {name: facts[name] for name in _FIELDS if name in facts}
-
-
-def _take(own: Case, pair: Pair) -> List[str]:
-    """The pair's devices, and no other GPU."""
-    if own.devices_kind == "cpu":
-        names = replica_devices(own)
-        return [names[index] for index in pair]
-    one_thread_each(2)
-    gpus = tf.config.list_physical_devices("GPU")
-    tf.config.set_visible_devices([gpus[index] for index in pair], "GPU")
-    return [device.name for device in tf.config.list_logical_devices("GPU")]
-
-
-def _in_a_process(case: Case, task: Task, function: Any, patience: float) -> List[Facts]:
-    cluster = Cluster(case, own_files=True)
-    try:
-        cluster.start(task, function, with_config=False)
-        return cluster.wait(patience)
-    finally:
-        cluster.end()
 
 
 def _batches() -> Batches:

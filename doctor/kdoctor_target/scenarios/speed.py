@@ -12,45 +12,65 @@ number; ``all_reduce_gbs``, GB/s that the all-reduce of a large message sends fr
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Callable, List
 
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_target.alone import in_a_process, list_devices, note_devices, take_devices
 from kdoctor_target.case import Case
-from kdoctor_target.cuda import gpu_addresses
 from kdoctor_target.exchange import bytes_per_s, message_bytes
-from kdoctor_target.training import LEARNING_RATE, describe_strategy, replica_devices
+from kdoctor_target.timing import fit_step_seconds, median_seconds
+from kdoctor_target.training import LEARNING_RATE
+from kdoctor_target.workers import Facts, Task, expect_all_trained
 
 WIDTHS = {"cpu": 256, "gpu": 2048}
 """Units of a layer: a GPU's step must take longer than it takes to ask for it."""
 PER_REPLICA = {"cpu": 64, "gpu": 256}
-STEPS = 30
-WARM_UP = 5
 
 
 def throughput(case: Case) -> None:
-    """Steps over 1, 2, 4, ... and all replicas, the exchange of gradients alone, and the input alone."""
-    case.phase("strategy")
-    devices = replica_devices(case)
-    if case.devices_kind == "gpu":
-        case.note(bus_ids=gpu_addresses()[: len(devices)])
-    sizes = [size for size in (1, 2, 4, 8, 16, 32) if size < len(devices)] + [len(devices)]
+    """Steps over 1, 2, 4, ... and all replicas, the exchange of gradients alone, and the input alone.
+
+    Each in a process of its own: MirroredStrategies of 2 and of 3 devices in one process get into each other's
+    collectives (TensorFlow 2.21: "joining a group with size 3, but that group has size 2").
+    """
+    end = time.monotonic() + 0.9 * case.deadline_s
+
+    def alone(number: int, name: str, function: Callable[[Case], None]) -> Facts:
+        case.phase(name)
+        facts = in_a_process(case, Task("process", number), function, end - time.monotonic())
+        expect_all_trained([facts])
+        return facts
+
+    replicas = len(note_devices(case, alone(0, "strategy", list_devices)))
+    sizes = [size for size in (1, 2, 4, 8, 16, 32) if size < replicas] + [replicas]
     rates: List[float] = []
-    strategies = [tf.distribute.MirroredStrategy(devices[:size]) for size in sizes]
-    for size, strategy in zip(sizes, strategies):  # noqa: B905 - Python 3.8
-        describe_strategy(case, strategy)
-        case.phase("train on {}".format(size))
-        step_s = _step_seconds(case, strategy)
+    for size in sizes:
+        step_s = alone(size, "train on {}".format(size), partial(_train, size=size))["step_s"]
         rates.append(size * PER_REPLICA[case.devices_kind] / step_s)
         case.measure({"per_s {}".format(size): rates[-1], "step {}".format(size): step_s})
         case.note(step_s=step_s)
-    case.measure({"efficiency": rates[-1] / rates[0] / sizes[-1]})
-    if len(devices) > 1:
-        case.phase("all-reduce")
-        case.measure({"all_reduce_gbs": bytes_per_s(strategies[-1], message_bytes(case)) / 1e9})
-    case.phase("input")
-    case.measure({"input_per_s": _input_rate(case, sizes[-1])})
+    case.measure({"efficiency": rates[-1] / rates[0] / replicas})
+    if replicas > 1:
+        case.measure(alone(100, "all-reduce", partial(_exchange, replicas=replicas))["measures"])
+    case.measure(alone(101, "input", partial(_input, replicas=replicas))["measures"])
+
+
+def _train(own: Case, size: int) -> None:
+    strategy = tf.distribute.MirroredStrategy(take_devices(own, range(size)))
+    own.note(step_s=_step_seconds(own, strategy))
+
+
+def _exchange(own: Case, replicas: int) -> None:
+    strategy = tf.distribute.MirroredStrategy(take_devices(own, range(replicas)))
+    own.measure({"all_reduce_gbs": bytes_per_s(strategy, message_bytes(own)) / 1e9})
+
+
+def _input(own: Case, replicas: int) -> None:
+    tf.config.set_visible_devices([], "GPU")
+    own.measure({"input_per_s": _input_rate(own, replicas)})
 
 
 def _examples(case: Case, number: int) -> Any:
@@ -73,11 +93,7 @@ def _step_seconds(case: Case, strategy: Any) -> float:
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     ready = _examples(case, PER_REPLICA[case.devices_kind] * strategy.num_replicas_in_sync)
     data = tf.data.Dataset.from_tensors((ready, ready)).repeat().prefetch(2)
-    model.fit(data, steps_per_epoch=WARM_UP, epochs=1, verbose=0)
-    function = model.make_train_function()
-    function = function or model.train_function
-    shared = iter(strategy.experimental_distribute_dataset(data))
-    return _median_seconds(lambda: function(shared))
+    return fit_step_seconds(strategy, model, data)
 
 
 def _input_rate(case: Case, replicas: int) -> float:
@@ -86,18 +102,7 @@ def _input_rate(case: Case, replicas: int) -> float:
     examples = _examples(case, 4 * batch)
     data = tf.data.Dataset.from_tensor_slices((examples, examples)).repeat()
     batches = iter(data.batch(batch, drop_remainder=True).prefetch(2))
-    return batch / _median_seconds(lambda: next(batches)[0].numpy()[0, 0])
-
-
-def _median_seconds(once: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(STEPS + WARM_UP):
-        begun = time.perf_counter()
-        result = once()
-        if hasattr(result, "items"):  # a step's logs: to read one waits for the device
-            _ = [float(value) for value in result.values() if np.size(value) == 1]
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times[WARM_UP:]))
+    return batch / median_seconds(lambda: next(batches)[0].numpy()[0, 0])
 
 
 CASES = {"throughput": throughput}

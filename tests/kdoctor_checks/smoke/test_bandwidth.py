@@ -96,5 +96,5 @@ def test_cpu_devices_and_one_replica_have_no_promise() -> None:
     assert judged(run(None, 1), gpus(8)).status is Status.SKIP
 
 
-def test_a_training_that_does_not_end_is_a_failure() -> None:
-    assert judged(run(outcome="timed-out"), gpus(8)).status is Status.FAIL
+def test_a_training_that_does_not_end_is_for_smoke_speed_to_fail() -> None:
+    assert judged(run(outcome="timed-out"), gpus(8)).status is Status.UNKNOWN

@@ -26,7 +26,7 @@ def list_(
 
 
 def explain(
-    check_id: Annotated[str, typer.Argument(metavar="CHECK_ID", help="Id of a check or of a scenario.")],
+    check_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a check or of a scenario.")],
     *,
     plugin: PluginOption = None,
 ) -> None:

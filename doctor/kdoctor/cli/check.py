@@ -93,8 +93,9 @@ def check(
 ) -> None:
     """Examine this machine and train on it: may the job start here?
 
-    Exit codes: 0 passed; 1 a check failed; 2 wrong usage or a broken checklist; 3 nothing failed, but something that
-    matters could not be judged; 4 kdoctor itself failed; 130 interrupted. With --format nagios: Nagios' own codes.
+    Exit codes: 0 passed; 1 a check failed; 2 wrong usage or a broken checklist;
+    3 nothing failed, but something that matters could not be judged; 4 kdoctor
+    itself failed; 130 interrupted. With --format nagios: Nagios' own codes.
     """
     import datetime as dt
     import time

@@ -16,7 +16,7 @@ _FORMATS = "terminal|json|sarif|github"
 def lint(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH...", help="Scripts, notebooks, folders of them; - for stdin.", show_default=False),
+        typer.Argument(metavar="PATH", help="Scripts, notebooks, folders of them; - for stdin.", show_default=False),
     ] = None,
     *,
     select: Annotated[list[str] | None, typer.Option(help="Only these rules (repeatable).", show_default=False)] = None,

@@ -55,8 +55,8 @@ def matrix(
 ) -> None:
     """Which TensorFlow runs on this driver, these GPUs and this Python; why the others do not; how to install the best.
 
-    Nothing is imported from TensorFlow and no GPU is used. Where a thing is not known the answer is "unknown". With
-    several GPUs each must run it.
+    TensorFlow is not imported, and no GPU is used. Where a thing is not known
+    the answer is "unknown". With several GPUs each must run it.
     """
     import os
     import sys

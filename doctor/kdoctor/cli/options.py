@@ -94,7 +94,9 @@ DataOption = Annotated[
 ]
 StepsOption = Annotated[
     int | None,
-    typer.Option("--steps", min=0, max=10_000, help="Steps that your own model is trained; 8.", show_default=False),
+    typer.Option(
+        "--steps", min=0, max=10_000, help="Steps that your own model is trained: 8, unless given.", show_default=False
+    ),
 ]
 StepsPerEpochOption = Annotated[
     int | None,
@@ -102,5 +104,7 @@ StepsPerEpochOption = Annotated[
 ]
 ModelTimeoutOption = Annotated[
     float | None,
-    typer.Option("--model-timeout", min=1, help="Seconds for your own model and data; 600.", show_default=False),
+    typer.Option(
+        "--model-timeout", min=1, help="Seconds for your own model and data: 600, unless given.", show_default=False
+    ),
 ]

@@ -11,7 +11,10 @@ from kdoctor.cli.streams import show
 
 
 def schema(
-    document: Annotated[Literal["report", "snapshot", "checklist"], typer.Argument(help="Which document.")],
+    document: Annotated[
+        Literal["report", "snapshot", "checklist"],
+        typer.Argument(metavar="DOCUMENT", help="Which document."),
+    ],
     *,
     plugin: PluginOption = None,
 ) -> None:

@@ -33,7 +33,7 @@ _MOST_PARALLEL = 4  # as kdoctor_target.runner has it
 
 def smoke(
     scenario: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Ids of scenarios.", show_default=False)
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="Ids of scenarios.", show_default=False)
     ] = None,
     *,
     tier: Annotated[

@@ -34,7 +34,7 @@ def snapshot(
     ] = None,
     more_files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Further dumps, after --import.", show_default=False),
+        typer.Argument(metavar="FILE", help="Further dumps, after --import.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write; stdout otherwise.", show_default=False)

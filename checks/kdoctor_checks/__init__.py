@@ -83,10 +83,12 @@ def _modules(package: ModuleType) -> Iterator[Module]:
 def _sources(folder: str) -> dict[str, bytes]:
     """The modules of a folder by their names; nothing stands for a source that is no plain file."""
     found: dict[str, bytes] = {}
-    for entry in pkgutil.iter_modules([folder]):
-        spec = entry.module_finder.find_spec(entry.name, None)
-        loader = spec.loader if spec else None
-        found[entry.name] = loader.get_data(loader.path) if isinstance(loader, SourceFileLoader) else b""
+    for _, name, is_package in pkgutil.iter_modules([folder]):
+        path = f"{folder}/{name}/__init__.py" if is_package else f"{folder}/{name}.py"
+        try:
+            found[name] = SourceFileLoader(name, path).get_data(path)
+        except OSError:
+            found[name] = b""
     return found
 
 

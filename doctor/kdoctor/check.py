@@ -19,6 +19,7 @@ _MODE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 CheckFunction = Callable[..., Iterator[Outcome]]
 
+
 class CheckDefinitionError(Exception):
     """A check was written wrongly. The message is for its author."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import TypeVar
+
+Word = TypeVar("Word", bound=str)
 
 
 class UsageError(Exception):
@@ -37,3 +40,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` or an empty text."""
     meant = near_miss(word, known)
     return f"; did you mean {meant!r}?" if meant else ""
+
+
+def one_of(option: str, word: str, known: Sequence[Word]) -> Word:
+    """The known word that an option was given.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    for item in known:
+        if item == word:
+            return item
+    raise UsageError(f"{option} {word}: it is one of {', '.join(known)}{did_you_mean(word, known)}")

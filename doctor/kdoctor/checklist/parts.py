@@ -1,7 +1,6 @@
 """The parts of a checklist's document, each validated by itself."""
 
-from __future__ import annotations
-
+# No "from __future__ import annotations": pydantic would compile the text of each, on every start.
 import datetime as dt
 import re
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from kdoctor.errors import did_you_mean
-from kdoctor.facts import LIBRARY_NAMES
 from kdoctor.model import Severity
 from kdoctor.smoke.scenario import Strategy
 
@@ -50,10 +48,19 @@ def _variable(name: str) -> str:
 
 
 def _library(name: str) -> str:
+    # Few checklists state a library, and only they pay for the import.
+    from kdoctor.facts import LIBRARY_NAMES
+
     if name not in LIBRARY_NAMES:
         meant = did_you_mean(name, LIBRARY_NAMES) or f"; known are {', '.join(LIBRARY_NAMES)}"
         raise _wrong(f"{name!r} is no library that TensorFlow opens{meant}")
     return name
+
+
+def _name_the_libraries(schema: dict[str, Any]) -> None:
+    from kdoctor.facts import LIBRARY_NAMES
+
+    schema["propertyNames"] = {"enum": list(LIBRARY_NAMES)}
 
 
 def _flag(name: str) -> str:
@@ -108,7 +115,7 @@ Date = Annotated[dt.date, BeforeValidator(_date)]
 class Part(BaseModel):
     """What all parts have in common: no other keys, and no value is taken for one of another kind."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class GpusPart(Part):
@@ -154,7 +161,7 @@ class AssumptionsPart(Part):
         dict[Annotated[str, AfterValidator(_library)], Specifier],
         Field(
             description="Library to the specifier of the version that the loader would give to TensorFlow.",
-            json_schema_extra={"propertyNames": {"enum": list(LIBRARY_NAMES)}},
+            json_schema_extra=_name_the_libraries,
         ),
     ] = {}
     flags: Annotated[
@@ -221,7 +228,7 @@ class Document(Part):
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
     version: Annotated[int, Field(ge=1)]
     owner: Words
-    assumptions: AssumptionsPart = AssumptionsPart()
+    assumptions: Annotated[AssumptionsPart, Field(default_factory=AssumptionsPart)]
     checks: Annotated[list[CheckPart], Field(min_length=1)]
     scenarios: Annotated[list[ScenarioPart], BeforeValidator(_none_is_empty)] = []
     without: Annotated[

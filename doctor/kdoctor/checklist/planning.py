@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kdoctor.catalog import Catalog
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
 from kdoctor.errors import UsageError, did_you_mean
-from kdoctor.judge import PlannedCheck
 from kdoctor.smoke.own import OWN_MODEL
+
+if TYPE_CHECKING:
+    from kdoctor.judge import PlannedCheck
 
 
 class SelectionError(UsageError):
@@ -38,6 +41,8 @@ def plan(
     Raises:
         SelectionError: a pattern matches nothing, or nothing is left.
     """
+    from kdoctor.judge import PlannedCheck
+
     entries = _with_prerequisites(checklist, catalog)
     for option, patterns in (("--select", select), ("--skip", skip)):
         for pattern in patterns:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,15 +15,17 @@ from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.document import read_document
 from kdoctor.checklist.layers import KINDS, Override
-from kdoctor.checklist.parts import Document
+from kdoctor.checklist.parts import Document, Part
 from kdoctor.checklist.problems import Problem
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
-from kdoctor.judge import Rules
 from kdoctor.model import Assumptions, GpuAssumption, Severity
-from kdoctor.report_model import ChecklistName, ScenarioNote, Waiver
 from kdoctor.smoke.scenario import STRATEGIES, Scenario, Strategy
 from kdoctor.yamldoc import Path, Source
+
+if TYPE_CHECKING:
+    from kdoctor.judge import Rules
+    from kdoctor.report_model import ChecklistName, ScenarioNote, Waiver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,8 @@ class ScenarioEntry:
     @property
     def note(self) -> ScenarioNote:
         """What a report says of it."""
+        from kdoctor.report_model import ScenarioNote
+
         return ScenarioNote(id=self.scenario.id, kind=self.scenario.kind, expect=self.expect)
 
 
@@ -93,10 +97,14 @@ class Checklist:
     @property
     def title(self) -> ChecklistName:
         """Its name and version, for the report."""
+        from kdoctor.report_model import ChecklistName
+
         return ChecklistName(name=self.name, version=self.version)
 
     def rules(self, *, today: date, fail_on: Severity = Severity.ERROR, allow_unknown: bool = False) -> Rules:
         """What the judge takes from it besides the checks."""
+        from kdoctor.judge import Rules
+
         return Rules(
             assumptions=self.assumptions,
             waivers=self.waivers,
@@ -329,10 +337,18 @@ def _make(document: Document, catalog: Catalog, origin: str) -> Checklist:
             )
             for part in document.scenarios
         ),
-        waivers=tuple(Waiver(**part.model_dump()) for part in document.waivers),
-        rollback=RollbackPolicy(**rollback.model_dump()) if rollback else None,
+        waivers=_make_waivers(document),
+        rollback=RollbackPolicy(**dict(rollback)) if rollback else None,
         without=dict(document.without),
     )
+
+
+def _make_waivers(document: Document) -> tuple[Waiver, ...]:
+    if not document.waivers:
+        return ()
+    from kdoctor.report_model import Waiver
+
+    return tuple(Waiver(**dict(part)) for part in document.waivers)
 
 
 def _make_assumptions(document: Document) -> Assumptions:
@@ -340,15 +356,19 @@ def _make_assumptions(document: Document) -> Assumptions:
     return Assumptions(
         python=part.python,
         packages=dict(part.packages),
-        gpus=GpuAssumption(**part.gpus.model_dump()) if part.gpus else None,
+        gpus=GpuAssumption(**dict(part.gpus)) if part.gpus else None,
         environment=dict(part.environment),
-        framework=part.framework.model_dump(exclude_none=True) if part.framework else {},
-        sdk=part.sdk.model_dump(exclude_none=True) if part.sdk else {},
+        framework=_stated(part.framework),
+        sdk=_stated(part.sdk),
         driver=part.driver,
         libraries=dict(part.libraries),
         flags=dict(part.flags),
         image=part.image,
     )
+
+
+def _stated(part: Part | None) -> dict[str, str]:
+    return {name: value for name, value in part or () if value is not None}
 
 
 def _make_entries(document: Document, catalog: Catalog) -> Iterator[ChecklistEntry]:

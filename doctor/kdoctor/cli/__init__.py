@@ -5,9 +5,13 @@ One command a file. Everything but typer is imported inside the commands, so tha
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 import kdoctor
 from kdoctor.cli import catalogue, checklist, history
@@ -48,8 +52,32 @@ app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema
 
 def main() -> None:
     """Run the command line, and turn every error into one screen and an exit code."""
+    # Imports make many objects and leave no garbage: looking for it so often takes a tenth of a start.
+    gc.set_threshold(50_000)
     with errors_in_words():
+        _build_only(app, sys.argv[1:])
         app()
+
+
+def _build_only(built: typer.Typer, words: Sequence[str]) -> None:
+    """Leave the other commands out: typer makes the options of all before it runs one, which takes long.
+
+    Args:
+        built: the commands.
+        words: what was asked for. If the first is no command all stay, to be listed or suggested.
+    """
+    wanted = words[0] if words else None
+    commands = [info for info in built.registered_commands if wanted in (info.name, _own_name(info))]
+    groups = [info for info in built.registered_groups if info.name == wanted]
+    if commands or groups:
+        built.registered_commands, built.registered_groups = commands, groups
+    for info in groups:
+        if info.typer_instance:
+            _build_only(info.typer_instance, words[1:])
+
+
+def _own_name(info: CommandInfo) -> str | None:
+    return None if info.name or info.callback is None else info.callback.__name__
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback

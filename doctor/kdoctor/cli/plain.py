@@ -29,7 +29,7 @@ class PlainGroup(TyperGroup):
 class PlainCommand(TyperCommand):
     """Takes its options as they stand: text, or lists of text.
 
-    Whatever is out of the ordinary (``--help``, an argument too many) is left to typer.
+    Whatever is out of the ordinary (``--help``, an argument too many or missing) is left to typer.
     """
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -39,9 +39,11 @@ class PlainCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Fill the context's parameters."""
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
-        if rest or values.get("help"):
+        parameters = self.get_params(ctx)
+        is_missing = any(parameter.required and not values.get(str(parameter.name)) for parameter in parameters)
+        if rest or is_missing or values.get("help"):
             return super().parse_args(ctx, args)
-        for parameter in self.get_params(ctx):
+        for parameter in parameters:
             if parameter.name and parameter.expose_value:
                 given = values.get(parameter.name)
                 ctx.params[parameter.name] = (

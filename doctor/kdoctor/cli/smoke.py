@@ -123,9 +123,12 @@ def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | No
     parallel = 1 if replicas is None else max(1, min(_MOST_PARALLEL, usable))
     cases = sum(len(item.cases) for item in scenarios)
     where = "every visible GPU (--replicas N: on CPU devices)" if replicas is None else f"{replicas} CPU devices"
+    seconds = typical_seconds(scenarios, parallel=parallel, replicas=replicas)
+    by_pair = [f"{item.id} {item.pair_s:g} s or more" for item in scenarios if item.pair_s and replicas is None]
+    more = f", and for each pair of GPUs (28 of 8, 120 of 16) {', '.join(by_pair)}" if by_pair else ""
     return (
         f"kdoctor: {name} trains {len(scenarios)} scenarios ({cases} cases) on {where}: "
-        f"about {typical_seconds(scenarios, parallel=parallel):.0f} s on an idle machine"
+        f"about {seconds:.0f} s on an idle machine{more}"
     )
 
 

@@ -3,9 +3,10 @@
 from kdoctor.diff.compare import compare, compare_locks
 from kdoctor.diff.model import KINDS, Change, Comparison, Kind
 from kdoctor.diff.sides import Side, from_files, from_git
-from kdoctor.diff.written import render_diff, summary
+from kdoctor.diff.written import FORMATS, render_diff, summary
 
 __all__ = [
+    "FORMATS",
     "KINDS",
     "Change",
     "Comparison",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdoctor.check import Parameter
 from kdoctor.checklist import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
@@ -13,7 +13,9 @@ from kdoctor.diff.model import KINDS, Change, Comparison, Kind
 from kdoctor.diff.sides import Side
 from kdoctor.diff.tell import change, differing
 from kdoctor.lock import Lock
-from kdoctor.report_model import Waiver
+
+if TYPE_CHECKING:
+    from kdoctor.report_model import Waiver
 
 _NOT_AN_EXPECTATION = ("lock.", "version")
 

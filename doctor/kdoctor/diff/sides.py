@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kdoctor.catalog import Catalog
 from kdoctor.checklist import Checklist, ChecklistError, Problem, load_checklist
-from kdoctor.collect.child import ChildEnd
 from kdoctor.errors import UsageError
 from kdoctor.lock import Lock, expectations_of, load_lock, loads, lock_path
 
-Git = Callable[[Sequence[str]], ChildEnd]
+if TYPE_CHECKING:
+    from kdoctor.collect.child import ChildEnd
+
+Git = Callable[[Sequence[str]], "ChildEnd"]
 """Runs git with these arguments."""
 
 _LARGEST_BYTES = 60 * 1024

@@ -11,6 +11,7 @@ from kdoctor.report.clean import cleaned
 
 SCHEMA = "kdoctor/checklist-diff/v1"
 Format = Literal["terminal", "markdown", "json"]
+FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json")
 
 _TITLES: dict[Kind, str] = {
     "loosened": "Loosened: something that failed before may pass now",

@@ -7,8 +7,9 @@ from kdoctor.lazily import from_modules
 if TYPE_CHECKING:
     from kdoctor.lock.document import SCHEMA, Accepted, Lock, LockError, Measure, loads, text_of
     from kdoctor.lock.drifted import drift
+    from kdoctor.lock.expectations import expectations_of
     from kdoctor.lock.facts import Recorded, recorded_facts, without_job
-    from kdoctor.lock.record import expectations_of, make_lock, not_green, own_lock
+    from kdoctor.lock.record import make_lock, not_green, own_lock
     from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
 else:
     __getattr__ = from_modules(
@@ -16,8 +17,9 @@ else:
         {
             "document": ["SCHEMA", "Accepted", "Lock", "LockError", "Measure", "loads", "text_of"],
             "drifted": ["drift"],
+            "expectations": ["expectations_of"],
             "facts": ["Recorded", "recorded_facts", "without_job"],
-            "record": ["expectations_of", "make_lock", "not_green", "own_lock"],
+            "record": ["make_lock", "not_green", "own_lock"],
             "store": ["load_lock", "lock_path", "read_lock", "write_lock"],
         },
     )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
-from kdoctor.checklist import Checklist, plain_text
+from kdoctor.checklist import Checklist
 from kdoctor.judge import FactTable, conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
+from kdoctor.lock.expectations import expectations_of
 from kdoctor.lock.facts import Recorded, recorded_facts, without_job
 from kdoctor.model import Status
 from kdoctor.report_model import Conclusion, Report, Result
-
-
-def expectations_of(checklist: Checklist) -> str:
-    """Digest of what a checklist expects: of its plain text, so that order and comments do not matter."""
-    return f"sha256:{hashlib.sha256(plain_text(checklist).encode()).hexdigest()}"
 
 
 def not_green(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from kdoctor.cli.options import (
     ReplicasOption,
     TimeoutOption,
 )
+from kdoctor.cli.plain import PlainCommand, PlainGroup
 from kdoctor.cli.streams import complain, show
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kdoctor.lock import Accepted, Lock
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Write, validate, record and compare checklists.",
     epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
     no_args_is_help=True,
@@ -58,9 +60,9 @@ def print_(
         show(resolved_text(chosen) if resolved else read_text(checklist, catalog))
 
 
-@app.command(epilog="Example: kdoctor checklist validate ci/gpu-node.yaml")
+@app.command(epilog="Example: kdoctor checklist validate ci/gpu-node.yaml", cls=PlainCommand)
 def validate(
-    checklist: Annotated[list[str], typer.Argument(metavar="FILE", help="Names or paths of checklists.")],
+    checklist: Annotated[list[str], typer.Argument(metavar="FILE...", help="Names or paths of checklists.")],
     *,
     plugin: PluginOption = None,
 ) -> None:
@@ -200,29 +202,33 @@ def record(
     show(f"{path}: recorded ({chosen.name} version {chosen.version}, {sum(map(len, made.facts.values()))} facts)\n")
 
 
-@app.command(epilog="Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened")
+@app.command(
+    epilog="Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened", cls=PlainCommand
+)
 def diff(
-    checklists: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="The old one and the new one; with --base the new one.")
-    ],
+    checklists: Annotated[list[str], typer.Argument(metavar="[OLD] NEW", help="Names or paths of checklists.")],
     *,
     base: Annotated[
-        str | None, typer.Option(metavar="REV", help="Compare with what git has in REV.", show_default=False)
+        str | None, typer.Option(metavar="REV", help="Compare NEW with what git has in REV.", show_default=False)
     ] = None,
     format: Annotated[  # noqa: A002 - the option's name
-        Literal["terminal", "markdown", "json"], typer.Option("--format", "-f", help="What stdout carries.")
+        str, typer.Option("--format", "-f", metavar="terminal|markdown|json", help="What stdout carries.")
     ] = "terminal",
     fail_on: Annotated[
-        Literal["loosened", "tightened", "moved"] | None,
-        typer.Option(help="Exit with 1 if there is such a change.", show_default=False),
+        str | None,
+        typer.Option(
+            metavar="loosened|tightened|moved", help="Exit with 1 if there is such a change.", show_default=False
+        ),
     ] = None,
     plugin: PluginOption = None,
 ) -> None:
     """Say what a change of a checklist means: loosened, tightened, moved or cosmetic; with the locks beside them."""
     from kdoctor.catalog import load_catalog
-    from kdoctor.diff import compare, from_files, from_git, render_diff
-    from kdoctor.errors import UsageError
+    from kdoctor.diff import FORMATS, KINDS, compare, from_files, from_git, render_diff
+    from kdoctor.errors import UsageError, one_of
 
+    wanted_format = one_of("--format", format, FORMATS)
+    failing = one_of("--fail-on", fail_on, [kind for kind in KINDS if kind != "cosmetic"]) if fail_on else None
     if len(checklists) != (1 if base else 2):
         wanted = "--base takes one checklist, the new one" if base else "give two checklists, or one with --base REV"
         raise UsageError(f"{len(checklists)} checklists are named: {wanted}")
@@ -236,8 +242,8 @@ def diff(
     else:
         old = from_files(checklists[0], catalog)
     found = compare(old, new)
-    show(render_diff(found, format))
-    raise typer.Exit(1 if fail_on and found.of(fail_on) else 0)
+    show(render_diff(found, wanted_format))
+    raise typer.Exit(1 if failing and found.of(failing) else 0)
 
 
 @app.command(name="git-diff", epilog="Set up: git config diff.kdoctor.command 'kdoctor checklist git-diff'")
@@ -304,15 +310,12 @@ def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Acce
 def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
     from kdoctor.lock import LockError, loads
-    from kdoctor.lock.document import NewerLockError
 
     if not path.exists():
         return None, None
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))
-    except NewerLockError:
-        raise
     except LockError as error:
         complain(f"kdoctor: {error.message}; it is replaced if the run is green")
         return before, None

@@ -62,7 +62,7 @@ def print_(
 
 @app.command(epilog="Example: kdoctor checklist validate ci/gpu-node.yaml", cls=PlainCommand)
 def validate(
-    checklist: Annotated[list[str], typer.Argument(metavar="FILE...", help="Names or paths of checklists.")],
+    checklist: Annotated[list[str], typer.Argument(metavar="FILE", help="Names or paths of checklists.")],
     *,
     plugin: PluginOption = None,
 ) -> None:
@@ -206,10 +206,12 @@ def record(
     epilog="Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened", cls=PlainCommand
 )
 def diff(
-    checklists: Annotated[list[str], typer.Argument(metavar="[OLD] NEW", help="Names or paths of checklists.")],
+    checklists: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="The old one and the new one; with --base the new one.")
+    ],
     *,
     base: Annotated[
-        str | None, typer.Option(metavar="REV", help="Compare NEW with what git has in REV.", show_default=False)
+        str | None, typer.Option(metavar="REV", help="Compare with what git has in REV.", show_default=False)
     ] = None,
     format: Annotated[  # noqa: A002 - the option's name
         str, typer.Option("--format", "-f", metavar="terminal|markdown|json", help="What stdout carries.")
@@ -310,12 +312,15 @@ def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Acce
 def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
     from kdoctor.lock import LockError, loads
+    from kdoctor.lock.document import NewerLockError
 
     if not path.exists():
         return None, None
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))
+    except NewerLockError:
+        raise
     except LockError as error:
         complain(f"kdoctor: {error.message}; it is replaced if the run is green")
         return before, None

@@ -29,6 +29,10 @@ class LockError(UsageError):
     """A lock cannot be used. The message is for the user."""
 
 
+class NewerLockError(LockError):
+    """A newer kdoctor wrote it, so this one must not replace it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Accepted:
     """A reviewed exception: a check that was not green when the lock was recorded."""
@@ -114,13 +118,15 @@ def loads(content: bytes, shown: str) -> Lock:
     try:
         source = read_yaml(content, "lock")
     except YamlSourceError as error:
+        if b"\ndigest:" not in content and b"\n<<<<<<<" not in content:
+            refuse("the file ends too early ('digest' is missing), or was changed by hand")
         place = f"line {error.problem.line}: " if error.problem.line else ""
         refuse(f"{place}{error.problem.message}")
     if source.problems:
         first = min(source.problems)
         refuse(f"line {first.line}: {first.message}")
     data = source.data
-    _refuse_schema(data, refuse)
+    _refuse_schema(data, shown, refuse)
     missing = [key for key in _REQUIRED if key not in data]
     if missing == ["digest"]:
         refuse("'digest' is missing: the file ends too early, or was changed by hand")
@@ -142,14 +148,17 @@ class _WrongShapeError(Exception):
     pass
 
 
-def _refuse_schema(data: Any, refuse: Any) -> None:
+def _refuse_schema(data: Any, shown: str, refuse: Any) -> None:
     stated = data.get("schema") if isinstance(data, dict) else None
     if stated == SCHEMA:
         return
     if stated is None:
         refuse(f"this is no lock: 'schema: {SCHEMA}' is missing")
     if re.fullmatch(r"kdoctor/lock/v\d+", str(stated)):
-        refuse(f"written by a newer kdoctor (schema {stated}, this one reads {SCHEMA}): upgrade keras-doctor")
+        raise NewerLockError(
+            f"{shown}: written by a newer kdoctor (schema {stated}, this one reads {SCHEMA})",
+            hint="Upgrade keras-doctor; kdoctor check --no-lock does without the lock",
+        )
     refuse(f"this is no lock: its schema is {stated!r}, not {SCHEMA!r}")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from kdoctor.lock.document import Lock
@@ -13,6 +14,9 @@ from kdoctor.report_model import Drift, DriftChange, Result
 
 _NOT_COMPARED = frozenset({"checks", "scenarios"})
 """What the checks themselves say is no cause of theirs; the scenarios are compared case by case."""
+
+_STEP = "/step-seconds"
+"""Ends the name of a measure that only alarms upwards: a faster step is no drift."""
 
 _NAMED = 10
 """Added where a finding names the very thing that changed: nothing is likelier."""
@@ -126,7 +130,19 @@ def _scenario_changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
     for name, measure in sorted(lock.measured.items()):
         measured = now.measured.get(name)
         if measured and not measure.holds(measured.value):
-            yield DriftChange(fact=f"measured.{name}", old=f"{measure.value:g}", new=f"{measured.value:g}")
+            change = DriftChange(fact=f"measured.{name}", old=f"{measure.value:g}", new=f"{measured.value:g}")
+            if not name.endswith(_STEP):
+                yield change
+            elif measured.value > measure.value and _is_one_training(name, before, after):
+                times = f"{measured.value / measure.value:.1f} times slower"
+                yield replace(change, new=f"{change.new} ({times}, {measure.high / measure.value:.3g} are allowed)")
+
+
+def _is_one_training(measure: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether a step is of the same training as then: other devices, or a scenario that was changed, take other times."""
+    scenario, case, _ = measure.split("/")
+    names = (f"{scenario}/version", f"{scenario}/devices", f"{scenario}/{case}/replicas")
+    return all(before.get(name) == after.get(name) for name in names)
 
 
 def _weighed(change: DriftChange, failed: Iterable[Result]) -> tuple[int, DriftChange]:

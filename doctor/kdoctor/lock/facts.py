@@ -55,12 +55,17 @@ class Recorded:
     """The scenarios that were run."""
 
 
-def recorded_facts(table: FactTable, *, identifiers: bool = False) -> Recorded:
+SPEED_FACTOR = 2.0
+"""A training's step that takes more than this many times as long as recorded is drift: a shared machine is no bench."""
+
+
+def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float = SPEED_FACTOR) -> Recorded:
     """Everything that mattered, by section.
 
     Args:
         table: the facts of the run.
         identifiers: whether to keep serial numbers, paths and what names the job.
+        slower: how many times as long a training's step may take before that is drift.
     """
     facts: dict[str, Section] = {}
     unread: dict[str, str] = {}
@@ -79,7 +84,7 @@ def recorded_facts(table: FactTable, *, identifiers: bool = False) -> Recorded:
         if isinstance(run, SmokeRun)
     }
     facts["scenarios"] = {name: value for run in done.values() for name, value in _scenario(run).items()}
-    measured = {name: measure for run in done.values() for name, measure in _measures(run).items()}
+    measured = {name: measure for run in done.values() for name, measure in _measures(run, slower).items()}
     return Recorded(facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done))
 
 
@@ -246,11 +251,9 @@ def _scenario(run: SmokeRun) -> Section:
 
 LOSS_TOLERANCE = 0.001
 """A loss within this distance counts as unchanged: what ``smoke.baseline`` allows between replicas and one device."""
-SPEED_FACTOR = 2.0
-"""A step time within this factor counts as unchanged: a shared machine is no bench."""
 
 
-def _measures(run: SmokeRun) -> dict[str, Measure]:
+def _measures(run: SmokeRun, slower: float) -> dict[str, Measure]:
     found: dict[str, Measure] = {}
     for case in run.cases:
         name = f"{run.scenario}/{case.name}"
@@ -258,9 +261,7 @@ def _measures(run: SmokeRun) -> dict[str, Measure]:
             value = case.losses[-1]
             found[f"{name}/final-loss"] = _measure(value, value - LOSS_TOLERANCE, value + LOSS_TOLERANCE)
         if _has_speed(case) and case.step_s is not None:
-            found[f"{name}/step-seconds"] = _measure(
-                case.step_s, case.step_s / SPEED_FACTOR, case.step_s * SPEED_FACTOR
-            )
+            found[f"{name}/step-seconds"] = _measure(case.step_s, case.step_s / slower, case.step_s * slower)
     return found
 
 

@@ -66,6 +66,12 @@ def _is_bad(result: Result | None) -> bool:
 
 def _kept(measured: Mapping[str, Measure], before: Mapping[str, Measure]) -> dict[str, Measure]:
     return {
-        name: before[name] if name in before and before[name].holds(item.value) else item
+        name: before[name] if name in before and _is_unchanged(before[name], item) else item
         for name, item in measured.items()
     }
+
+
+def _is_unchanged(before: Measure, now: Measure) -> bool:
+    """Whether it is within the range of then, and that range is as wide as the one of now."""
+    widths = [(item.high - item.low) / abs(item.value) if item.value else 0.0 for item in (before, now)]
+    return before.holds(now.value) and (math.isclose(*widths, rel_tol=0.01) or before.high - before.low == now.high - now.low)

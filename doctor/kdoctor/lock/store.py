@@ -48,7 +48,7 @@ def load_lock(checklist: Checklist, path: Path | None = None) -> tuple[Path, Loc
     if lock.checklist != checklist.name:
         raise LockError(
             f"{chosen}: this is the lock of checklist {lock.checklist!r}, not of {checklist.name!r}",
-            hint="Name the right one with --lock, or record one with: kdoctor checklist record",
+            hint="Name the right one (--lock; of rollback --to), or record one with: kdoctor checklist record",
         )
     return chosen, lock
 

@@ -191,9 +191,9 @@ def test_without_a_lock_the_decision_says_that_none_is_there(job: Path) -> None:
     report = json.loads(kdoctor("check", "-c", job, "--snapshot", red, "-f", "json").stdout)
     assert report["drift"] is None
     assert "No green run is on record" in report["decisions"][0]["steps"][0]["summary"]
-    done = kdoctor("rollback", "-c", job, "--snapshot", red)
+    done = kdoctor("rollback", "-c", job, "--snapshot", red, KDOCTOR_HISTORY=str(job.with_name("none.sqlite")))
     assert done.returncode == 2
-    assert "no green run of job is on record" in done.stderr
+    assert "no run of job on this host is in the history" in done.stderr
 
 
 def test_show_resolved_and_plain(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from helpers.locks import lock
 from kdoctor.lock import Accepted, Lock, LockError, Measure, loads, text_of
+from kdoctor.lock.document import NewerLockError
 
 TEXTS = st.text(max_size=12)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -29,7 +30,12 @@ def read(text: str) -> Lock:
 def told(text: str | bytes) -> str:
     with pytest.raises(LockError) as caught:
         loads(text if isinstance(text, bytes) else text.encode(), "job.lock.yaml")
-    assert caught.value.hint == "Record it anew with: kdoctor checklist record"
+    newer = isinstance(caught.value, NewerLockError)
+    assert caught.value.hint == (
+        "Upgrade keras-doctor; kdoctor check --no-lock does without the lock"
+        if newer
+        else "Record it anew with: kdoctor checklist record"
+    )
     assert caught.value.message.startswith("job.lock.yaml: ")
     return caught.value.message.removeprefix("job.lock.yaml: ")
 
@@ -86,7 +92,7 @@ CHANGED = "it was changed since it was recorded (its digest does not hold), so i
         (r"version: 3\n", "version: 4\n", CHANGED),
         (r"    container: none\n", "", CHANGED),
         (r"schema: kdoctor/lock/v1", "schema: kdoctor/lock/v2",
-         "written by a newer kdoctor (schema kdoctor/lock/v2, this one reads kdoctor/lock/v1): upgrade keras-doctor"),
+         "written by a newer kdoctor (schema kdoctor/lock/v2, this one reads kdoctor/lock/v1)"),
         (r"schema: kdoctor/lock/v1", "schema: kdoctor/checklist/v1",
          "this is no lock: its schema is 'kdoctor/checklist/v1', not 'kdoctor/lock/v1'"),
         (r"schema: .*\n", "", "this is no lock: 'schema: kdoctor/lock/v1' is missing"),
@@ -110,6 +116,13 @@ def test_a_lock_that_cannot_be_trusted_is_refused(pattern: str, replacement: str
 def test_a_merge_conflict_is_told_with_its_line() -> None:
     text = text_of(lock()).replace("facts:\n", "<<<<<<< ours\nfacts:\n")
     assert told(text) == "line 10: an unresolved merge conflict (<<<<<<<): resolve it first"
+
+
+def test_a_lock_that_is_cut_within_a_line_is_told_as_cut() -> None:
+    text = text_of(lock())
+    assert told(text[: text.index("keras: ") + 4]) == (
+        "the file ends too early ('digest' is missing), or was changed by hand"
+    )
 
 
 def test_a_key_twice_is_told_with_its_line() -> None:

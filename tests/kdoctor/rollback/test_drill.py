@@ -56,17 +56,22 @@ def check(job: Path, python: Path) -> dict[str, Any]:
     return report
 
 
+def drifted(report: dict[str, Any]) -> list[Any]:
+    """What drifted besides speeds, which a busy machine changes by itself."""
+    return [item for item in report["drift"]["changes"] if not item["fact"].endswith("/step-seconds")]
+
+
 def test_green_then_caught_then_rolled_back_then_green(job: Path, target: Path) -> None:
     recorded = kdoctor("checklist", "record", job, "--python", target, timeout_s=400)
     assert recorded.returncode == 0, recorded.stdout
-    assert check(job, target)["drift"]["changes"] == []
+    assert drifted(check(job, target)) == []
 
     run(f"{target} -m pip install --quiet --disable-pip-version-check --no-deps keras=={TRAINS_WRONGLY}")
     red = check(job, target)
     assert red["verdict"] == "fail"
     failed = {item["id"] for item in red["results"] if item["status"] == "fail"}
     assert {"versions.keras-compatible", "smoke.baseline"} <= failed
-    first = red["drift"]["changes"][0]
+    first = drifted(red)[0]
     assert (first["fact"], first["old"], first["new"]) == ("packages.keras", "3.15.1", TRAINS_WRONGLY)
     assert "smoke.baseline" in first["explains"]
     assert red["decisions"][0]["action"] == "roll back at once"
@@ -77,7 +82,7 @@ def test_green_then_caught_then_rolled_back_then_green(job: Path, target: Path) 
         run(command)
     green = check(job, target)
     assert green["verdict"] == "pass"
-    assert green["drift"]["changes"] == []
+    assert drifted(green) == []
 
 
 def test_a_recorded_environment_can_be_built_again_and_trains(job: Path) -> None:

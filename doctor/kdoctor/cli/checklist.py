@@ -312,15 +312,12 @@ def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Acce
 def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
     from kdoctor.lock import LockError, loads
-    from kdoctor.lock.document import NewerLockError
 
     if not path.exists():
         return None, None
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))
-    except NewerLockError:
-        raise
     except LockError as error:
         complain(f"kdoctor: {error.message}; it is replaced if the run is green")
         return before, None

@@ -148,6 +148,9 @@ def record(
     with_identifiers: Annotated[
         bool, typer.Option("--with-identifiers", help="Record serial numbers, paths and job names, too.")
     ] = False,
+    slower: Annotated[
+        float, typer.Option(min=1.01, metavar="TIMES", help="A training's step this many times slower is drift.")
+    ] = 2.0,
     python: PythonOption = None,
     replicas: ReplicasOption = None,
     snapshot: Annotated[
@@ -193,7 +196,7 @@ def record(
         show(render(report, "terminal", canvas_for(sys.stdout, os.environ)))
         complain(f"kdoctor: nothing was recorded: {why_not}")
         raise typer.Exit(report.verdict.exit_code or 1)
-    found = recorded_facts(facts, identifiers=with_identifiers)
+    found = recorded_facts(facts, identifiers=with_identifiers, slower=slower)
     made = make_lock(chosen, replace(report, started_at=when), found, accepted=accepted, previous=previous)
     for item in accepted:
         if item not in made.accepted:
@@ -312,12 +315,15 @@ def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Acce
 def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
     from kdoctor.lock import LockError, loads
+    from kdoctor.lock.document import NewerLockError
 
     if not path.exists():
         return None, None
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))
+    except NewerLockError:
+        raise
     except LockError as error:
         complain(f"kdoctor: {error.message}; it is replaced if the run is green")
         return before, None

@@ -8,15 +8,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from kdoctor.lock.document import Lock
-from kdoctor.lock.facts import Recorded
+from kdoctor.lock.facts import STEP_SECONDS, Recorded
 from kdoctor.model import Status
 from kdoctor.report_model import Drift, DriftChange, Result
 
 _NOT_COMPARED = frozenset({"checks", "scenarios"})
 """What the checks themselves say is no cause of theirs; the scenarios are compared case by case."""
-
-_STEP = "/step-seconds"
-"""Ends the name of a measure that only alarms upwards: a faster step is no drift."""
 
 _NAMED = 10
 """Added where a finding names the very thing that changed: nothing is likelier."""
@@ -131,7 +128,7 @@ def _scenario_changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
         measured = now.measured.get(name)
         if measured and not measure.holds(measured.value):
             change = DriftChange(fact=f"measured.{name}", old=f"{measure.value:g}", new=f"{measured.value:g}")
-            if not name.endswith(_STEP):
+            if not name.endswith(STEP_SECONDS):
                 yield change
             elif measured.value > measure.value and _is_one_training(name, before, after):
                 times = f"{measured.value / measure.value:.1f} times slower"
@@ -139,9 +136,10 @@ def _scenario_changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
 
 
 def _is_one_training(measure: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether a step is of the same training as then: other devices, or a scenario that was changed, take other times."""
-    scenario, case, _ = measure.split("/")
-    names = (f"{scenario}/version", f"{scenario}/devices", f"{scenario}/{case}/replicas")
+    """Whether a step is of the same training as then: on other devices, or by another scenario, it takes its time."""
+    training = measure.removesuffix(STEP_SECONDS)
+    scenario = training.partition("/")[0]
+    names = (f"{scenario}/version", f"{scenario}/devices", f"{training}/replicas")
     return all(before.get(name) == after.get(name) for name in names)
 
 

@@ -55,6 +55,8 @@ class Recorded:
     """The scenarios that were run."""
 
 
+STEP_SECONDS = "/step-seconds"
+"""Ends the name of a measure that only alarms upwards: a faster step is no drift."""
 SPEED_FACTOR = 2.0
 """A training's step that takes more than this many times as long as recorded is drift: a shared machine is no bench."""
 
@@ -261,7 +263,7 @@ def _measures(run: SmokeRun, slower: float) -> dict[str, Measure]:
             value = case.losses[-1]
             found[f"{name}/final-loss"] = _measure(value, value - LOSS_TOLERANCE, value + LOSS_TOLERANCE)
         if _has_speed(case) and case.step_s is not None:
-            found[f"{name}/step-seconds"] = _measure(case.step_s, case.step_s / slower, case.step_s * slower)
+            found[name + STEP_SECONDS] = _measure(case.step_s, case.step_s / slower, case.step_s * slower)
     return found
 
 

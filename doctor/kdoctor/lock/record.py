@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
@@ -9,7 +10,7 @@ from kdoctor.checklist import Checklist
 from kdoctor.judge import FactTable, conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.expectations import expectations_of
-from kdoctor.lock.facts import Recorded, recorded_facts, without_job
+from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
 from kdoctor.model import Status
 from kdoctor.report_model import Conclusion, Report, Result
 
@@ -66,12 +67,13 @@ def _is_bad(result: Result | None) -> bool:
 
 def _kept(measured: Mapping[str, Measure], before: Mapping[str, Measure]) -> dict[str, Measure]:
     return {
-        name: before[name] if name in before and _is_unchanged(before[name], item) else item
+        name: before[name] if name in before and _is_unchanged(name, before[name], item) else item
         for name, item in measured.items()
     }
 
 
-def _is_unchanged(before: Measure, now: Measure) -> bool:
-    """Whether it is within the range of then, and that range is as wide as the one of now."""
-    widths = [(item.high - item.low) / abs(item.value) if item.value else 0.0 for item in (before, now)]
-    return before.holds(now.value) and (math.isclose(*widths, rel_tol=0.01) or before.high - before.low == now.high - now.low)
+def _is_unchanged(name: str, before: Measure, now: Measure) -> bool:
+    """Whether it is within the range of then, and a step's range was set as it is now."""
+    if not before.holds(now.value) or not name.endswith(STEP_SECONDS):
+        return before.holds(now.value)
+    return math.isclose(before.high / before.value, now.high / now.value, rel_tol=0.01)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers.facts import environment, gpus, keras, kernel, package, packages, smoke_case, smoke_run
@@ -100,3 +102,29 @@ def test_a_scenario_that_was_not_run_now_is_no_drift() -> None:
 def test_a_measure_drifts_beyond_its_range(loss: float | None, step_s: float, drifted: set[str]) -> None:
     run = smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, loss), step_s=step_s))
     assert {change.fact for change in compared(run).changes} == drifted
+
+
+def step(seconds: float, replicas: int = 8, **changes: Any) -> Drift:
+    return compared(smoke_run("smoke.baseline", replicas, smoke_case(replicas=replicas, step_s=seconds), **changes))
+
+
+def test_a_slower_step_is_told_in_words() -> None:
+    name = "measured.smoke.baseline/mirrored/step-seconds"
+    assert told(step(0.023)) == [(name, "0.01", "0.023 (2.3 times slower, 2 are allowed)")]
+
+
+def test_a_faster_step_is_no_drift() -> None:
+    assert step(0.0001).changes == ()
+
+
+def test_a_step_of_another_training_is_not_compared() -> None:
+    for other in (step(0.1, replicas=2), step(0.1, devices_kind="cpu"), step(0.1, version=2)):
+        assert not [change for change in other.changes if change.fact.endswith("step-seconds")]
+        assert other.changes
+
+
+def test_how_much_slower_is_drift_can_be_set() -> None:
+    strict = recorded_facts(node_facts(), slower=1.2).measured
+    now = recorded_facts(node_facts(smoke_run("smoke.baseline", 8, smoke_case(step_s=0.015))))
+    assert told(drift(lock(measured=strict), now, (), "x"))[0][2] == "0.015 (1.5 times slower, 1.2 are allowed)"
+    assert drift(lock(), now, (), "x").changes == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import small_catalog
+from helpers.facts import smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
 from kdoctor.checklist import Checklist, load_checklist
@@ -88,3 +89,13 @@ def test_the_same_machine_twice_is_the_same_lock_but_for_the_date(checklist: Che
     later = replace(report(GOOD), started_at="2026-05-01T06:00:00+00:00", duration_s=99.0)
     two = make_lock(checklist, later, recorded_facts(node_facts()), previous=one)
     assert replace(two, recorded=one.recorded) == one
+
+
+def test_a_step_keeps_its_number_unless_the_range_is_set_otherwise(checklist: Checklist) -> None:
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    now = node_facts(smoke_run("smoke.baseline", 8, smoke_case(step_s=0.012)))
+    again = make_lock(checklist, report(GOOD), recorded_facts(now), previous=first)
+    assert again.measured[name] == first.measured[name]
+    strict = make_lock(checklist, report(GOOD), recorded_facts(now, slower=1.5), previous=first)
+    assert strict.measured[name] == Measure(value=0.012, low=0.008, high=0.018)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pytest
 
 from helpers.facts import host
 from helpers.judging import compute_check
@@ -14,13 +18,26 @@ from kdoctor.model import Status
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
+def blocks() -> list[str]:
+    found = re.findall(r"^ +```python\n(.*?)^ +```", TEXT, re.DOTALL | re.MULTILINE)
+    return [re.sub(r"^ {3}", "", block, flags=re.MULTILINE) for block in found]
+
+
 def example() -> Check:
-    (source, *_) = re.findall(r"^ +```python\n(.*?)^ +```", TEXT, re.DOTALL | re.MULTILINE)
     module = ModuleType("example")
-    exec(re.sub(r"^ {3}", "", source, flags=re.MULTILINE), vars(module))  # noqa: S102 - the page's own code
+    exec(blocks()[0], vars(module))  # noqa: S102 - the page's own code
     found = vars(module)["swap_unused"]
     assert isinstance(found, Check)
     return found
+
+
+def test_its_test_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = ModuleType("kdoctor_checks.host.swap_unused")
+    vars(written)["swap_unused"] = example()
+    monkeypatch.setitem(sys.modules, written.__name__, written)
+    names: dict[str, Any] = {}
+    exec(blocks()[1], names)  # noqa: S102 - the page's own code
+    names["test_swap_in_use_fails"]()
 
 
 def test_the_example_fails_passes_and_is_unknown() -> None:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
 
 from helpers.command import environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, ROOT, SHELL, read
@@ -101,13 +102,31 @@ def test_the_hooks_of_pre_commit_run_on_what_they_match(tmp_path: Path) -> None:
         assert subprocess.run(command, check=False, capture_output=True, env=environ()).returncode == 0
 
 
-def test_the_gitlab_template_has_its_junit_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
+def test_the_gitlab_template_has_its_junit_report(tmp_path: Path, *, broken: bool, code: int) -> None:
     job = read(FOLDER / "gitlab.yml")[".kdoctor"]
     assert job["artifacts"]["reports"] == {"junit": "kdoctor.xml"}
-    command = job["script"][0].replace("/opt/kdoctor/bin/kdoctor check", f"{KDOCTOR} check --no-smoke")
-    given = environ(**job["variables"])
-    assert subprocess.run(["bash", "-ec", command], check=False, env=given, cwd=tmp_path).returncode == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"kdoctor.xml", "kdoctor.html"}
+    assert job["artifacts"]["when"] == "always"
+    (tmp_path / ".kdoctor" / "bin").mkdir(parents=True)
+    (tmp_path / ".kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
+    target = make_target(tmp_path / "job", tensorflow=None if broken else "")
+    narrowed = "--checklist cpu-smoke --no-smoke --select versions.tensorflow-installed"
+    command = job["script"][0].replace('--checklist "$KDOCTOR_CHECKLIST"', narrowed)
+    given = environ(**{**job["variables"], "KDOCTOR_PYTHON": str(target), "CI_PROJECT_DIR": str(tmp_path)})
+    assert subprocess.run(["bash", "-ec", command], check=False, env=given, cwd=tmp_path).returncode == code
+    found = JUnitXml.fromstring((tmp_path / "kdoctor.xml").read_bytes())
+    assert (found.failures, found.errors) == (code, 0)
+    assert (tmp_path / "kdoctor.html").is_file()
+
+
+def test_without_a_python_the_gitlab_template_examines_the_images_own(tmp_path: Path) -> None:
+    """Not kdoctor's, which has no TensorFlow."""
+    job = read(FOLDER / "gitlab.yml")[".kdoctor"]
+    asked = job["script"][0].replace('"$CI_PROJECT_DIR/.kdoctor/bin/kdoctor"', "printf '%s\\n'")
+    target = make_target(tmp_path / "job")
+    given = environ(**{**job["variables"], "PATH": f"{target}/bin:{os.environ['PATH']}"})
+    told = subprocess.run(["bash", "-ec", asked], check=True, env=given, capture_output=True, text=True).stdout
+    assert f"--python\n{target}/bin/python3\n" in told
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
@@ -120,12 +139,15 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert (done.returncode, [line for line in done.stderr.splitlines() if "kdoctor" in line]) == (0, [])
 
 
-def test_the_options_in_the_files_exist() -> None:
+def test_the_options_in_the_files_exist(tmp_path: Path) -> None:
     """A usage error would be exit code 2; a machine without GPUs fails the default checklist with 1."""
     service = (FOLDER / "kdoctor.service").read_text(encoding="utf-8").replace("\\\n", " ")
     command = re.search(r"^ExecStart=\S+ (.*)$", service, re.MULTILINE)
     assert command
-    words = command[1].replace("multi-gpu-keras", "cpu-smoke --no-smoke").replace("/var/lib/kdoctor/", "/dev/null#")
+    target = make_target(tmp_path / "job", tensorflow="")
+    narrowed = "cpu-smoke --no-smoke --select versions.tensorflow-installed"
+    words = command[1].replace("multi-gpu-keras", narrowed).replace("/opt/job", str(target))
+    words = words.replace("/var/lib/kdoctor/", "/dev/null#")
     words = re.sub(r"(prometheus|html)=\S+", r"\1=/dev/null", words).replace(" --output html=/dev/null", "")
     done = subprocess.run([KDOCTOR, *words.split()], check=False, capture_output=True, text=True, env=environ())
     assert done.returncode == 0, done.stderr
@@ -145,7 +167,8 @@ def test_cron_mails_a_red_run_only(tmp_path: Path, *, broken: bool) -> None:
     command = (
         line.split(maxsplit=5)[5]
         .replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR))
-        .replace("multi-gpu-keras", f"cpu-smoke --no-smoke --select versions.tensorflow-installed --python {target}")
+        .replace("/opt/job", str(target))
+        .replace("multi-gpu-keras", "cpu-smoke --no-smoke --select versions.tensorflow-installed")
     )
     done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env=environ())
     assert done.returncode == 0

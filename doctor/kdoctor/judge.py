@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -121,8 +121,18 @@ def _arguments(check: Check, facts: FactTable, rules: Rules) -> dict[str, object
 
 def asks_for(plan: Sequence[PlannedCheck], wanted: type[Any], rules: Rules) -> bool:
     """Whether a check that will be evaluated asks for that type."""
-    return any(
-        wanted in entry.check.facts.values()
+    return any(wanted in entry.check.facts.values() for entry in _evaluated(plan, rules))
+
+
+def import_checks(plan: Sequence[PlannedCheck], rules: Rules) -> None:
+    """Import the checks that will be evaluated, while there is time: :func:`judge` would do it when all else waits."""
+    for entry in _evaluated(plan, rules):
+        _ = entry.check.body
+
+
+def _evaluated(plan: Sequence[PlannedCheck], rules: Rules) -> Iterator[PlannedCheck]:
+    return (
+        entry
         for entry in plan
         if not entry.deselected and (rules.assumptions.expects_gpus or not entry.check.needs_gpus)
     )

@@ -219,7 +219,9 @@ class _Judging:
             agreed = self.agree(self.wanted, load_catalog(plugins))
             import kdoctor.assessment
             import kdoctor.report.terminal  # noqa: F401
+            from kdoctor.judge import import_checks
 
+            import_checks(agreed.planned, agreed.rules)
             examined.run(trainings(agreed.checklist, agreed.planned, replicas, own))
         return _Gathered(facts=examined.facts, agreed=agreed, target=target, interrupted=examined.interrupted)
 

@@ -100,6 +100,20 @@ PAIRS = (
         rounds=15,
     ),
     Pair(
+        name="kdoctor list / kdoctor --help",
+        ours=(KDOCTOR, "list"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
+        name="kdoctor explain / kdoctor --help",
+        ours=(KDOCTOR, "explain", "gpu.free"),
+        yardstick=(KDOCTOR, "--help"),
+        limit=1.5,
+        rounds=15,
+    ),
+    Pair(
         name="kdoctor matrix / kdoctor --help",
         ours=(KDOCTOR, "matrix"),
         yardstick=(KDOCTOR, "--help"),

@@ -10,10 +10,11 @@ from pathlib import Path
 from kdoctor.collect.child import ChildrenEnded
 from kdoctor.collect.collector import Collection
 from kdoctor.collect.probe import Context, Probe
-from kdoctor.facts import Environment, FactGroup, Gpus, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
+from kdoctor.facts import Environment, FactGroup, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
 from kdoctor.progress import bar
 from kdoctor.smoke.run import SmokeEvent, SmokeSession, SmokeSettings
+from kdoctor.smoke.sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 
 Facts = Mapping[type[FactGroup], "FactGroup | Unavailable"]
@@ -41,6 +42,7 @@ class Examination:
         self._deadline_s = deadline_s
         self._note = note
         self._sessions: list[SmokeSession] = []
+        self._sampler: Sampler | None = None
         self._missing: dict[str, Unavailable] = {}
         self._cases = 0
         self._cases_ended = 0
@@ -59,7 +61,16 @@ class Examination:
         if self._cut_short:
             late = Unavailable(unavailable=self._cut_short)
             runs = {name: late if isinstance(run, Unavailable) else run for name, run in runs.items()}
-        return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs)}
+        return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs), GpuSampling: self._sampling()}
+
+    def _sampling(self) -> GpuSampling | Unavailable:
+        """What the GPUs did while trainings ran on them, or why nothing can be said of that."""
+        if self._sampler:
+            return self._sampler.facts()
+        if self._sessions:
+            return GpuSampling(state="not-started", error="the trainings ran on logical CPU devices")
+        lacking = next(iter(self._missing.values()), None)
+        return lacking or GpuSampling(state="not-started", error="no training was run")
 
     def start(self) -> None:
         """Set every probe to work, and let the time for the whole run begin."""
@@ -96,10 +107,21 @@ class Examination:
             else:
                 groups.setdefault((settings, training.scenario.framework), []).append(training.scenario)
                 self._cases += len(training.scenario.cases)
-        for (settings, _), scenarios in groups.items():
-            session = SmokeSession(scenarios, settings, self._context, self._show)
-            self._sessions.append(session)
-            session.run()
+        if any(settings.devices_kind == "gpu" for settings, _ in groups):
+            # Begun before the import, so that the GPUs are seen idle, too.
+            self._sampler = Sampler(self._context, deadline_s=self._deadline_s)
+        try:
+            for (settings, _), scenarios in groups.items():
+                self._run(scenarios, settings)
+        finally:
+            if self._sampler:
+                self._sampler.end()
+
+    def _run(self, scenarios: Sequence[Scenario], settings: SmokeSettings) -> None:
+        sampler = self._sampler if settings.devices_kind == "gpu" else None
+        session = SmokeSession(scenarios, settings, self._context, self._show, sampler)
+        self._sessions.append(session)
+        session.run()
 
     def _settings(self, training: Training) -> SmokeSettings | Unavailable:
         """What a training runs on, or why it cannot be run."""

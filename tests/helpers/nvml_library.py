@@ -41,9 +41,9 @@ def build(folder: Path, *defines: str) -> Path:
     return folder
 
 
-def over_time(*pieces: tuple[float, str | int]) -> str:
-    """A value that changes: from so many seconds after the library was loaded on it is that."""
-    return "@" + " ".join(f"{seconds}:{value}" for seconds, value in pieces)
+def while_there(path: Path, one: str | int, other: str | int) -> str:
+    """A value, or an order, that is the one while there is such a file, and the other otherwise."""
+    return f"?{path} {one} {other}"
 
 
 class Machine:

@@ -17,7 +17,6 @@ from kdoctor.collect.probe import Context
 from kdoctor.collect.program import program_argv
 from kdoctor.collect.records import RecordError, build
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.facts.sampling import GpuSampling
 from kdoctor.smoke.sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 
@@ -87,6 +86,7 @@ class SmokeSession:
         settings: SmokeSettings,
         context: Context,
         on_event: OnEvent | None = None,
+        sampler: Sampler | None = None,
     ) -> None:
         self._settings = settings
         self._context = context
@@ -102,7 +102,7 @@ class SmokeSession:
         self._failure: str | None = None
         self._stacks: str | None = None
         self._stderr_tail: str | None = None
-        self._sampler: Sampler | None = None
+        self._sampler = sampler
 
     def run(self) -> SmokeRuns:
         """Run every case of every scenario.
@@ -113,17 +113,6 @@ class SmokeSession:
         if not self._progress:
             return self.known()
         self._emit(SmokeEvent(kind="importing"))
-        if self._settings.devices_kind == "gpu":
-            # Begun before the import, so that the GPUs are seen idle, too.
-            self._sampler = Sampler(self._context, deadline_s=self._deadline_s())
-        try:
-            self._train()
-        finally:
-            if self._sampler:
-                self._sampler.end()
-        return self.known()
-
-    def _train(self) -> None:
         # Ignoring errors: a process that does not die at once may still write here.
         with tempfile.TemporaryDirectory(prefix="kdoctor-smoke-", ignore_cleanup_errors=True) as folder:
             try:
@@ -140,15 +129,12 @@ class SmokeSession:
             finally:
                 if self._settings.artifacts:
                     shutil.copytree(folder, self._settings.artifacts, dirs_exist_ok=True)
+        return self.known()
 
     def known(self) -> SmokeRuns:
         """What is known so far. A scenario of which nothing is known is ``Unavailable``."""
         with self._lock:
             return SmokeRuns(runs={name: self._run_of(progress) for name, progress in self._progress.items()})
-
-    def sampling(self) -> GpuSampling | None:
-        """What the GPUs did, as far as it is known; None where the trainings do not run on GPUs."""
-        return self._sampler.facts() if self._sampler else None
 
     def _run_of(self, progress: _Progress) -> SmokeRun | Unavailable:
         scenario = progress.scenario

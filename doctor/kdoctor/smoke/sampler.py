@@ -24,14 +24,15 @@ _GRACE_S = 2.0
 _TRAINING = {"train", "trace", "first step", "between steps"}
 """Phases of a case in which its model's variables lie on every replica's device (and ``step <k>``)."""
 
-
 _STATES = frozenset(get_args(NvmlState))
 
 
 class Sampler:
     """The sampling of one run: begun when it is made, over when :meth:`end` is called."""
 
-    def __init__(self, context: Context, *, deadline_s: float, interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self, context: Context, *, deadline_s: float, interval_s: float = INTERVAL_S, patience_s: float = PATIENCE_S
+    ) -> None:
         self._lock = threading.Lock()
         self._interval_s = interval_s
         self._began = time.monotonic()
@@ -42,7 +43,7 @@ class Sampler:
         self._at: str | None = None
         self._now: CaseNow | None = None
         self._late = False
-        settings = {"deadline_s": deadline_s, "interval_s": interval_s, "patience_s": PATIENCE_S}
+        settings = {"deadline_s": deadline_s, "interval_s": interval_s, "patience_s": patience_s}
         self._child = Companion(
             context.children,
             own_program_argv("kdoctor.collect.sampler_child", settings),

@@ -13,8 +13,8 @@
  *   call.*                        the same, for every call about a GPU, unless the call is named itself
  *   latency_us                    how long every call takes, in microseconds
  *
- * A value that begins with @ changes as time goes by: "@0:41 2.5:88 4:41" is 41 when the library was loaded, 88 from
- * 2.5 seconds later on, and 41 again from 4 seconds on.
+ * A value "?<path> <one> <other>" is the one while there is such a file, and the other otherwise: so a test's training
+ * can make a GPU busy, hot or silent.
  *
  * A fact that the description lacks, and one whose value is "-", is answered with NVML_ERROR_NOT_SUPPORTED (3). Lines
  * that begin with # are comments. Signatures and structures follow NVML's public documentation; a new numeric fact is
@@ -43,7 +43,6 @@ static atomic_int readings[MAX_GPUS];
 
 static struct line { char *key, *value; } table[TABLE_SIZE];
 static long latency_us;
-static double loaded_at;
 
 static struct line *find(const char *key) {
     unsigned hash = 2166136261u;
@@ -53,23 +52,12 @@ static struct line *find(const char *key) {
     return &table[place];
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* What a value is at this moment; what follows its piece of the text is left for the readers to stop at. */
 static const char *at_this_moment(const char *value) {
-    if (!value || value[0] != '@') return value;
-    double elapsed = now() - loaded_at;
-    const char *found = NULL;
-    for (const char *piece = value + 1; piece; piece = strchr(piece, ' ') ? strchr(piece, ' ') + 1 : NULL) {
-        char *end;
-        double from = strtod(piece, &end);
-        if (*end == ':' && from <= elapsed) found = end + 1;
-    }
-    return found;
+    char path[1024];
+    if (!value || sscanf(value, "?%1023s", path) != 1) return value;
+    const char *one = strchr(value, ' '), *other = one ? strchr(one + 1, ' ') : NULL;
+    return !other ? NULL : access(path, F_OK) ? other + 1 : one + 1;
 }
 
 static const char *get(const char *key) {
@@ -93,7 +81,6 @@ __attribute__((constructor)) static void load(void) {
         line->value = strdup(space + 1);
     }
     if (file) fclose(file);
-    loaded_at = now();
     const char *latency = get("latency_us");
     latency_us = latency ? atol(latency) : 0;
 }

@@ -1,0 +1,63 @@
+"""Two trainings from one seed with the real TensorFlow, and chance planted into it that no seed reaches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers import smoke
+from helpers.judging import compute_check
+from kdoctor.facts import SmokeRun
+from kdoctor.model import Status
+from kdoctor.smoke.builtin import SCENARIOS
+from kdoctor.smoke.run import SmokeSettings, run_scenarios
+from kdoctor_checks.smoke.determinism import determinism
+
+pytestmark = pytest.mark.tensorflow
+
+_CHANCE = """
+import os
+import tensorflow as tf
+
+plain = tf.keras.layers.Dense.call
+
+def by_chance(self, inputs, *args, **kwargs):
+    outputs = plain(self, inputs, *args, **kwargs)
+    return outputs * (1.0 + os.urandom(1)[0] / 255.0) if self.name == "out" else outputs
+
+tf.keras.layers.Dense.call = by_chance
+"""
+"""The factor is drawn when the step is traced: one for each training."""
+
+
+def run(*cases: str, folder: Path | None = None) -> SmokeRun:
+    """Those cases of the scenario, with the defect where there is a folder for it."""
+    environ, preload = {"TF_USE_LEGACY_KERAS": "0"}, ["tensorflow"]
+    if folder:
+        (folder / "planted_defect.py").write_text(_CHANCE, encoding="utf-8")
+        environ["PYTHONPATH"] = str(folder)
+        preload.append("planted_defect")
+    (scenario,) = (replace(one, cases=cases) for one in SCENARIOS if one.id == "smoke.determinism")
+    settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=tuple(preload))
+    result = run_scenarios([scenario], settings, smoke.context(**environ)).runs["smoke.determinism"]
+    assert isinstance(result, SmokeRun), result
+    return result
+
+
+def test_chance_that_no_seed_reaches_is_told_by_variable_and_step(tmp_path: Path) -> None:
+    result = compute_check(determinism, run("seed", folder=tmp_path))
+    assert result.status is Status.FAIL
+    observed = result.findings[0].finding.observed
+    assert "weights of two trainings differ: up to" in observed
+    assert "hidden/kernel" in observed
+    assert "the loss differs from step 1 on" in observed
+
+
+def test_random_numbers_of_a_parallel_map_differ_until_it_is_insisted_on() -> None:
+    (case,) = run("operations").cases
+    name = "random numbers in Dataset.map"
+    assert (case.measures[f"{name}: difference"] or 0) > 0.01
+    assert case.measures[f"{name}: difference insisting"] == 0
+    assert len([key for key in case.measures if key.endswith(": cost")]) == 12

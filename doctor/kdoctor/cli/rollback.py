@@ -140,6 +140,7 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     from kdoctor.collect.child import Children
     from kdoctor.collect.target import choose_target
     from kdoctor.rollback import RebuildError, base_python, rebuild
+    from kdoctor.rollback.proof import restore_variables
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     children = Children()
@@ -161,11 +162,15 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
             return 1
         finally:
             children.end_all()
+        restore_variables(lock, os.environ)
         return _train(checklist, catalog, made, timeout)
 
 
 def _train(checklist: Checklist, catalog: Catalog, python: str, timeout: float) -> int:
-    """Train the checklist's quick scenarios over two replicas on the CPU in the environment that was built."""
+    """Run the quick smoke tier over two replicas on the CPU in the environment that was built.
+
+    It is about the packages: checks that ask for more than the environment holds, such as the driver, stay out.
+    """
     import datetime as dt
     import os
     import sys
@@ -175,11 +180,10 @@ def _train(checklist: Checklist, catalog: Catalog, python: str, timeout: float) 
     from kdoctor.checklist import plan
     from kdoctor.cli.examine import trainings
     from kdoctor.report import canvas_for, render
+    from kdoctor.rollback.proof import for_environment
 
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
-    quick = {entry.scenario.id for entry in checklist.scenarios if entry.scenario.tier == "quick"}
-    listed = [entry.check for entry in checklist.entries]
-    wanted = [check.id for check in listed if check.scenario in quick or check.family == "versions"]
+    checklist, wanted = for_environment(checklist, catalog)
     planned = plan(checklist, catalog, select=wanted)
     with examination(catalog.probes, python, timeout) as (examined, target):
         examined.run(trainings(checklist, planned, 2))

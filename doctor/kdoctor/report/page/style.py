@@ -9,7 +9,19 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+h1 { font-size: 1.3rem; line-height: 1.35; margin: 0 0 .5rem; }
+h1 .mark { min-width: 0; font-size: 1rem; padding: .1rem .6rem; border-radius: 1rem; margin-right: .35rem;
+  vertical-align: .1em; }
+h1 .mark.pass { background: var(--pass); color: var(--paper); }
+h1 .mark.fail { background: var(--fail); color: var(--paper); }
+h1 .mark.unknown { background: var(--unknown); color: var(--paper); }
+.counts { display: inline-flex; flex-wrap: wrap; gap: .25rem .4rem; list-style: none; margin: .15rem 0; padding: 0;
+  font-size: .8rem; font-weight: 400; }
+.counts li { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .55rem; }
+.counts li.dim { border: 0; padding: 0; font-size: inherit; }
+.counts .pass { color: var(--pass); } .counts .fail { color: var(--fail); font-weight: 600; }
+.counts .skip { color: var(--skip); } .counts .unknown { color: var(--unknown); font-weight: 600; }
+.family { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .75rem; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 p { margin: .25rem 0; }
@@ -29,12 +41,19 @@ code { font-size: .9em; }
 .mark.unknown { color: var(--unknown); }
 .dim { color: var(--dim); font-size: .9rem; }
 details { border-bottom: 1px solid var(--line); padding: .3rem 0; }
-summary { cursor: pointer; }
-details > div { margin: .25rem 0 .25rem 1rem; }
-.wide { overflow-x: auto; }
+summary { cursor: pointer; display: grid; grid-template-columns: 6.5rem 1fr; align-items: baseline; }
+summary .mark { white-space: nowrap; }
+summary::-webkit-details-marker { display: none; }
+summary .mark::before { content: "\\25b8"; display: inline-block; width: 1rem; color: var(--dim); }
+details[open] > summary .mark::before { content: "\\25be"; }
+details > div, details > ul { margin: .25rem 0 .25rem 6.5rem; } details > ul { padding-left: 0; list-style: none; }
+details li { margin: .2rem 0; } details li code { color: var(--dim); }
+.wide { overflow-x: auto; margin: .5rem 0; }
 table { border-collapse: collapse; font-size: .9rem; }
 th, td { overflow-wrap: normal; border: 1px solid var(--line); padding: .2rem .5rem;
   text-align: left; }
+th { color: var(--dim); font-weight: 600; }
+.legend { display: grid; grid-template-columns: 3rem 1fr; gap: .75rem; align-items: center; font-size: .9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .75rem; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .5rem; }
 figcaption { font-size: .85rem; }
@@ -47,5 +66,11 @@ svg { display: block; width: 100%; height: auto; } svg text { fill: currentColor
 .far { stroke: var(--two); stroke-width: 1.5; stroke-dasharray: 5 3; }
 .blocked { stroke: var(--fail); stroke-width: 1.5; stroke-dasharray: 2 3; }
 .untold { stroke: var(--line); stroke-width: 1; }
-@media print { details > div { display: block; } .card, figure { break-inside: avoid; } }
+@media (max-width: 34rem) { .stacks, .stacks tbody, .stacks tr, .stacks td { display: block; }
+  .stacks thead { display: none; } .stacks tr { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0;
+  padding: .35rem .6rem; } .stacks td { border: 0; padding: .1rem 0; display: grid;
+  grid-template-columns: 6rem 1fr; overflow-wrap: anywhere; }
+  .stacks td::before { content: attr(data-head); color: var(--dim); }
+  details > div, details > ul { margin-left: 1rem; } }
+@media print { pre { white-space: pre-wrap; } details > div { display: block; } .card, figure { break-inside: avoid; } }
 """.strip()

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
+from kdoctor.model import Status
 from kdoctor.report.page.charts import LINK_WORDS, gpu_drawing, link_kind, loss_chart, loss_words, step_chart
 from kdoctor.report.page.style import STYLE
 from kdoctor.report.words import (
     FAMILY_TITLES,
+    STATUS_WORDS,
     by_family,
     counting,
     criteria_words,
     failures,
     reason_words,
     rollback_words,
-    verdict_words,
+    seconds,
     waived,
 )
 from kdoctor.report_model import JudgedFinding, Report, Result, Training
@@ -48,17 +50,36 @@ def _sections(report: Report) -> Iterator[str]:
 
 def _head(report: Report) -> Iterator[str]:
     verdict = report.verdict.conclusion.value
-    yield f'<header class="card {verdict}">'
-    yield f"<h1>{_mark(verdict)} May this job start here?</h1>"
-    yield f"<p>{escape(verdict_words(report))}</p>"
+    yield f'<header class="card {verdict}"><p class="dim">May this job start here?</p>'
+    yield f"<h1>{_mark(verdict)} {escape(_sentence(report.verdict.reason))}</h1>"
+    took = f'<li class="dim">in {seconds(report.duration_s)}</li>'
+    yield f'<ul class="counts">{"".join(_chips(report.results))}{took}</ul>'
     if report.interrupted:
         yield "<p><strong>The run was interrupted: what is missing says nothing.</strong></p>"
     checklist = f"{report.checklist.name}, version {report.checklist.version}"
-    told = [("Target", report.target), ("Checklist", checklist), ("Started", report.started_at)]
+    told = [("Target", report.target), ("Checklist", checklist), ("Started", _instant(report.started_at))]
     if report.last_green_at:
-        told.append(("Last green", report.last_green_at))
-    yield _terms(told)
+        told.append(("Last green", _instant(report.last_green_at)))
+    yield _terms([(label, text) for label, text in told if text])
     yield "</header>"
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it starts with a check's id."""
+    return text if "." in text.split(" ", maxsplit=1)[0] else text[:1].upper() + text[1:]
+
+
+def _instant(text: str) -> str:
+    """An instant in ISO 8601, as people write it."""
+    return text.replace("T", " ").replace("+00:00", " UTC").removesuffix("Z")
+
+
+def _chips(results: Sequence[Result]) -> Iterator[str]:
+    """How many there are of each status; none of what there is none of."""
+    for status, word in STATUS_WORDS.items():
+        number = sum(result.status is status for result in results)
+        if number:
+            yield f'<li class="{status.value}">{number} {word}</li>'
 
 
 def _decisions(report: Report) -> Iterator[str]:
@@ -107,14 +128,14 @@ def _drift(report: Report) -> Iterator[str]:
     if drift is None:
         return
     yield "<h2>Changed since the last green run</h2>"
-    yield f'<p class="dim">Recorded {escape(drift.recorded)} in <code>{escape(drift.lock)}</code>.</p>'
+    yield f'<p class="dim">Recorded {escape(_instant(drift.recorded))} in <code>{escape(drift.lock)}</code>.</p>'
     if not (drift.changes or drift.unread):
         yield "<p>Nothing that was recorded.</p>"
     rows = [
         (escape(change.fact), escape(change.old or "nothing"), escape(change.new or "nothing"), _codes(change.explains))
         for change in drift.changes
     ]
-    yield from _table(("Fact", "Then", "Now", "May explain"), rows)
+    yield from _table(("Fact", "Then", "Now", "May explain"), rows, stacks=True)
     yield _terms([("Not compared", text) for text in drift.unread])
 
 
@@ -139,14 +160,25 @@ def _waivers(report: Report) -> Iterator[str]:
 def _checklist(report: Report) -> Iterator[str]:
     yield "<h2>Checklist</h2>"
     for family, results in by_family(report.results):
-        yield f"<h3>{FAMILY_TITLES[family]}</h3>"
-        for result in results:
-            yield from _result(result)
+        yield f'<h3 class="family">{FAMILY_TITLES[family]}<ul class="counts">{"".join(_chips(results))}</ul></h3>'
+        for reason, group in groupby(results, key=lambda item: item.reason if item.status is Status.SKIP else None):
+            members = list(group)
+            if reason is None or len(members) == 1:
+                yield from (line for result in members for line in _result(result))
+            else:
+                yield from _skipped(reason, members)
+
+
+def _skipped(reason: str, results: Sequence[Result]) -> Iterator[str]:
+    """Neighbours that were skipped for one reason, told together."""
+    yield f"<details><summary>{_mark('skip')} <span>{len(results)} checks: {escape(reason)}</span></summary><ul>"
+    yield from (f"<li>{escape(result.title)} <code>{escape(result.id)}</code></li>" for result in results)
+    yield "</ul></details>"
 
 
 def _result(result: Result) -> Iterator[str]:
     status = result.status.value
-    yield f"<details><summary>{_mark(status)} {escape(result.title)}</summary><div>"
+    yield f"<details><summary>{_mark(status)} <span>{escape(result.title)}</span></summary><div>"
     yield f'<p class="dim"><code>{escape(result.id)}</code>, {result.severity.value}</p>'
     if status in ("skip", "unknown"):
         yield f"<p>{escape(reason_words(result))}</p>"
@@ -185,15 +217,19 @@ def _gpus(report: Report) -> Iterator[str]:
         return
     yield '<h2>GPUs and what connects them</h2><div class="charts"><figure>'
     yield f"{gpu_drawing(report)}</figure><figure>"
+    for name, members in groupby(report.gpus, key=lambda gpu: gpu.name):
+        indices = [gpu.index for gpu in members]
+        span = f"GPU {indices[0]}" + (f" to {indices[-1]}" if len(indices) > 1 else "")
+        yield f"<p>{span}: {escape(name)}</p>"
     kinds = dict.fromkeys(link_kind(link) for link in report.gpu_links)
     for kind in (kind for kind in LINK_WORDS if kind in kinds):
-        line = f'<svg viewBox="0 0 320 12" aria-hidden="true"><line class="{kind}" x1="4" y1="6" x2="60" y2="6"/></svg>'
-        yield f'<p class="dim">{line}{LINK_WORDS[kind]}</p>'
+        line = f'<svg viewBox="0 0 60 12" aria-hidden="true"><line class="{kind}" x1="0" y1="6" x2="60" y2="6"/></svg>'
+        yield f'<p class="legend">{line}<span>{LINK_WORDS[kind]}</span></p>'
     yield "</figure></div>"
     labels = {frozenset((link.first, link.second)): link.label for link in report.gpu_links}
     rows = [
         (
-            f"GPU {one.index} {escape(one.name)}{' (lost)' if one.lost else ''}",
+            f"<b>GPU {one.index}</b>{' (lost)' if one.lost else ''}",
             *(
                 "-" if one is other else escape(labels.get(frozenset((one.index, other.index)), "?"))
                 for other in report.gpus
@@ -201,16 +237,19 @@ def _gpus(report: Report) -> Iterator[str]:
         )
         for one in report.gpus
     ]
-    yield from _table(("", *(f"GPU {gpu.index}" for gpu in report.gpus)), rows)
+    yield from _table(("", *(f"{gpu.index}" for gpu in report.gpus)), rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table whose cells are HTML."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, stacks: bool = False) -> Iterator[str]:
+    """A table whose cells are HTML. One that stacks has its rows as cards on a phone, each cell with its heading."""
     if not rows:
         return
-    yield f'<div class="wide"><table><thead><tr>{"".join(f"<th>{cell}</th>" for cell in head)}</tr></thead><tbody>'
+    kind = ' class="stacks"' if stacks else ""
+    heads = "".join(f"<th>{cell}</th>" for cell in head)
+    yield f'<div class="wide"><table{kind}><thead><tr>{heads}</tr></thead><tbody>'
     for row in rows:
-        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
+        cells = (f'<td data-head="{label}"><span>{cell}</span></td>' for label, cell in zip(head, row, strict=True))
+        yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
 
 

@@ -141,3 +141,30 @@ def change_code(case: SmokeCase, observed: str, expected: str, advice: str) -> F
         remedy=Remedy(summary=advice, action=Action.CHANGE_CODE),
         rollback=MEASURE_ONLY,
     )
+
+
+def bit_equal(
+    case: SmokeCase, measures: str, *, expected: str, advice: str, words: Callable[[list[str], str], str]
+) -> Outcome:
+    """Whether all variables are bit by bit what was saved, in each of the places that were compared.
+
+    Args:
+        case: one that trained, saved and loaded.
+        measures: what the names of the places' measures begin with, such as ``equal on``.
+        expected: what should be, in words.
+        advice: what to do if it is not.
+        words: what is told where all is well, of the places' names and of how many variables are equal.
+    """
+    variables = case.measures.get("variables")
+    equal = {name: count for name, count in case.measures.items() if name.startswith(f"{measures} ")}
+    if not variables or not equal:
+        return Unjudged(subject=name_of(case), reason="nothing was compared after loading")
+    wrong = [
+        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
+        for name, count in equal.items()
+        if count != variables
+    ]
+    if wrong:
+        return change_code(case, "; ".join(wrong), expected, advice)
+    places = [name.removeprefix(f"{measures} ") for name in equal]
+    return Evidence(subject=name_of(case), observed=words(places, f"all {variables:.0f} variables bit-equal"))

@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, name_of, wrong_arithmetic
-from kdoctor_checks.smoke._strategies import change_code, each_case, equals_one_device, in_short
+from kdoctor_checks.smoke._strategies import bit_equal, each_case, equals_one_device, in_short
 
 
 @check(
@@ -52,17 +52,10 @@ def multi_worker(
 def _judge_saved(run: SmokeRun, case: SmokeCase) -> Outcome:
     if case.outcome != "trained":
         return did_not_finish(run, case)
-    variables = case.measures.get("variables")
-    equal = {name: count for name, count in case.measures.items() if name.startswith("equal to ")}
-    if not variables or not equal:
-        return Unjudged(subject=name_of(case), reason="nothing was compared after loading")
-    wrong = [
-        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
-        for name, count in equal.items()
-        if count != variables
-    ]
-    if wrong:
-        advice = "Compare the weights of all workers before you save, and after you load."
-        return change_code(case, "; ".join(wrong), "what the first worker saved is what each of them held", advice)
-    observed = f"saved by {len(equal)} workers, loaded on one device: all {variables:.0f} variables bit-equal to each"
-    return Evidence(subject=name_of(case), observed=observed)
+    return bit_equal(
+        case,
+        "equal to",
+        expected="what the first worker saved is what each of them held",
+        advice="Compare the weights of all workers before you save, and after you load.",
+        words=lambda workers, equal: f"saved by {len(workers)} workers, loaded on one device: {equal} to each",
+    )

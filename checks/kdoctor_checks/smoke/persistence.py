@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor_checks.smoke._cases import did_not_finish, name_of
-from kdoctor_checks.smoke._strategies import change_code, each_case
+from kdoctor_checks.smoke._strategies import bit_equal, change_code, each_case
 
 _ADVICE = "Do not rely on this way to save: write weights that were read from one replica, and compare after loading."
 
@@ -40,21 +40,12 @@ def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
 
 
 def _loaded(case: SmokeCase) -> Outcome:
-    variables = case.measures.get("variables")
-    equal = {name: count for name, count in case.measures.items() if name.startswith("equal on ")}
-    if not variables or not equal:
-        return Unjudged(subject=name_of(case), reason="nothing was compared after loading")
-    wrong = [
-        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
-        for name, count in equal.items()
-        if count != variables
-    ]
-    if wrong:
-        return change_code(case, "; ".join(wrong), "every variable bit by bit what was saved", _ADVICE)
-    sizes = ", ".join(name.removeprefix("equal on ") for name in equal)
-    return Evidence(
-        subject=name_of(case),
-        observed=f"saved on {case.replicas} replicas; loaded on {sizes}: all {variables:.0f} variables bit-equal",
+    return bit_equal(
+        case,
+        "equal on",
+        expected="every variable bit by bit what was saved",
+        advice=_ADVICE,
+        words=lambda sizes, equal: f"saved on {case.replicas} replicas; loaded on {', '.join(sizes)}: {equal}",
     )
 
 

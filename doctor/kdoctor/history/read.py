@@ -26,10 +26,7 @@ class Run(NamedTuple):
     before: str | None
     """The conclusion of the run of its series before it."""
     duration_s: float
-    failed: int
-    host: str
     checklist: str
-    target: str
     scope: str
 
     @property
@@ -56,7 +53,7 @@ class Trend:
     values: tuple[float, ...]
 
 
-_COLUMNS = "id, started_at, conclusion, before, duration_s, failed, host, checklist, target, scope"
+_COLUMNS = ", ".join(Run._fields)
 
 
 def runs(connection: sqlite3.Connection, last: int, checklist: str | None) -> list[Run]:
@@ -90,9 +87,10 @@ def flaky(connection: sqlite3.Connection) -> list[Flaky]:
 def trends(connection: sqlite3.Connection, newest: Run, last: int) -> list[Trend]:
     """The measures of the newest run's series over its last runs."""
     rows = connection.execute(
-        "SELECT name, value FROM measures JOIN (SELECT id FROM runs WHERE host = ? AND checklist = ? AND target = ? "
-        "AND scope = ? ORDER BY id DESC LIMIT ?) ON id = run ORDER BY name, id",
-        (newest.host, newest.checklist, newest.target, newest.scope, last),
+        "SELECT name, value FROM measures JOIN (SELECT id FROM runs WHERE (host, checklist, target, scope) = "
+        "(SELECT host, checklist, target, scope FROM runs WHERE id = ?) ORDER BY id DESC LIMIT ?) ON id = run "
+        "ORDER BY name, id",
+        (newest.id, last),
     )
     found: dict[str, list[float]] = {}
     for name, value in rows:

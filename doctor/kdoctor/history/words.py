@@ -20,14 +20,19 @@ Results = Mapping[str, Mapping[str, Any]]
 
 def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
     """A line for each run: number, start, verdict, time, checklist, and what changed since the one before it."""
+    # A history is long, and most runs are as the one before them: what is not asked of each costs nothing.
     for run in runs:
-        end = f" {run.scope}" if run.scope else ""
-        # A history is long, and most runs are as the one before them.
-        if run.id in changes or run.first_red:
-            notes = ["first red"] * run.first_red + [_changed(changes[run.id])] * (run.id in changes)
-            end += f"  {'; '.join(notes)}"
-        conclusion = run.conclusion.upper()
-        yield f"{run.id:>6}  {run.started_at[:19]}  {conclusion:<7} {run.duration_s:>7.1f} s  {run.checklist}{end}\n"
+        number, started_at, conclusion, before, duration_s, checklist, scope = run
+        end = f" {scope}" if scope else ""
+        if number in changes or before != conclusion:
+            end += _notes(run, changes)
+        yield f"{number:>6}  {started_at[:19]}  {conclusion.upper():<7} {duration_s:>7.1f} s  {checklist}{end}\n"
+
+
+def _notes(run: Run, changes: Changes) -> str:
+    notes = ["first red"] if run.first_red else []
+    notes += [_changed(changes[run.id])] if run.id in changes else []
+    return f"  {'; '.join(notes)}" if notes else ""
 
 
 def _changed(changes: Sequence[tuple[str, str, str]]) -> str:

@@ -49,6 +49,12 @@ def test_the_first_red_after_green_and_what_changed(tmp_path: Path) -> None:
     assert listed[1].split()[:3] == ["2", "2030-01-02T00:00:01", "FAIL"]
 
 
+def test_a_first_red_by_a_check_that_was_not_there_before_is_told() -> None:
+    run = read.Run(7, "2030-01-02T00:00:01+00:00", "fail", "pass", 34.2, "cpu-smoke", "--no-smoke")
+    (line,) = words.list_runs([run], {})
+    assert line == "     7  2030-01-02T00:00:01  FAIL       34.2 s  cpu-smoke --no-smoke  first red\n"
+
+
 def test_the_newest_runs_and_those_of_one_checklist(tmp_path: Path) -> None:
     place = history(tmp_path, *(a_run(red=False, number=n) for n in range(4)))
     with opened(place, create=False) as connection:

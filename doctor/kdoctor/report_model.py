@@ -210,6 +210,27 @@ class GpuLinkNote:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuWork:
+    """What one GPU did while the smoke trainings ran, as it was sampled. None is what could not be read."""
+
+    index: int
+    name: str
+    samples: int
+    mean_utilization_percent: float | None = None
+    peak_utilization_percent: float | None = None
+    peak_memory_bytes: float | None = None
+    peak_temperature_c: float | None = None
+    peak_power_w: float | None = None
+    power_limit_w: float | None = None
+    held_back: Mapping[str, float] = field(default_factory=dict)
+    """Why its clocks were not higher, in nvidia-smi's words, to the seconds; being idle is left out."""
+    every_s: float = 0.0
+    """Distance of the points of ``curves``."""
+    curves: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    """``utilization_percent``, ``memory_bytes``, ``temperature_c`` and ``power_w`` over time; None is a gap."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """Everything that a renderer needs, and nothing that it must decide."""
 
@@ -231,6 +252,8 @@ class Report:
     """The machine's GPUs, in order of index."""
     gpu_links: tuple[GpuLinkNote, ...] = ()
     """Each pair of them, the smaller index first."""
+    gpu_work: tuple[GpuWork, ...] = ()
+    """What those did that were sampled while trainings ran on GPUs, in order of index."""
     last_green_at: str = ""
     """When the last run started that passed under this checklist, UTC, ISO 8601; empty where none is known."""
     duration_s: float = 0.0

@@ -16,6 +16,7 @@ from kdoctor.report_model import (
     DriftChange,
     GpuLinkNote,
     GpuNote,
+    GpuWork,
     JudgedFinding,
     Report,
     Result,
@@ -106,6 +107,21 @@ TRAININGS = (
         scenario="smoke.uneven-final-batch", case="starved", outcome="trained", devices="cpu", replicas=2,
         losses=(0.71, None), step_s=0.0052,
     ),
+)  # fmt: skip
+
+
+GPU_WORK = (
+    GpuWork(
+        index=0, name="NVIDIA H100 80GB HBM3", samples=40, mean_utilization_percent=43.2, peak_utilization_percent=97.0,
+        peak_memory_bytes=900.0 * 2**20, peak_temperature_c=89.0, peak_power_w=410.0, power_limit_w=700.0,
+        held_back={"SW Power Cap": 3.5, "HW Thermal Slowdown": 1.6}, every_s=0.5,
+        curves={
+            "utilization_percent": (0.0, 50.0, None, 100.0, 25.0),
+            "memory_bytes": (2.0**30, 2.0**30, None, 2.0**31, 2.0**30),
+            "temperature_c": (41.0, 60.0, None, 89.0, 80.0),
+        },
+    ),
+    GpuWork(index=1, name="NVIDIA H100 80GB HBM3", samples=4),
 )  # fmt: skip
 
 

@@ -6,28 +6,7 @@ from functools import reduce
 from operator import and_, or_
 
 from kdoctor.facts import Gpu
-from kdoctor.facts.gpus import (
-    EVENT_APPLICATIONS_CLOCKS,
-    EVENT_DISPLAY_CLOCKS,
-    EVENT_HW_POWER_BRAKE,
-    EVENT_HW_SLOWDOWN,
-    EVENT_HW_THERMAL_SLOWDOWN,
-    EVENT_SW_POWER_CAP,
-    EVENT_SW_THERMAL_SLOWDOWN,
-    EVENT_SYNC_BOOST,
-)
-
-NAMES = {
-    EVENT_HW_SLOWDOWN: "HW Slowdown",
-    EVENT_HW_THERMAL_SLOWDOWN: "HW Thermal Slowdown",
-    EVENT_HW_POWER_BRAKE: "HW Power Brake Slowdown",
-    EVENT_SW_THERMAL_SLOWDOWN: "SW Thermal Slowdown",
-    EVENT_SW_POWER_CAP: "SW Power Cap",
-    EVENT_APPLICATIONS_CLOCKS: "Applications Clocks Setting",
-    EVENT_SYNC_BOOST: "Sync Boost",
-    EVENT_DISPLAY_CLOCKS: "Display Clock Setting",
-}
-"""nvidia-smi's names of the clocks' event reasons."""
+from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN, EVENT_HW_THERMAL_SLOWDOWN, EVENT_NAMES
 
 HARDWARE = EVENT_HW_SLOWDOWN | EVENT_HW_THERMAL_SLOWDOWN | EVENT_HW_POWER_BRAKE
 """The parent flag and its two children: seen on recorded machines, the children may stand without the parent."""
@@ -46,7 +25,7 @@ def seen(gpu: Gpu) -> int:
 
 def words(mask: int) -> str:
     """The reasons by name."""
-    return ", ".join(name for bit, name in NAMES.items() if mask & bit) or "none"
+    return ", ".join(name for bit, name in EVENT_NAMES.items() if mask & bit) or "none"
 
 
 def clocks(gpu: Gpu) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
-from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
+from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import LOOKING, unsupported
-from kdoctor_checks.gpu._clocks import CHILDREN, NAMES
+from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._sampled import nothing_sampled, used_gpus, why_no_sample
 
 _SLOWS = CHILDREN | EVENT_HW_SLOWDOWN | EVENT_SW_THERMAL_SLOWDOWN
@@ -64,7 +64,9 @@ def _counts(event: EventTime) -> bool:
 
 
 def _times(events: list[EventTime]) -> str:
-    return ", ".join(f"{NAMES.get(event.bit, f'reason {event.bit:#x}')} {event.seconds:.1f} s" for event in events)
+    return ", ".join(
+        f"{EVENT_NAMES.get(event.bit, f'reason {event.bit:#x}')} {event.seconds:.1f} s" for event in events
+    )
 
 
 def _state(gpu: SampledGpu) -> str:

@@ -45,6 +45,18 @@ EVENT_HW_POWER_BRAKE = 0x080
 EVENT_DISPLAY_CLOCKS = 0x100
 """Bits of ``clock_event_reasons`` (``nvmlClocksEventReason...``)."""
 
+EVENT_NAMES = {
+    EVENT_HW_SLOWDOWN: "HW Slowdown",
+    EVENT_HW_THERMAL_SLOWDOWN: "HW Thermal Slowdown",
+    EVENT_HW_POWER_BRAKE: "HW Power Brake Slowdown",
+    EVENT_SW_THERMAL_SLOWDOWN: "SW Thermal Slowdown",
+    EVENT_SW_POWER_CAP: "SW Power Cap",
+    EVENT_APPLICATIONS_CLOCKS: "Applications Clocks Setting",
+    EVENT_SYNC_BOOST: "Sync Boost",
+    EVENT_DISPLAY_CLOCKS: "Display Clock Setting",
+}
+"""nvidia-smi's names of them; to be idle is no reason to name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuProcess:

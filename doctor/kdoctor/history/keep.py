@@ -101,4 +101,8 @@ def _measures(report: Report) -> dict[str, float]:
         name = f"{item.scenario}/{item.case}"
         found[f"{name} step_s"] = item.step_s
         found |= {f"{name} {key}": value for key, value in item.measures.items() if key.endswith(("_s", "_gbs"))}
+    for work in report.gpu_work:
+        # The name's last word is the unit (kdoctor.history.words).
+        found[f"GPU {work.index} peak temperature_C"] = work.peak_temperature_c
+        found[f"GPU {work.index} peak power_W"] = work.peak_power_w
     return {name: value for name, value in found.items() if value is not None}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kdoctor.model import Action, Evidence, Remedy, Rollback, Severity, Status
-from kdoctor.report_model import Conclusion, Decision, Drift, JudgedFinding, Report, Result, Training
+from kdoctor.report_model import Conclusion, Decision, Drift, GpuWork, JudgedFinding, Report, Result, Training
 
 SCHEMA = "kdoctor/report/v1"
 """Keys are added within a version; their meaning changes only with it."""
@@ -174,6 +174,21 @@ class TrainingPart(_Part):
     measures: Annotated[dict[str, float | None], Field(description="What only this scenario measures.")]
 
 
+class GpuWorkPart(_Part):
+    """What one GPU did while the smoke trainings ran, sampled twice a second."""
+
+    index: Annotated[int, Field(description="As nvidia-smi counts.")]
+    name: str
+    samples: int
+    mean_utilization_percent: float | None
+    peak_utilization_percent: float | None
+    peak_memory_bytes: float | None
+    peak_temperature_c: float | None
+    peak_power_w: float | None
+    power_limit_w: float | None
+    held_back: Annotated[dict[str, float], Field(description="Why its clocks were not higher, to seconds.")]
+
+
 class ReportDocument(_Part):
     """The report of one run of ``kdoctor check``."""
 
@@ -194,6 +209,7 @@ class ReportDocument(_Part):
     unused_waivers: list[UnusedWaiverPart]
     drift: Annotated[DriftPart | None, Field(description="None where no green run is on record.")]
     trainings: list[TrainingPart]
+    gpu_work: Annotated[list[GpuWorkPart], Field(description="Empty where no training ran on GPUs.")]
     last_green_at: Annotated[str | None, Field(description="When the last run started that passed, UTC, if known.")]
 
 
@@ -231,6 +247,7 @@ def make_document(report: Report) -> ReportDocument:
         unused_waivers=[UnusedWaiverPart(**vars(waiver)) for waiver in report.unused_waivers],
         drift=_drift(report.drift) if report.drift else None,
         trainings=[_training(training) for training in report.trainings],
+        gpu_work=[_gpu_work(work) for work in report.gpu_work],
         last_green_at=report.last_green_at or None,
     )
 
@@ -259,6 +276,11 @@ def _training(training: Training) -> TrainingPart:
         step_s=training.step_s,
         measures=dict(training.measures),
     )
+
+
+def _gpu_work(work: GpuWork) -> GpuWorkPart:
+    told = {name: value for name, value in vars(work).items() if name not in ("every_s", "curves")}
+    return GpuWorkPart(**told)
 
 
 def _result(result: Result) -> ResultPart:

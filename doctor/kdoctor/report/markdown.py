@@ -11,6 +11,7 @@ from kdoctor.report.words import (
     counting,
     criteria_words,
     failures,
+    gpu_work_words,
     reason_words,
     rollback_words,
     verdict_words,
@@ -39,6 +40,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield from _table(report)
     yield from _scenarios(report)
+    yield from _gpu_work(report)
     yield from _waived(report)
     yield from _unused(report)
     yield from _drift(report)
@@ -74,6 +76,14 @@ def _scenarios(report: Report) -> Iterator[str]:
             if result.scenario == note.id:
                 measured = _found(result) or "nothing was measured"
                 yield f"  - {result.status.value.upper()} {_code(result.id)}: {escape(measured)}"
+
+
+def _gpu_work(report: Report) -> Iterator[str]:
+    if not report.gpu_work:
+        return
+    yield from ("", "### GPUs during the trainings", "")
+    for work in report.gpu_work:
+        yield f"- GPU {work.index} ({escape(work.name)}): {escape(gpu_work_words(work))}"
 
 
 def _waived(report: Report) -> Iterator[str]:

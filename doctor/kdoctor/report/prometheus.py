@@ -85,6 +85,32 @@ def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
             if item.losses
         ],
     )
+    yield from _gpu_work(report)
+
+
+_GPU_GAUGES = (
+    ("peak_utilization_ratio", "Greatest share of time in which a kernel ran", "peak_utilization_percent", 0.01),
+    ("mean_utilization_ratio", "Mean share of time in which a kernel ran", "mean_utilization_percent", 0.01),
+    ("peak_memory_bytes", "Greatest memory in use", "peak_memory_bytes", 1.0),
+    ("peak_temperature_celsius", "Highest temperature", "peak_temperature_c", 1.0),
+    ("peak_power_watts", "Greatest power draw", "peak_power_w", 1.0),
+)
+
+
+def _gpu_work(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
+    for name, text, field, factor in _GPU_GAUGES:
+        read = [({"gpu": str(work.index)}, getattr(work, field)) for work in report.gpu_work]
+        samples: list[_Sample] = [(labels, value * factor) for labels, value in read if value is not None]
+        yield f"smoke_gpu_{name}", f"{text} of a GPU during the smoke trainings.", samples
+    yield (
+        "smoke_gpu_held_back_seconds",
+        "Time for which a GPU's clocks were held back during the smoke trainings, by the reason that nvidia-smi names.",
+        [
+            ({"gpu": str(work.index), "reason": reason}, seconds)
+            for work in report.gpu_work
+            for reason, seconds in work.held_back.items()
+        ],
+    )
 
 
 def _drift(report: Report) -> list[_Sample]:

@@ -18,6 +18,7 @@ from kdoctor.report.words import (
     counting,
     criteria_words,
     failures,
+    gpu_work_words,
     reason_words,
     rollback_words,
     verdict_words,
@@ -43,6 +44,7 @@ def render_terminal(report: Report, canvas: Canvas) -> str:
             _scenarios(page, report, results)
         else:
             _results(page, results)
+    _gpu_work(page, report)
     _waived(page, report)
     _unused(page, report)
     _drift(page, report.drift)
@@ -200,6 +202,13 @@ def _scenarios(page: _Page, report: Report, results: Sequence[Result]) -> None:
         page.paragraph(Text("  Expected", style="dim"), note.expect, indent=2 + _MARK_WIDTH)
         judging = [result for result in results if result.scenario == note.id]
         _results(page, judging, evidence_in_full=True)
+
+
+def _gpu_work(page: _Page, report: Report) -> None:
+    if report.gpu_work:
+        page.heading("GPUs during the trainings")
+    for work in report.gpu_work:
+        page.paragraph(Text(f"  GPU {work.index}"), gpu_work_words(work), indent=2 + _MARK_WIDTH)
 
 
 def _waived(page: _Page, report: Report) -> None:

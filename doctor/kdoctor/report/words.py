@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from kdoctor.model import FAMILIES, Rollback, Status
-from kdoctor.report_model import Decision, JudgedFinding, Report, Result
+from kdoctor.report_model import Decision, GpuWork, JudgedFinding, Report, Result
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -57,6 +57,22 @@ def seconds(value: float) -> str:
     if value < 60:  # noqa: PLR2004 - a minute
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60:02} s"
+
+
+def gpu_work_words(work: GpuWork) -> str:
+    """``busy 43 % (at most 97 %), 900 MiB, 61 degrees C, 410 of 700 W; SW Power Cap 3.5 s``."""
+    parts = []
+    if work.mean_utilization_percent is not None and work.peak_utilization_percent is not None:
+        parts.append(f"busy {work.mean_utilization_percent:.0f} % (at most {work.peak_utilization_percent:.0f} %)")
+    if work.peak_memory_bytes is not None:
+        parts.append(f"{work.peak_memory_bytes / 1024**2:.0f} MiB")
+    if work.peak_temperature_c is not None:
+        parts.append(f"{work.peak_temperature_c:.0f} degrees C")
+    if work.peak_power_w is not None:
+        limit = "" if work.power_limit_w is None else f" of {work.power_limit_w:.0f}"
+        parts.append(f"{work.peak_power_w:.0f}{limit} W")
+    held = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in work.held_back.items())
+    return (", ".join(parts) or f"{work.samples} samples without a reading") + (f"; {held}" if held else "")
 
 
 def criteria_words(decision: Decision) -> str:

@@ -62,7 +62,7 @@ def gpu_use(**changes: Any) -> GpuUse:
 
 def sampled_gpu(index: int = 0, **changes: Any) -> SampledGpu:
     """One H100 that worked in one case and was not slowed."""
-    before = {"utilization_gpu_percent": spread(0.0, 0.0, 0.0), "processes": spread(0.0, 0.0, 0.0)}
+    before: dict[str, Any] = {"utilization_gpu_percent": spread(0.0, 0.0, 0.0), "processes": spread(0.0, 0.0, 0.0)}
     values: dict[str, Any] = {
         "index": index,
         "name": "NVIDIA H100 80GB HBM3",

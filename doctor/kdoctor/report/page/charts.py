@@ -20,7 +20,8 @@ def loss_chart(training: Training) -> str:
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    parts = [_axes(low, high, len(training.losses))]
+    epochs = len(training.losses)
+    parts = [_axes(low, high, "epoch 1", f"epoch {epochs}" if epochs > 1 else "")]
     if training.reference_losses:
         parts += _curve(training.reference_losses, low, high, "two")
     parts += _curve(training.losses, low, high, "one")
@@ -31,6 +32,13 @@ def loss_chart(training: Training) -> str:
 def loss_words(losses: Losses) -> str:
     """``1.31, 0.84, not finite``."""
     return ", ".join("not finite" if value is None else f"{value:.4g}" for value in losses)
+
+
+def time_chart(values: Losses, every_s: float, label: str) -> str:
+    """A reading over the time of the trainings, from zero up; a gap where there is none."""
+    high = max((value for value in values if value is not None), default=0.0) or 1.0
+    parts = [_axes(0.0, high, "0 s", f"{every_s * len(values):.0f} s"), *_curve(values, 0.0, high, "one")]
+    return _svg(_WIDTH, _HEIGHT, label, parts)
 
 
 def step_chart(trainings: Sequence[Training]) -> str:
@@ -103,14 +111,14 @@ def _node(gpu: GpuNote, x: float, y: float) -> Iterator[str]:
     yield f'<text x="{x:.1f}" y="{y + 13:.1f}" text-anchor="middle">{below}</text>'
 
 
-def _axes(low: float, high: float, epochs: int) -> str:
-    last = f'<text x="{_RIGHT}" y="{_HEIGHT - 8}" text-anchor="end">epoch {epochs}</text>' if epochs > 1 else ""
+def _axes(low: float, high: float, first: str, last: str) -> str:
+    end = f'<text x="{_RIGHT}" y="{_HEIGHT - 8}" text-anchor="end">{last}</text>' if last else ""
     return (
         f'<line class="axis" x1="{_LEFT}" y1="{_BOTTOM}" x2="{_RIGHT}" y2="{_BOTTOM}"/>'
         f'<line class="axis" x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{_BOTTOM}"/>'
         f'<text x="{_LEFT - 4}" y="{_TOP + 4}" text-anchor="end">{high:.3g}</text>'
         f'<text x="{_LEFT - 4}" y="{_BOTTOM + 2}" text-anchor="end">{low:.3g}</text>'
-        f'<text x="{_LEFT}" y="{_HEIGHT - 8}">epoch 1</text>{last}'
+        f'<text x="{_LEFT}" y="{_HEIGHT - 8}">{first}</text>{end}'
     )
 
 

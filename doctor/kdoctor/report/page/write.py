@@ -8,6 +8,7 @@ from itertools import groupby
 
 from kdoctor.model import Status
 from kdoctor.report.page.charts import LINK_WORDS, gpu_drawing, link_kind, loss_chart, loss_words, step_chart
+from kdoctor.report.page.gpu_work import gpu_work_sections
 from kdoctor.report.page.style import STYLE
 from kdoctor.report.words import (
     FAMILY_TITLES,
@@ -45,6 +46,7 @@ def _sections(report: Report) -> Iterator[str]:
     yield from _waivers(report)
     yield from _checklist(report)
     yield from _trainings(report)
+    yield from gpu_work_sections(report)
     yield from _gpus(report)
 
 

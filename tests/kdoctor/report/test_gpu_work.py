@@ -1,0 +1,97 @@
+"""What the GPUs did during the trainings, in each format that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from helpers.facts import event, gpu_use, sampled_gpu, sampling
+from helpers.reports import GPU_WORK, cpu_report, gpu_report
+from kdoctor.facts import GpuSampling, GpuSeries, GpuUse
+from kdoctor.measured import with_measurements
+from kdoctor.report import render
+from kdoctor.report.canvas import Canvas
+
+REPORT = gpu_report(gpu_work=GPU_WORK)
+WORDS = "busy 43 % (at most 97 %), 900 MiB, 89 degrees C, 410 of 700 W; SW Power Cap 3.5 s, HW Thermal Slowdown 1.6 s"
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html", "prometheus"])
+def test_without_trainings_on_gpus_nothing_is_said(name: str) -> None:
+    written = render(cpu_report(), name)
+    assert "GPUs during the trainings" not in written
+    assert "kdoctor_smoke_gpu" not in written
+
+
+def test_terminal() -> None:
+    text = render(REPORT, "terminal", Canvas(width=80, colour=False, unicode=True))
+    after = text.split("GPUs during the trainings\n")[1].split("\n\n")[0]
+    assert " ".join(after.split()) == f"GPU 0 {WORDS} GPU 1 4 samples without a reading"
+    assert max(map(len, after.splitlines())) <= 80
+
+
+def test_markdown() -> None:
+    assert "- GPU 1 (NVIDIA H100 80GB HBM3): 4 samples without a reading" in render(REPORT, "markdown")
+    assert f"- GPU 0 (NVIDIA H100 80GB HBM3): {WORDS}" in render(REPORT, "markdown")
+
+
+def test_json_has_the_numbers_and_no_curves() -> None:
+    first, second = json.loads(render(REPORT, "json"))["gpu_work"]
+    assert first["held_back"] == {"SW Power Cap": 3.5, "HW Thermal Slowdown": 1.6}
+    assert (first["peak_temperature_c"], first["peak_memory_bytes"]) == (89, 900 * 2**20)
+    assert (second["samples"], second["peak_power_w"]) == (4, None)
+    assert "curves" not in first
+    assert json.loads(render(cpu_report(), "json"))["gpu_work"] == []
+
+
+def test_the_page_draws_each_curve_with_its_gap() -> None:
+    written = render(REPORT, "html")
+    section = written[written.index("<h2>GPUs during the trainings</h2>") : written.index("<h2>GPUs and what connects")]
+    assert section.count("<svg") == 3
+    assert "utilisation, %" in section
+    assert "power, W" not in section
+    lines = re.findall(r'<polyline class="one" points="([^"]*)"', section)
+    # Each curve has a gap in the middle; from 0 to 100 % the whole height is 112, at 126 is the bottom.
+    assert len(lines) == 6
+    heights = [float(point.split(",")[1]) for line in lines[:2] for point in line.split()]
+    assert heights == pytest.approx([126, 70, 14, 98], abs=0.1)
+    assert section.count(">0 s<") == 3
+    assert ">2 s<" in section  # five points, half a second each
+
+
+def test_a_strange_name_is_text_on_the_page() -> None:
+    odd = replace(GPU_WORK[0], name="<script>x</script>")
+    assert "<script>" not in render(gpu_report(gpu_work=(odd,)), "html")
+
+
+def test_prometheus_has_base_units() -> None:
+    read = {
+        (sample.name, sample.labels["gpu"], sample.labels.get("reason")): sample.value
+        for family in text_string_to_metric_families(render(REPORT, "prometheus"))
+        for sample in family.samples
+        if sample.name.startswith("kdoctor_smoke_gpu_")
+    }
+    assert read == {
+        ("kdoctor_smoke_gpu_peak_utilization_ratio", "0", None): pytest.approx(0.97),
+        ("kdoctor_smoke_gpu_mean_utilization_ratio", "0", None): pytest.approx(0.432),
+        ("kdoctor_smoke_gpu_peak_memory_bytes", "0", None): 900 * 2**20,
+        ("kdoctor_smoke_gpu_peak_temperature_celsius", "0", None): 89,
+        ("kdoctor_smoke_gpu_peak_power_watts", "0", None): 410,
+        ("kdoctor_smoke_gpu_held_back_seconds", "0", "SW Power Cap"): 3.5,
+        ("kdoctor_smoke_gpu_held_back_seconds", "0", "HW Thermal Slowdown"): 1.6,
+    }
+
+
+def test_the_facts_become_what_is_shown() -> None:
+    series = GpuSeries(every_s=0.5, temperature_c=(41.0, None), power_draw_w=(None, None))
+    busy = sampled_gpu(0, during=gpu_use(events=(event(0x1, 9.0), event(0x40, 2.5), event(0x4000, 1.0))), series=series)
+    told = with_measurements(cpu_report(), {GpuSampling: sampling(2, busy, sampled_gpu(1, during=GpuUse()))})
+    (work,) = told.gpu_work
+    assert work.held_back == {"HW Thermal Slowdown": 2.5, "reason 0x4000": 1.0}
+    assert (work.mean_utilization_percent, work.peak_utilization_percent) == (40, 90)
+    assert (work.peak_temperature_c, work.peak_power_w, work.power_limit_w) == (45, 310, 700)
+    assert work.curves == {"temperature_c": (41.0, None)}

@@ -7,13 +7,14 @@ from typing import Literal
 
 from kdoctor.facts import SmokePair
 from kdoctor.model import Action, Finding, Remedy, Rollback
+from kdoctor_checks.smoke._cases import some
 from kdoctor_checks.smoke._culprits import Pair, culprit, level_explains
 from kdoctor_checks.smoke._places import Places
 
 _LOOKING = Rollback.nothing("the trainings and looking change nothing")
 _ALL_VISIBLE = Rollback.to("all GPUs visible", "unset CUDA_VISIBLE_DEVICES")
 _QUOTED = 3
-"""Bad pairs that are quoted in a finding about many."""
+"""Different things that are wrong, in a finding about many pairs."""
 
 
 class Accuser:
@@ -82,7 +83,7 @@ class Accuser:
         if level:
             observed += f". All of them are {level} and no other pair is, so it may be the way there, too"
         gpu = self._places.gpus[index]
-        observed += f" ({gpu.uuid})" if gpu and gpu.uuid else ""
+        observed = f"{gpu.uuid}: {observed}" if gpu and gpu.uuid else observed
         rollback = _ALL_VISIBLE if self._kind == "gpu" else _LOOKING
         expected = f"each of its pairs {expected}"
         return self._finding(self._places.names[index], observed, expected, self._see_gpu(index, gpus), rollback)
@@ -97,8 +98,15 @@ class Accuser:
         return self._places.pair_name(*pair) + (f" ({level})" if level else "")
 
     def _quoted(self, bad: Mapping[Pair, str]) -> str:
-        quoted = [f"{self._link(pair)}: {words}" for pair, words in list(bad.items())[:_QUOTED]]
-        more = len(bad) - len(quoted)
+        """What is wrong, and with which pairs; those of which the same is wrong together."""
+        alike: dict[str, list[Pair]] = {}
+        for pair, words in bad.items():
+            alike.setdefault(words, []).append(pair)
+        quoted = [
+            f"{some(tuple(self._link(pair) for pair in pairs))}: {words}"
+            for words, pairs in list(alike.items())[:_QUOTED]
+        ]
+        more = len(bad) - sum(len(pairs) for pairs in list(alike.values())[:_QUOTED])
         return "; ".join(quoted) + (f"; and {more} more" if more else "")
 
     def _see_gpu(self, index: int, gpus: tuple[int, ...]) -> Remedy:

@@ -147,7 +147,7 @@ def _size(pair: SmokePair) -> str:
 
 
 def _as_case(pair: SmokePair) -> SmokeCase:
-    """The pair as a case, whose end has words already."""
+    """The pair as a case, whose end has words already; without its seconds, so that what is alike is told once."""
     return SmokeCase(
         name="pair",
         outcome="died" if pair.outcome == "not-tested" else pair.outcome,
@@ -161,5 +161,4 @@ def _as_case(pair: SmokePair) -> SmokeCase:
         stacks=pair.stacks,
         stderr_tail=pair.stderr_tail,
         log_lines=pair.log_lines,
-        seconds=pair.seconds,
     )

@@ -52,11 +52,11 @@ def test_a_gpu_whose_pairs_all_hang_is_named_with_its_address_and_uuid() -> None
     result = judged(8, of_gpu(5, 8, HUNG))
     (finding,) = (item.finding for item in result.findings)
     assert finding.subject == "GPU 5 (0000:60:00.0)"
-    assert finding.observed.startswith(
-        "7 of its 7 pairs are bad, and the 21 pairs without it are not: GPU 0 - GPU 5 (NV18): hung"
+    assert finding.observed == (
+        "GPU-00000005-1111-2222-3333-444444444444: 7 of its 7 pairs are bad, and the 21 pairs without it are not: "
+        "GPU 0 - GPU 5 (NV18), GPU 1 - GPU 5 (NV18), GPU 2 - GPU 5 (NV18) and 4 more: "
+        "hung in phase train, after step 3 and was ended"
     )
-    assert "and 4 more" in finding.observed
-    assert "GPU-00000005-1111-2222-3333-444444444444" in finding.observed
     assert "nvidia-smi -q -i 0000:60:00.0" in finding.remedy.commands
     leave_out = finding.remedy.commands[-1]
     assert leave_out.count("GPU-0000000") == 7

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kdoctor.cli.examine import Wanted, examination, has_own_model, own_job, recorded, save, trainings
-from kdoctor.cli.history import keep_run
+from kdoctor.cli.history import keep_run, last_green_run
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -127,6 +127,7 @@ def check(
         gathered = judging.recorded(snapshot, plugin or ())
     else:
         gathered = judging.live(python, timeout, replicas, own, plugin or ())
+        gathered = replace(gathered, asks_history=not no_history)
     if save_snapshot:
         save(save_snapshot, gathered.facts)
     report = gathered.report(started_at, time.monotonic() - started)
@@ -156,6 +157,8 @@ class _Gathered:
     target: str
     """The interpreter in words, for where the facts do not name it."""
     interrupted: bool = False
+    asks_history: bool = False
+    """Whether the history of this machine may stand in for a lock that is not there."""
 
     def report(self, started_at: datetime, duration_s: float) -> Report:
         """Judge, and put what drifted since the last green run beside it."""
@@ -166,7 +169,10 @@ class _Gathered:
         agreed = self.agreed
         note = RunNote(target=self.target, started_at=started_at, duration_s=duration_s, interrupted=self.interrupted)
         report = assess(self.facts, agreed.checklist, agreed.planned, agreed.rules, note)
-        report = since_last_green(report, self.facts, agreed.last_green, str(agreed.lock))
+        last_green, place = agreed.last_green, str(agreed.lock)
+        if last_green is None and agreed.lock is not None and self.asks_history and report.decisions:
+            last_green, place = last_green_run(report)
+        report = since_last_green(report, self.facts, last_green, place)
         return with_measurements(report, self.facts)
 
     def lock(self, report: Report) -> Lock:

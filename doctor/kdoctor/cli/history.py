@@ -120,6 +120,27 @@ def _database() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+def last_green_run(report: Report) -> tuple[Lock | None, str]:
+    """What the last green run of the same host, checklist and interpreter found, and its name; None without one."""
+    from kdoctor.history.place import history_file, is_off
+
+    if is_off(os.environ):
+        return None, ""
+    import platform
+
+    from kdoctor.history.green import Series, last_green
+    from kdoctor.history.store import opened
+
+    target = report.target.partition(" (")[0]
+    series = Series(host=platform.node(), checklist=report.checklist.name, target=target)
+    try:
+        with opened(history_file(os.environ), create=False) as connection:
+            name, lock = last_green(connection, series)
+    except UsageError:  # the report is no place for the history's troubles; keeping this run tells them
+        return None, ""
+    return lock, name
+
+
 def keep_run(report: Report, scope: str, *, wanted: bool, found: Callable[[], Lock] | None = None) -> Report:
     """Keep the run, unless nobody wants it; a note on stderr where that fails. The report learns the last green.
 

@@ -58,8 +58,8 @@ def _steps(decision: Decision, results: list[Result], plan: RollbackPlan | None)
 def _back(results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedStep]:
     if plan is None:
         yield DecidedStep(
-            summary="No green run is on record (kdoctor checklist record), so the recorded state is not known; "
-            "what the findings themselves say:"
+            summary="No green run is on record (kdoctor checklist record), and none is in the history, so the recorded "
+            "state is not known; what the findings themselves say:"
         )
         yield from _remedies(results)
         return

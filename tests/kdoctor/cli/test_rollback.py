@@ -98,6 +98,25 @@ def test_without_a_lock_the_last_green_run_of_the_history_leads_back(tmp_path: P
         assert "packages.keras: 3.6.0 -> 3.15.1" in done.stdout
 
 
+def test_a_red_run_without_a_lock_shows_what_drifted_since_the_last_green_one(tmp_path: Path, target: Path) -> None:
+    expects = LIST.replace("{gpus: {count: 0}}", '{gpus: {count: 0}, packages: {keras: "~=3.15"}}')
+    expects = expects.replace("[{id: versions.tensorflow-installed}]", "[{id: versions.packages-expected}]")
+    (tmp_path / "job.yaml").write_text(expects + "rollback: {decides: ada, at_once: [versions]}\n")
+    options = ("-c", "job.yaml", "--python", target, "--format", "json")
+    variables = {"KDOCTOR_NO_HISTORY": "0", "KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
+    green = kdoctor("check", *options, cwd=tmp_path, variables=variables)
+    assert (green.returncode, json.loads(green.stdout)["drift"]) == (0, None)
+    keras(target, "3.6.0")
+    red = json.loads(kdoctor("check", *options, cwd=tmp_path, variables=variables).stdout)
+    assert red["drift"]["lock"] == "run 1 of the history"
+    assert [(item["fact"], item["old"], item["new"]) for item in red["drift"]["changes"]] == [
+        ("packages.keras", "3.15.1", "3.6.0"), ("keras.version", "3.15.1", "3.6.0")
+    ]  # fmt: skip
+    assert "keras==3.15.1" in red["decisions"][0]["steps"][0]["commands"][0]
+    off = kdoctor("check", *options, "--no-history", cwd=tmp_path, variables=variables)
+    assert json.loads(off.stdout)["drift"] is None
+
+
 def test_last_green_is_the_historys_even_beside_a_lock(tmp_path: Path, target: Path) -> None:
     (tmp_path / "job.yaml").write_text(LIST)
     options = ("job.yaml", "--python", target)

@@ -160,8 +160,7 @@ def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
         own.note(message_bytes=size, wrong_values=wrong_values(strategy, size))
         own.note(bytes_per_s=bytes_per_s(strategy, size))
 
-    number = pair[0] * 1000 + pair[1]  # names its files
-    facts = in_a_process(case, Task("pair", number), task, patience)
+    facts = in_a_process(case, Task("pair-{}".format(pair[0]), pair[1]), task, patience)
     return {name: facts[name] for name in _FIELDS if name in facts}
 
 

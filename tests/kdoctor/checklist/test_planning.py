@@ -14,7 +14,9 @@ from kdoctor.checklist import (
 from kdoctor.judge import PlannedCheck
 from kdoctor.model import Assumptions, GpuAssumption, Severity
 
-CATALOG = small_catalog(host_check("host.unlisted"), gpu_check("gpu.replicas", scenario=None))
+CATALOG = small_catalog(
+    host_check("host.unlisted"), gpu_check("gpu.replicas", scenario=None), gpu_check("smoke.all-trainings")
+)
 
 
 def checklist(*ids: str, assumptions: Assumptions | None = None) -> Checklist:
@@ -113,6 +115,18 @@ def test_only_awaited_scenarios_are_run() -> None:
     everything = plan(checklist(), CATALOG)
     assert [entry.scenario.id for entry in scenarios_to_run(checklist(), everything)] == ["smoke.baseline"]
     assert scenarios_to_run(checklist(), plan(checklist(), CATALOG, select=["host"])) == ()
+
+
+def test_a_check_of_all_trainings_waits_for_every_scenario_and_is_left_out_without_them() -> None:
+    asked = checklist("host.memory", "smoke.all-trainings")
+    alone = plan(asked, CATALOG, select=["smoke.all-trainings"])
+    assert [entry.scenario.id for entry in scenarios_to_run(asked, alone)] == ["smoke.baseline"]
+    assert scenarios_to_run(asked, plan(asked, CATALOG, select=["host"])) == ()
+    left_out = plan(asked, CATALOG, smoke=False)
+    assert told(left_out)["smoke.all-trainings"] == "trainings were left out (--no-smoke)"
+    assert scenarios_to_run(asked, left_out) == ()
+    no_gpus = checklist("host.memory", "smoke.all-trainings", assumptions=Assumptions(gpus=GpuAssumption(count=0)))
+    assert scenarios_to_run(no_gpus, plan(no_gpus, CATALOG)) == ()
 
 
 def test_assumptions_reach_the_rules_of_gpu_checks() -> None:

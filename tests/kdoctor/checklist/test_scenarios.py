@@ -54,7 +54,12 @@ def test_what_there_is_not_is_a_usage_error(
 
 def test_the_checklist_asks_for_every_check_of_its_scenarios_and_trains_them(catalog: Catalog) -> None:
     checklist = checklist_of(catalog, choose_scenarios(catalog, ["state"]), "smoke-chosen", replicas=3)
-    assert {entry.check.id for entry in checklist.entries} == {"smoke.state", "smoke.gradient-accumulation"}
+    assert {entry.check.id for entry in checklist.entries} == {
+        "smoke.state",
+        "smoke.gradient-accumulation",
+        "smoke.gpus-worked",
+        "smoke.gpus-unslowed",
+    }
     (running,) = scenarios_to_run(checklist, plan(checklist, catalog))
     assert (running.scenario.id, running.replicas, running.strategy) == ("smoke.state", 3, "mirrored")
     assert not checklist.assumptions.expects_gpus

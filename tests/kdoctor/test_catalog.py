@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRuns
-from kdoctor.model import ASSUMPTIONS
+from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
+from kdoctor.model import ASSUMPTIONS, Assumptions
+from kdoctor.version_matrix import VersionMatrix
 
 WriteDistribution = Callable[..., None]
 
@@ -170,6 +172,79 @@ def test_the_installed_catalog_holds_together() -> None:
     assert {"cpu-smoke", "multi-gpu-keras"} <= set(catalog.checklists)
     quick = {name for name, scenario in catalog.scenarios.items() if scenario.tier == "quick"}
     assert quick == {"smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope"}
+
+
+def test_every_built_in_check_asks_for_what_can_be_had() -> None:
+    catalog = load_catalog()
+    askable = {*catalog.fact_groups.values(), SmokeRun, Assumptions, VersionMatrix}
+    for check in catalog.checks.values():
+        assert set(check.facts.values()) <= askable, check.id
+
+
+def test_who_reads_a_checklist_imports_no_check_no_probe_and_no_facts() -> None:
+    program = (
+        "import sys; from kdoctor.catalog import load_catalog; from kdoctor.checklist import load_checklist\n"
+        "load_checklist('multi-gpu-keras', load_catalog()); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert not {"kdoctor.judge", "kdoctor.collect.probe", "kdoctor.facts.gpus", "kdoctor.report_model"} & loaded
+    assert [name for name in loaded if name.startswith("kdoctor_checks.")] == []
+
+
+def test_a_broken_probe_is_told_when_a_machine_is_to_be_read(write_distribution: WriteDistribution) -> None:
+    write_distribution("acme-probes", "kdoctor.probes", "acme_probes:PROBES", "import no_such_module_anywhere")
+    catalog = load_catalog()
+    assert "host.memory" in catalog.checks
+    with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
+        _ = catalog.probes
+    with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
+        load_probes()
+
+
+CLASHING_PROBE = """
+from helpers.catalogs import probe
+from kdoctor.facts import Host
+PROBES = (probe("house", Host),)
+"""
+
+
+def test_a_probe_of_facts_that_another_provides_is_told_before_it_is_at_work(
+    write_distribution: WriteDistribution,
+) -> None:
+    write_distribution("acme-clash", "kdoctor.probes", "acme_clash:PROBES", CLASHING_PROBE)
+    with pytest.raises(CatalogError, match="facts host are provided twice"):
+        load_probes()
+
+
+STRANGE_CHECK = """
+from collections.abc import Iterator
+from typing import ClassVar
+from kdoctor.check import check
+from kdoctor.facts import FactGroup
+from kdoctor.model import Evidence, Outcome, Severity
+
+class Strange(FactGroup):
+    group: ClassVar[str] = "strange"
+
+@check("host.strange", severity=Severity.ERROR)
+def strange(facts: Strange) -> Iterator[Outcome]:
+    \"\"\"It is not strange.
+
+    Why: nobody knows.
+    Remedy: mend it.
+    Source: this test.
+    \"\"\"
+    yield Evidence(subject="host", observed="strange")
+"""
+
+
+def test_facts_that_no_probe_provides_are_told_of_a_plugin_when_it_is_loaded(
+    write_distribution: WriteDistribution,
+) -> None:
+    write_distribution("acme-strange", "kdoctor.checks", "acme_strange:strange", STRANGE_CHECK)
+    with pytest.raises(CatalogError, match=r"host\.strange asks for Strange, which no probe provides"):
+        load_catalog()
 
 
 PLUGIN = """

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
 
-from helpers.command import kdoctor, make_target
+from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.judging import fact_table
+from helpers.wheels import wheel
 from kdoctor.redaction import Redaction
 from kdoctor.snapshot import Snapshot, dumps
 
@@ -127,3 +129,41 @@ def test_last_green_is_the_historys_even_beside_a_lock(tmp_path: Path, target: P
     assert kdoctor("rollback", "-c", *options, cwd=tmp_path, variables=variables).stdout.startswith(
         "Back to job.lock.yaml"
     )
+
+
+def test_the_script_of_a_real_environment_brings_it_back(tmp_path: Path) -> None:
+    """A virtual environment with pip and a folder of wheels: recorded, changed by hand, brought back by the script."""
+    index = tmp_path / "index"
+    index.mkdir()
+    for name, version in (("tensorflow", "2.21.0"), ("keras", "3.15.1"), ("keras", "3.6.0"), ("late_comer", "1.0")):
+        wheel(index, name, version, {f"{name}/__init__.py": ""})
+    folder = tmp_path / "env with a space"
+    venv.create(folder, with_pip=True, symlinks=True)
+    python = folder / "bin" / "python"
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+    def pip(*arguments: str) -> None:
+        command = [str(python), "-m", "pip", "--quiet", "install", "--no-deps", *arguments]
+        subprocess.run(command, check=True, env=environ(**variables))
+
+    def back(*options: str) -> subprocess.CompletedProcess[str]:
+        return kdoctor("rollback", "-c", "job.yaml", "--python", python, *options, cwd=tmp_path, variables=variables)
+
+    pip("tensorflow", "keras==3.15.1")
+    (tmp_path / "job.yaml").write_text(LIST)
+    record = ("checklist", "record", "job.yaml", "--python", python)
+    assert kdoctor(*record, cwd=tmp_path, variables={"NCCL_DEBUG": "WARN it's"}).returncode == 0
+    pip("keras==3.6.0", "late_comer")
+    (tmp_path / "back.sh").write_text(back("--script").stdout)
+    done = subprocess.run(
+        ["bash", "back.sh"], check=False, cwd=tmp_path, input="y\ny\n", text=True, capture_output=True,
+        env=environ(**variables, NCCL_P2P_DISABLE="1"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    sourced = subprocess.run(
+        ["bash", "-c", '. ./kdoctor-rollback.env; echo "$NCCL_DEBUG"'], check=True, cwd=tmp_path, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert sourced.stdout == "WARN it's\n"
+    variables["NCCL_DEBUG"] = "WARN it's"
+    assert "Nothing has drifted: there is nothing to roll back." in back().stdout

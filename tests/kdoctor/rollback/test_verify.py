@@ -4,8 +4,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import zipfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from helpers.command import kdoctor
 from helpers.locks import lock
+from helpers.wheels import wheel
 from kdoctor.catalog import load_catalog
 from kdoctor.checklist import load_checklist
 from kdoctor.lock import Lock, expectations_of, text_of
@@ -48,20 +47,6 @@ def test_a_lock_whose_packages_cannot_be_had_is_told_and_nothing_is_left(job: Pa
     assert done.stdout.startswith("The way back does not work: the recorded packages cannot be installed:")
     assert "No matching distribution found for keras==3.15.1" in done.stdout
     assert leftovers() <= before
-
-
-def wheel(folder: Path, name: str, version: str, files: Mapping[str, str]) -> None:
-    """A wheel with these files."""
-    info = f"{name}-{version}.dist-info"
-    contents = {
-        **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in (*contents, f"{info}/RECORD"))
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in contents.items():
-            archive.writestr(path, text)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     """Add a test for each check, before pytest deselects."""
     checklist = _chosen(config, "_checklist")
     if checklist:
-        collector = _Checks.from_parent(session, name=f"kdoctor[{Path(checklist).stem}]")
+        collector = _Checks.from_parent(session, name=f"kdoctor-{Path(checklist).stem}")
         items.extend(collector.collect())
 
 

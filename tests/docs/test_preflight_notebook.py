@@ -60,6 +60,16 @@ def test_the_two_mistakes_are_found_and_no_other(cells: list[dict[str, Any]]) ->
 
 
 @pytest.mark.tensorflow
+def test_what_shows_no_html_has_the_text_and_nothing_is_shown_twice(cells: list[dict[str, Any]]) -> None:
+    for cell in cells[2:4]:
+        kinds = [output["output_type"] for output in cell["outputs"]]
+        assert (kinds.count("execute_result"), kinds.count("display_data")) == (1, 0)
+        (plain,) = (item["data"]["text/plain"] for item in cell["outputs"] if item["output_type"] == "execute_result")
+        assert plain.startswith("Target ")
+        assert "job.final-batch" in plain
+
+
+@pytest.mark.tensorflow
 def test_the_right_form_passes_and_trains(cells: list[dict[str, Any]]) -> None:
     html = table(cells[3])
     assert ">error</b>" not in html

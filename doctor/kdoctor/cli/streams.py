@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from kdoctor.errors import UsageError
 from kdoctor.logs import complain
@@ -43,7 +44,7 @@ def errors_in_words() -> Iterator[None]:
         raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None
     except KeyboardInterrupt:
         raise _end("kdoctor: interrupted", EXIT_INTERRUPTED) from None
@@ -58,7 +59,26 @@ def errors_in_words() -> Iterator[None]:
 
 
 def show(text: str) -> None:
-    """Write to stdout what it asked for, and nothing else, whatever its encoding is."""
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Write to stdout what it asked for, and nothing else, whatever its encoding is; nothing where it is closed.
+
+    Raises:
+        UsageError: it takes no more (a full disk).
+    """
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        return
+    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_stdout()  # what is left in its buffer would fail once more when Python ends
+        raise UsageError(f"stdout cannot be written: {error.strerror or error}") from error
+
+
+def _drop_stdout() -> None:
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -25,11 +25,13 @@ PLAIN = Canvas()
 """A file or a log."""
 
 
-def canvas_for(stream: TextIO, environ: Mapping[str, str]) -> Canvas:
-    """The canvas that a stream is: plain if it is no terminal.
+def canvas_for(stream: TextIO | None, environ: Mapping[str, str]) -> Canvas:
+    """The canvas that a stream is: plain if it is no terminal, or closed (None).
 
     ``COLUMNS`` sets the width, and ``NO_COLOR`` (https://no-color.org) forbids colours.
     """
+    if stream is None:
+        return PLAIN
     is_terminal = stream.isatty()
     columns = environ.get("COLUMNS", "")[:6]
     stated = int(columns) if columns.isascii() and columns.isdecimal() else 0

@@ -67,6 +67,7 @@ class _Page:
             width=canvas.width,
             height=25,
             force_terminal=canvas.colour,
+            force_jupyter=False,  # in a notebook's kernel rich would show each line there, and return nothing
             color_system="standard" if canvas.colour else None,
             no_color=not canvas.colour,
             markup=False,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from helpers.command import kdoctor, make_target
+from helpers.command import KDOCTOR, environ, kdoctor, make_target
 
 QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")
 
@@ -73,3 +74,14 @@ def test_an_error_is_in_the_log_too() -> None:
     line = json.loads(done.stderr)
     assert (done.returncode, line["level"], line["event"]) == (2, "error", "error")
     assert "nosuch" in line["message"]
+
+
+def test_a_full_disk_is_told_in_words_and_a_closed_stdout_costs_nothing_but_the_report() -> None:
+    command = [*KDOCTOR, *QUICK]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, text=True, env=environ())
+    assert (done.returncode, done.stderr) == (2, "kdoctor: stdout cannot be written: No space left on device\n")
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], check=False, capture_output=True, env=environ()
+    )
+    assert (closed.returncode, closed.stderr) == (0, b"")

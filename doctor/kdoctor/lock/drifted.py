@@ -15,6 +15,9 @@ from kdoctor.report_model import Drift, DriftChange, Result
 _NOT_COMPARED = frozenset({"checks", "scenarios"})
 """What the checks themselves say is no cause of theirs; the scenarios are compared case by case."""
 
+_OF_FIXED_NAMES = frozenset({"python", "tensorflow", "keras", "host", "driver"})
+"""Sections in which a fact that the lock lacks was not known then, or not yet recorded by that kdoctor: no change."""
+
 _NAMED = 10
 """Added where a finding names the very thing that changed: nothing is likelier."""
 
@@ -111,7 +114,9 @@ def _changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
         old, new = lock.facts.get(section, {}), now.facts.get(section, {})
         for name in sorted({*old, *new}):
             # A half of a section that could not be read (driver: NVML or the kernel) says nothing of its facts.
-            if old.get(name) != new.get(name) and not (name not in new and section in now.unread):
+            is_unread = name not in new and section in now.unread
+            was_unread = name not in old and section in _OF_FIXED_NAMES and section in lock.facts
+            if old.get(name) != new.get(name) and not is_unread and not was_unread:
                 yield DriftChange(fact=f"{section}.{name}", old=old.get(name), new=new.get(name))
     yield from _scenario_changes(lock, now)
 

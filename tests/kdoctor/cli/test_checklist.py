@@ -147,6 +147,17 @@ def test_the_lock_of_another_checklist_is_not_replaced(job: Path) -> None:
         assert "is the lock of checklist 'job', not of 'other'" in done.stderr
 
 
+def test_a_newer_kdoctors_lock_is_not_replaced(job: Path) -> None:
+    snapshot = record_snapshot(job.parent / "facts.json")
+    kdoctor("checklist", "record", job, "--snapshot", snapshot)
+    lock = job.with_name("job.lock.yaml")
+    lock.write_text(newer := lock.read_text().replace("kdoctor/lock/v1", "kdoctor/lock/v2"))
+    done = kdoctor("checklist", "record", job, "--snapshot", snapshot)
+    assert done.returncode == 2
+    assert "written by a newer kdoctor (schema kdoctor/lock/v2" in done.stderr
+    assert lock.read_text() == newer
+
+
 def test_a_damaged_lock_is_told_and_recording_replaces_it(job: Path) -> None:
     snapshot = record_snapshot(job.parent / "facts.json")
     kdoctor("checklist", "record", job, "--snapshot", snapshot)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import environment, gpus, keras, kernel, package, packages, smoke_case, smoke_run
+from helpers.facts import environment, gpus, host, keras, kernel, package, packages, smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import failure, finding, result
 from kdoctor.facts import FactGroup, Gpus, Packages, SmokeRuns, Unavailable
@@ -42,6 +42,14 @@ def test_what_changed_came_and_went_is_told() -> None:
         ("gpus.pcie.gen5 x16", "8", "7"),
         ("topology.pairs.NODE", "28", "21"),
     ]
+
+
+def test_what_an_older_kdoctor_did_not_record_has_not_drifted() -> None:
+    before = lock(keras(settings={}))
+    assert "floatx" not in before.facts["keras"]
+    named = host(container="docker", image="train:8", image_from="KDOCTOR_IMAGE")
+    now = recorded_facts(node_facts(named))
+    assert told(drift(before, now, (), "job.lock.yaml")) == [("host.container", "none", "docker")]
 
 
 def test_the_likeliest_cause_of_a_failure_stands_first() -> None:

@@ -10,7 +10,7 @@ from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, E
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import LOOKING, unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
-from kdoctor_checks.smoke._sampled import nothing_sampled, used_gpus, why_no_sample
+from kdoctor_checks.smoke._sampled import ALL, nothing_sampled, used_gpus, why_no_sample
 
 _SLOWS = CHILDREN | EVENT_HW_SLOWDOWN | EVENT_SW_THERMAL_SLOWDOWN
 _LASTS = 2
@@ -34,10 +34,15 @@ def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environmen
     if silent is not None:
         yield silent
         return
-    used = used_gpus(sampling, runs, gpus, environment).uses
-    for gpu in sampling.gpus:
-        if not used or gpu.index in used:
-            yield _judge(sampling, gpu)
+    used = used_gpus(sampling, runs, gpus, environment)
+    judged = {gpu.index: _judge(sampling, gpu) for gpu in sampling.gpus}
+    if used.uses:
+        yield from (judged[index] for index in sorted(used.uses))
+        return
+    # A GPU that was slowed is told in any case; one that was not proves nothing unless it worked.
+    yield from (outcome for outcome in judged.values() if isinstance(outcome, Finding))
+    why = "; ".join(used.untold) or "no training over GPUs came to its end"
+    yield Unjudged(subject=ALL, reason=f"which of them trained is not known: {why}")
 
 
 def _judge(sampling: GpuSampling, gpu: SampledGpu) -> Outcome:

@@ -138,5 +138,7 @@ def test_a_gpu_that_the_trainings_did_not_use_is_not_judged() -> None:
     assert judged(hot, run, environment(CUDA_VISIBLE_DEVICES="1")).status is Status.FAIL
 
 
-def test_where_it_is_not_known_which_gpus_were_used_all_are_judged() -> None:
-    assert judged(second(event(0x40)), SmokeRuns()).status is Status.FAIL
+@pytest.mark.parametrize("facts", [SmokeRuns(), environment(CUDA_VISIBLE_DEVICES="MIG-1234")])
+def test_where_it_is_not_known_which_gpus_worked_a_slowed_one_is_told_and_none_passes(facts: FactGroup) -> None:
+    assert judged(second(event(0x40)), facts).status is Status.FAIL
+    assert (judged(facts).status, judged(facts).evidence) == (Status.UNKNOWN, ())

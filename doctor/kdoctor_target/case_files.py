@@ -18,6 +18,7 @@ TAIL_LINES = 40
 TAIL_BYTES = 16 * 1024
 MOST_COMPLAINTS = 10
 
+_NCCL = re.compile(r"NCCL (?:WARN|ERROR)")
 # NCCL's warnings, and errors and fatal ones of TensorFlow's log, which begin "2026-11-20 10:00:00.0: E tensorflow/...".
 _COMPLAINT = re.compile(
     r"NCCL (?:WARN|ERROR)|nccl(?:Unhandled|System|Internal|Remote)\w*Error"
@@ -55,8 +56,14 @@ def tail(path: Path, lines: int = TAIL_LINES) -> str:
 
 
 def complaints(path: Path) -> List[str]:
-    """The last lines of the error output in which native code complains."""
+    """The last lines of the error output in which native code complains, each once; the first of NCCL's is among them.
+
+    NCCL says what is wrong first, and then what follows from it, on every replica.
+    """
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 16 * TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
-    return [line[:MESSAGE_CHARACTERS] for line in lines if _COMPLAINT.search(line)][-MOST_COMPLAINTS:]
+    found = list(dict.fromkeys(line[:MESSAGE_CHARACTERS] for line in lines if _COMPLAINT.search(line)))
+    last = found[-MOST_COMPLAINTS:]
+    cause = next((line for line in found if _NCCL.search(line)), None)
+    return last if cause is None or cause in last else [cause, *last[1:]]

@@ -21,7 +21,8 @@ from typing import Any, Dict, List
 from kdoctor_target.case_files import CaseFiles
 from kdoctor_target.channel import Channel
 from kdoctor_target.importing import preload, prepare_environment
-from kdoctor_target.orphans import die_when_orphaned, end_with_the_parent
+from kdoctor_target.leftovers import end_adopted
+from kdoctor_target.orphans import adopt_orphans, die_when_orphaned, end_with_the_parent
 from kdoctor_target.own_case import arm_stacks, import_and_run, run_case
 from kdoctor_target.running_case import CaseProcess, RunningCase
 
@@ -45,6 +46,7 @@ def main(settings: Settings) -> None:
         arm_stacks(CaseFiles(folder, own_case).stacks, own_case["deadline_s"])
         import_and_run(own_case, settings, folder)
     else:
+        adopt_orphans()
         threading.Thread(target=die_when_orphaned, daemon=True).start()
         if preload(settings, folder, channel):
             _Runner(settings, folder, channel).run()
@@ -82,6 +84,7 @@ class _Runner:
             facts = case.advance(lambda job, phase: self._send("phase", job, phase=phase))
             if facts is not None:
                 self._running.remove(case)
+                end_adopted(one.pid for one in self._running)
                 self._send("ended", case.job, facts=facts)
 
     def _send(self, event: str, job: Facts, **more: Any) -> None:

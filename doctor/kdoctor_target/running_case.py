@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from kdoctor_target.case_files import CaseFiles, complaints, tail
+from kdoctor_target.leftovers import Leftovers
 from kdoctor_target.memory import peak_memory
 from kdoctor_target.phases import progress_of
 
@@ -54,6 +55,7 @@ class RunningCase:
         self._started = time.monotonic()
         self._deadline_s = deadline_s
         self._killed = False
+        self._left: Optional[Leftovers] = None
         self._events_read = 0
         self._facts: Facts = {}
         self._end: Optional[Facts] = None
@@ -66,8 +68,15 @@ class RunningCase:
             return self._conclude(status)
         if not self._killed and time.monotonic() - self._started > self._deadline_s:
             self._killed = True
+            self._left = Leftovers(self._process.pid)
             self._process.kill()
+            self._left.end()
         return None
+
+    @property
+    def pid(self) -> int:
+        """Its process's id."""
+        return self._process.pid
 
     def _read_events(self, on_phase: Callable[[Facts, str], None]) -> None:
         with self._files.events.open("rb") as file:
@@ -83,6 +92,8 @@ class RunningCase:
             self._end = event.get("end", self._end)
 
     def _conclude(self, status: int) -> Facts:
+        if self._left:
+            self._left.remove()
         facts = dict(self._facts, seconds=time.monotonic() - self._started)
         if self._process.peak_memory_bytes is not None:
             facts["peak_memory_bytes"] = self._process.peak_memory_bytes

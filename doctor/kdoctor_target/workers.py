@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Callable, Dict, List, Optional, Sequence
 
 from kdoctor_target.case import Case, NotHere
+from kdoctor_target.leftovers import Leftovers
 from kdoctor_target.phases import where
 from kdoctor_target.task_process import POLL_S, Facts, OwnFiles, Task, TaskProcess
 
@@ -124,7 +125,7 @@ class Cluster:
         return [process.conclude() for process in self._processes]
 
     def end(self) -> None:
-        """End every task that still runs, with its stacks."""
+        """End every task that still runs, with its stacks; nothing that it started or shared stays."""
         running = [process for process in self._processes if process.poll()]
         for process in running:
             process.give_up()
@@ -133,8 +134,13 @@ class Cluster:
                     file.write("{}:\n".format(process.task.name))
             os.kill(process.pid, signal.SIGUSR1)
             time.sleep(STACKS_S)  # one after another, for they write to one file
+        left = [Leftovers(process.pid) for process in running]
         for process in running:
             process.end()
+        for one in left:
+            one.end()
+        for one in left:
+            one.remove()
 
 
 _WORKER_FIELDS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -13,8 +14,11 @@ import pytest
 from helpers import smoke
 from kdoctor.collect.child import ChildrenEnded
 from kdoctor.facts import SmokeCase
+from kdoctor_checks.smoke._cases import how_it_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps it
 
 _CLUSTER = """
 import os, signal, socket, time
@@ -102,6 +106,75 @@ def test_those_that_wait_for_ever_are_ended_with_their_stacks(tmp_path: Path, bo
     assert left(str(tmp_path)) == []
 
 
+_HOLDER = """
+import mmap, socket, subprocess, sys
+server = socket.create_server(("127.0.0.1", 0))
+path = "/dev/shm/kdoctor-test-{{}}-{{}}".format({mark!r}, me.number)
+with open(path, "wb+") as file:
+    file.truncate(4096)
+    memory = mmap.mmap(file.fileno(), 4096)
+# Away from the process group, so that ending that does not end this.
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+own.note(optimizer=str(server.getsockname()[1]))
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /dev/shm")
+@pytest.mark.parametrize(("patience", "deadline"), [(2.0, 20.0), (50.0, 3.0)], ids=["of-the-cluster", "of-the-case"])
+def test_a_hang_leaves_no_process_no_port_and_no_shared_memory(
+    tmp_path: Path, patience: float, deadline: float
+) -> None:
+    mark = f"{tmp_path.parent.name}-{tmp_path.name}"
+    body = textwrap.indent(_HOLDER.format(mark=mark), "    ").strip()
+    fake = smoke.scenario(
+        tmp_path, deadline_s=deadline, together=_CLUSTER.format(body=body, patience=patience, grace=None)
+    )
+    seen: list[int] = []
+
+    def watch() -> None:
+        end = time.monotonic() + 20
+        while len(seen) < 2 and time.monotonic() < end:
+            seen[:] = _listeners(str(tmp_path))
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    case = smoke.only_case(fake, smoke.context(KDOCTOR_TEST_MARK=str(tmp_path)))
+    thread.join()
+    assert len(seen) == 2  # there was something to leave
+    assert case.outcome == ("timed-out" if deadline < patience else "raised")
+    assert left(str(tmp_path)) == []
+    assert _listeners(str(tmp_path)) == []
+    assert list(SHARED_MEMORY.glob(f"kdoctor-test-{mark}-*")) == []
+
+
+_STRAY = """
+import subprocess, sys
+stray = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+with open({file!r}, "w") as file:
+    file.write(str(stray.pid))
+"""
+
+_LOOK = """
+import os, time
+time.sleep(0.5)
+with open({file!r}) as file:
+    pid = file.read()
+with open("/proc/{{}}/stat".format(pid)) if os.path.exists("/proc/" + pid) else open(os.devnull) as file:
+    assert file.read().rpartition(")")[2].split()[:1] in ([], ["Z"]), "it still runs"
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_case_left_running_is_ended_before_the_next(tmp_path: Path) -> None:
+    file = str(tmp_path / "pid")
+    fake = smoke.scenario(tmp_path, stray=_STRAY.format(file=file), look=_LOOK.format(file=file))
+    run = smoke.run(fake, smoke.context(KDOCTOR_TEST_MARK=str(tmp_path)), parallel=1)
+    assert [(case.outcome, case.stderr_tail) for case in run.cases] == [("trained", None), ("trained", None)]
+    assert left(str(tmp_path)) == []
+
+
 def test_no_worker_and_no_port_outlives_an_interruption(tmp_path: Path) -> None:
     body = """server = socket.create_server(("127.0.0.1", 0)); own.note(steps=1); time.sleep(60)"""
     fake = smoke.scenario(tmp_path, together=_CLUSTER.format(body=body, patience=50.0, grace=None))
@@ -153,6 +226,16 @@ def test_complaints_of_native_code_are_kept(tmp_path: Path) -> None:
     )
     fake = smoke.scenario(tmp_path, bad=f"import os\nos.write(2, b'''{log}''')\nraise OSError('no')")
     assert [line.rpartition(" ")[2] for line in smoke.only_case(fake).log_lines] == ["broken", "refused", "cuInit"]
+
+
+def test_the_first_word_of_nccl_is_kept_under_whatever_follows_from_it(tmp_path: Path) -> None:
+    cause = "node7:12:34 [0] net.cc:5 NCCL WARN NET/IB : No device found."
+    after = [f"2026-11-20 10:00:00.{number:06}: E tensorflow/core/x.cc:2] follows" for number in range(20)]
+    log = "\n".join([cause, *after, after[-1]]) + "\n"
+    fake = smoke.scenario(tmp_path, bad=f"import os\nos.write(2, {log.encode()!r})\nraise OSError('no')")
+    case = smoke.only_case(fake)
+    assert case.log_lines == (cause, *after[-9:])
+    assert how_it_ended(case).endswith(f'no; its log: "{cause}"')
 
 
 def test_artifacts_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ class _Part(NamedTuple):
     """What one device holds of a variable."""
 
     device: str
-    index: str
+    share: str
     values: Any
     whole: bool
 
@@ -277,7 +277,7 @@ def _is_sharded(parts: Sequence[_Part], everywhere: Sequence[str]) -> bool:
 def _copies_agree(parts: Sequence[_Part]) -> bool:
     """Whether devices that hold the same part of a variable hold the same values."""
     first: Dict[str, Any] = {}
-    return all(np.array_equal(first.setdefault(part.index, part.values), part.values, equal_nan=True) for part in parts)
+    return all(np.array_equal(first.setdefault(part.share, part.values), part.values, equal_nan=True) for part in parts)
 
 
 def _bytes_on(device: str, parts: Sequence[_Part]) -> int:

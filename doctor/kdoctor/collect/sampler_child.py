@@ -64,8 +64,8 @@ class _Sampler:
     def begin(self) -> None:
         """Make NVML ready and set every GPU's lane to work."""
         trouble = initialise(self._send)
+        system = Lane("system", "", self._send)
         if trouble is None:
-            system = Lane("system", "", self._send)
             system.read(("count",), pynvml.nvmlDeviceGetCount)
             if "count" not in system.facts:
                 trouble = {"state": "failed", "error": f"the number of GPUs: {system.errors['count']}"}

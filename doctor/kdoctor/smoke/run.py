@@ -93,7 +93,7 @@ class SmokeSession:
         self._on_event = on_event
         self._lock = threading.Lock()
         self._progress = {scenario.id: _Progress(scenario) for scenario in scenarios}
-        frameworks = {scenario.framework for scenario in scenarios} or {"tensorflow"}
+        frameworks: set[Framework] = {scenario.framework for scenario in scenarios} or {"tensorflow"}
         if len(frameworks) > 1:
             raise ValueError("one process computes with one framework: make a session for each")
         (self._framework,) = frameworks

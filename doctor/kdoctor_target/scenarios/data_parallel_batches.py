@@ -8,10 +8,10 @@ from kdoctor_target.jax_training import (
     data_parallel,
     examples,
     inspect_weights,
-    regression,
     train,
     train_reference,
 )
+from kdoctor_target.regression import regression
 
 STEPS = 5
 

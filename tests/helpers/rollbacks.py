@@ -1,0 +1,30 @@
+"""Ways back of the node whose lock helpers.locks makes."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+from helpers.facts import packages
+from helpers.locks import lock, node_facts
+from kdoctor.facts import FactGroup, Package, Packages
+from kdoctor.lock import Lock, recorded_facts
+from kdoctor.rollback import RollbackPlan, how_made, plan_rollback
+
+PYTHON = "/opt/job/bin/python"
+
+
+def planned(*changed: FactGroup, to: Lock | None = None) -> RollbackPlan:
+    facts = node_facts(*changed)
+    return plan_rollback(to or lock(), recorded_facts(facts), how_made(facts), "job.lock.yaml")
+
+
+def with_packages(*others: Package, without: str = "", installer: str = "pip") -> Packages:
+    """The recorded packages but those, as they would stand after somebody installed others."""
+    names = {item.name for item in others} | {without}
+    kept = [item for item in packages().installed if item.name not in names]
+    return packages(*(replace(item, installer=installer) for item in (*kept, *others)))
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True)

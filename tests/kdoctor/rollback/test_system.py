@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import gpus, host, kernel, package, packages
+from helpers.facts.libraries import libraries, library
+from helpers.locks import lock
+from helpers.rollbacks import planned, with_packages
+from kdoctor.facts import FactGroup, Libraries
+from kdoctor.rollback import as_text
+
+
+@pytest.mark.parametrize(
+    ("os_release", "commands"),
+    [
+        (
+            "Ubuntu 24.04.2 LTS",
+            (
+                (
+                    "printf '%s\\n' 'Package: *nvidia*' 'Pin: version 580.105.08*' 'Pin-Priority: 1001' "
+                    "| sudo tee /etc/apt/preferences.d/kdoctor-rollback"
+                ),
+                "sudo apt-get update",
+                "sudo apt-get install --allow-downgrades nvidia-driver-580-open",
+            ),
+        ),
+        (
+            "Rocky Linux 9.5 (Blue Onyx)",
+            ("sudo dnf install 'nvidia-driver*-580.105.08*' 'kmod-nvidia-open-dkms-580.105.08*'",),
+        ),
+    ],
+)
+def test_the_driver_needs_root_and_a_reboot_and_comes_last(os_release: str, commands: tuple[str, ...]) -> None:
+    drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"), with_packages(package("keras", "3.6.0")))
+    system = host(os_release=os_release)
+    first, last = planned(*drifted, system, to=lock(system)).steps
+    assert first.title == "Bring back the recorded packages with pip."
+    assert last.commands == (*commands, "sudo systemctl reboot")
+    assert last.needs_root
+    assert last.needs_reboot
+    assert "driver.version: 575.57.08 -> 580.105.08" in last.restores
+    assert "grep -F 580.105.08 /proc/driver/nvidia/version" in last.verify
+
+
+def test_dnf_goes_down_where_a_newer_driver_came() -> None:
+    system = host(os_release="Rocky Linux 9.5 (Blue Onyx)")
+    (step,) = planned(gpus(driver_version="590.44.01"), kernel(version="590.44.01"), system, to=lock(system)).steps
+    assert step.commands[0].startswith("sudo dnf downgrade 'nvidia-driver*-580.105.08*' ")
+
+
+IMAGE = "registry.example/train:7"
+
+
+@pytest.mark.parametrize(
+    ("engine", "command"),
+    [
+        ("docker", f"docker pull {IMAGE}"),
+        ("podman", f"podman pull {IMAGE}"),
+        ("kubernetes", f"kubectl set image '<kind>/<name>' '<container>'={IMAGE}"),
+        ("apptainer", f"apptainer exec --nv {IMAGE} '<command>'"),
+        ("container", f"docker pull {IMAGE}"),
+    ],
+)
+def test_the_recorded_image_comes_first_and_is_started_elsewhere(engine: str, command: str) -> None:
+    before = host(container=engine, image=IMAGE, image_from="KDOCTOR_IMAGE")
+    now = host(container=engine, image="registry.example/train:8", image_from="KDOCTOR_IMAGE")
+    plan = planned(now, with_packages(package("keras", "3.6.0")), to=lock(before))
+    first, second = plan.steps
+    assert (first.commands, first.elsewhere) == ((command,), "where containers are started")
+    assert second.restores == ("packages.keras: 3.6.0 -> 3.15.1",)
+    assert plan.by_hand == ()
+    assert "(where containers are started)" in as_text(plan)
+
+
+def test_an_image_that_is_not_known_any_more_is_gone_back_to_and_one_that_was_not_is_no_state() -> None:
+    known, unknown = host(container="docker", image=IMAGE, image_from="KDOCTOR_IMAGE"), host(container="docker")
+    assert planned(unknown, to=lock(known)).steps[0].restores == (f"host.image: nothing -> {IMAGE}",)
+    assert planned(known, to=lock(unknown)).is_empty
+
+
+def system_libraries(version: str | None) -> Libraries:
+    """cuDNN of the system, found by the loader's cache."""
+    gone = {} if version else {"status": "missing", "path": None}
+    values = {"package": None, "package_version": None, "path": "/usr/lib/x86_64-linux-gnu/libcudnn.so.9", **gone}
+    return libraries(library("cudnn", version=version, found_by="ld.so.cache" if version else None, **values))
+
+
+@pytest.mark.parametrize("now", ["9.1.0", None])
+@pytest.mark.parametrize(
+    ("os_release", "command", "verify"),
+    [
+        ("Ubuntu 24.04.2 LTS", "sudo apt-get install --allow-downgrades 'libcudnn9-cuda-12=9.24.0*'",
+         "dpkg-query -W libcudnn9-cuda-12 | grep -F 9.24.0"),
+        ("Rocky Linux 9.5 (Blue Onyx)", "sudo dnf install --allowerasing 'libcudnn9-cuda-12-9.24.0*'",
+         "rpm -q libcudnn9-cuda-12 | grep -F 9.24.0"),
+    ],
+)  # fmt: skip
+def test_libraries_of_the_system_come_back_by_its_package_manager(
+    os_release: str, command: str, verify: str, now: str | None
+) -> None:
+    system = host(os_release=os_release)
+    (step,) = planned(system_libraries(now), system, to=lock(system_libraries("9.24.0"), system)).steps
+    assert (step.commands, step.verify, step.needs_root) == ((command,), (verify,), True)
+
+
+def test_libraries_of_wheels_come_back_with_them_and_others_are_named() -> None:
+    wheels = libraries(library("cudnn", version="9.1.0", package_version="9.1.0.70"))
+    both = lock(libraries(), packages(*packages().installed, package("nvidia-cudnn-cu12", "9.24.0.43")))
+    now = packages(*packages().installed, package("nvidia-cudnn-cu12", "9.1.0.70"))
+    (step,) = planned(wheels, now, to=both).steps
+    assert step.title == "Bring back the recorded packages with pip."
+    lonely = planned(wheels, to=lock(libraries()))
+    assert lonely.steps == ()
+    assert lonely.by_hand[0].startswith("library libraries.cudnn: 9.1.0 -> 9.24.0: it belongs to no package")
+
+
+def test_a_toolkits_library_bears_the_toolkits_release() -> None:
+    system = host(os_release="Ubuntu 24.04.2 LTS")
+
+    def of_system(version: str) -> Libraries:
+        return libraries(library("cufft", version=version, package=None, path="/usr/local/cuda/lib64/libcufft.so.11"))
+
+    (step,) = planned(of_system("11.2.0"), system, to=lock(of_system("11.4.1"), system)).steps
+    assert step.commands == ("sudo apt-get install --allow-downgrades 'libcufft-12-9=11.4.1*'",)
+
+
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [
+        (host(container="docker"), "it is the host's, and this is a container"),
+        (host(os_release="Arch Linux"), "install 580.105.08 the way this system gets its driver"),
+    ],
+)
+def test_a_driver_that_cannot_be_put_back_from_here_is_named(system: FactGroup, words: str) -> None:
+    drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"))
+    plan = planned(*drifted, system, to=lock(system))
+    assert plan.steps == ()
+    assert any(words in text for text in plan.by_hand)
+
+
+def test_hardware_and_system_are_named_as_what_no_command_brings_back() -> None:
+    plan = planned(gpus(7), host(kernel="6.14.0"))
+    assert plan.steps == ()
+    told = "\n".join(plan.by_hand)
+    assert "no command brings a GPU back (gpus.compute-capability.9.0: 7 -> 8" in told
+    assert "boot the recorded kernel, or restore the image of the machine (host.kernel: 6.14.0 -> 6.8" in told
+    assert not plan.is_empty

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.case import Case
+from kdoctor_target.cuda import gpu_addresses
 from kdoctor_target.regression import EPOCHS, FEATURES, LEARNING_RATE, regression
 from kdoctor_target.steps import clock, step_seconds
 
@@ -63,8 +64,10 @@ def replica_devices(case: Case) -> List[str]:
         return [device.name for device in tf.config.list_logical_devices("CPU")]
     _compute_exactly()
     gpus = tf.config.list_physical_devices("GPU")
-    case.note(gpus_seen=len(gpus))
     wanted = len(gpus) if case.replicas is None else case.replicas
+    addresses = gpu_addresses()
+    # Where TensorFlow left a GPU out, its numbers are not CUDA's.
+    case.note(gpus_seen=len(gpus), bus_ids=addresses[:wanted] if len(addresses) == len(gpus) else [])
     tf.config.set_visible_devices(gpus[:wanted], "GPU")
     names = [device.name for device in tf.config.list_logical_devices("GPU")]
     return names or [tf.config.list_logical_devices("CPU")[0].name]

@@ -233,7 +233,7 @@ def diff(
     from kdoctor.errors import UsageError, one_of
 
     wanted_format = one_of("--format", format, FORMATS)
-    failing = one_of("--fail-on", fail_on, [kind for kind in KINDS if kind != "cosmetic"]) if fail_on else None
+    failing = one_of("--fail-on", fail_on, KINDS[:-1]) if fail_on else None
     if len(checklists) != (1 if base else 2):
         wanted = "--base takes one checklist, the new one" if base else "give two checklists, or one with --base REV"
         raise UsageError(f"{len(checklists)} checklists are named: {wanted}")

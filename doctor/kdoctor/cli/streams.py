@@ -14,6 +14,9 @@ __all__ = ["answer_as_service", "complain", "errors_in_words", "show"]
 
 _service = [False]
 
+_NO_TEMPORARY = "No usable temporary directory"  # the words of Python's tempfile
+_NO_TEMPORARY_HINT = "Name a folder that can be written in TMPDIR; in a read-only container mount an emptyDir at /tmp."
+
 
 def answer_as_service(wanted: bool) -> None:  # noqa: FBT001 - what it sets is a switch
     """Whether errors are to be told as a monitoring system reads them: on stdout, as the state UNKNOWN."""
@@ -51,6 +54,8 @@ def errors_in_words() -> Iterator[None]:
     except Exception as error:
         if os.environ.get("KDOCTOR_DEBUG"):
             raise
+        if isinstance(error, FileNotFoundError) and _NO_TEMPORARY in str(error):
+            raise _end(f"kdoctor: {error.strerror}\n{_NO_TEMPORARY_HINT}", EXIT_USAGE) from None
         raise _end(
             f"kdoctor itself failed: {type(error).__name__}: {error}\n"
             "This is a defect of kdoctor. Run again with KDOCTOR_DEBUG=1 for the traceback, and report it.",

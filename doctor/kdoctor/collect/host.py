@@ -8,7 +8,7 @@ import re
 import shlex
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -221,17 +221,25 @@ def _disks(environ: Mapping[str, str]) -> tuple[Disk, ...]:
 
 
 def _read_disks(environ: Mapping[str, str], found: dict[str, Disk]) -> None:
-    temporary = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), tempfile.gettempdir())
-    places: tuple[tuple[Literal["working folder", "temporary folder"], str], ...] = (
-        ("working folder", "."),
-        ("temporary folder", temporary),
+    places: tuple[tuple[Literal["working folder", "temporary folder"], Callable[[], str]], ...] = (
+        ("working folder", lambda: "."),
+        ("temporary folder", lambda: _temporary_folder(environ)),
     )
     for folder, path in places:
         try:
-            usage = psutil.disk_usage(path)
+            usage = psutil.disk_usage(path())
         except OSError:
             continue
         found[folder] = Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
+
+
+def _temporary_folder(environ: Mapping[str, str]) -> str:
+    """Where the job would put its temporary files.
+
+    Raises:
+        OSError: no folder can be written, as in a container whose file system is read-only.
+    """
+    return next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "") or tempfile.gettempdir()
 
 
 def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,12 @@ def test_a_power9_shows_the_memory_of_its_gpus_as_numa_nodes(tmp_path: Path) -> 
     assert [node.index for node in nodes] == [0, 8, 250, 251, 252, 253, 254, 255]
     assert [node.index for node in nodes if not node.cpus] == [250, 251, 252, 253, 254, 255]
     assert {node.socket is None for node in nodes if node.cpus} == {False}
+
+
+def test_without_a_folder_for_temporary_files_the_working_folder_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose file system is read-only; Python's tempfile then raises."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", list)
+    assert [disk.folder for disk in read(tmp_path).disks] == ["working folder"]

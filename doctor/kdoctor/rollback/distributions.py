@@ -31,42 +31,55 @@ def _versions(lock: Lock, leave_out: Iterable[str] = ()) -> dict[str, str]:
 def new_environment(
     changes: Sequence[DriftChange], packages: Sequence[DriftChange], lock: Lock, how: HowMade, by_hand: list[str]
 ) -> RollbackStep | None:
-    """Another Python cannot be put under an environment: a new one is made beside it, with all packages."""
+    """What cannot be put under an environment is made beside it, with all packages: another Python, or conda's own.
+
+    Conda brings another Python back in place, as one of its packages.
+    """
     version = next((change for change in changes if change.fact == "python.version"), None)
+    recorded = lock.facts.get("python", {}).get("version", "")
+    was_conda, is_conda = bool(lock.facts.get("conda")), how.environment == "conda"
+    lost_conda = was_conda and not is_conda
     by_hand += [
         f"{change.fact} was {change.old} and is {change.new}: this environment is of another kind"
         for change in changes
-        if change is not version
+        if change is not version and not (lost_conda and change.fact == "python.environment")
     ]
-    if version is None or version.old is None:
+    if lost_conda:
+        return _beside(changes, packages, lock, how, recorded)
+    if version is None or version.old is None or was_conda:
         return None
-    old_minor, new_minor = (".".join((text or "").split(".")[:2]) for text in (version.old, version.new))
-    if old_minor == new_minor:
+    if _minor(version.old) == _minor(version.new or ""):
         by_hand.append(
             f"python.version was {version.old} and is {version.new}: the interpreter below {how.prefix or how.python} "
             "was replaced; reinstall that release if nothing else helps"
         )
         return None
-    folder = f"{(how.prefix or 'environment').rstrip('/')}-python{old_minor}"
+    return _beside([version], packages, lock, how, version.old)
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _beside(
+    changes: Sequence[DriftChange], packages: Sequence[DriftChange], lock: Lock, how: HowMade, version: str
+) -> RollbackStep:
+    folder = f"{(how.prefix or 'environment').rstrip('/')}-python{_minor(version)}"
     python, place = shlex.quote(f"{folder}/bin/python"), shlex.quote(folder)
     conda = lock.facts.get("conda", {})
-    leave_out = {"pip"} | {name for name in lock.facts.get("packages", {}) if name in map(canonical_name, conda)}
-    wanted = _versions(lock, leave_out)
-    specs = quoted(f"{name}=={release}" for name, release in wanted.items())
+    wanted = _versions(lock, {"pip", *map(canonical_name, conda)})
+    with_uv = how.common_tool == "uv" and not conda
     if conda:
         exact = quoted(f"{name}={release}" for name, release in sorted(conda.items()))
-        commands = [f"conda create --yes --prefix {place} {exact}"]
-    elif how.common_tool == "uv":
-        commands = [f"uv venv --python {version.old} {place}"]
+        made = f"conda create --yes --prefix {place} {exact}"
     else:
-        commands = [f"python{old_minor} -m venv {place}"]
-    with_uv = how.common_tool == "uv" and not conda
+        made = f"uv venv --python {version} {place}" if with_uv else f"python{_minor(version)} -m venv {place}"
     installer = f"uv pip install --python {python}" if with_uv else f"{python} -m pip install"
-    commands += [f"{installer} --no-deps {specs}"] if wanted else []
+    specs = quoted(f"{name}=={release}" for name, release in wanted.items())
     return RollbackStep(
-        title=f"Make a new environment with Python {old_minor} beside this one, and run the job in it.",
-        restores=restores([version, *packages]),
-        commands=tuple(commands),
+        title=f"Make a new environment with Python {_minor(version)} beside this one, and run the job in it.",
+        restores=restores([*changes, *packages]),
+        commands=(made, *([f"{installer} --no-deps {specs}"] if wanted else [])),
         verify=(f"{python} -c {shlex.quote(_question(wanted, ()))}",),
     )
 

@@ -97,11 +97,27 @@ def test_a_new_environment_is_made_by_the_tool_that_made_the_old_one_and_brings_
     assert step.commands[0] == "uv venv --python 3.11.7 /opt/job-python3.11"
     assert step.commands[1].startswith("uv pip install --python /opt/job-python3.11/bin/python --no-deps h5py==3.14.0")
     assert "packages.keras: 3.6.0 -> 3.15.1" in step.restores
+
+
+def test_conda_brings_another_python_back_in_place() -> None:
     conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
     before = lock(conda, replace(packages(), conda=("numpy=2.4.6=py311_1", "python=3.11.7=h0")))
-    (step,) = planned(replace(conda, version="3.12.1"), to=before).steps
-    assert step.commands[0] == "conda create --yes --prefix /opt/c-python3.11 numpy=2.4.6=py311_1 python=3.11.7=h0"
-    assert "numpy" not in step.commands[1]
+    now = replace(packages(), conda=("numpy=2.4.6=py312_1", "python=3.12.1=h0"))
+    plan = planned(replace(conda, version="3.12.1"), now, to=before)
+    assert [step.commands for step in plan.steps] == [
+        ("conda install --yes --no-deps --prefix /opt/c numpy=2.4.6=py311_1 python=3.11.7=h0",)
+    ]
+    assert plan.by_hand == ()
+
+
+def test_where_conda_is_gone_its_environment_is_made_anew() -> None:
+    conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
+    before = lock(conda, replace(packages(), conda=("numpy=2.4.6=py311_1", "python=3.11.7=h0")))
+    plan = planned(target(), packages(), to=before)
+    (step,) = plan.steps
+    assert step.commands[0] == "conda create --yes --prefix /opt/job-python3.11 numpy=2.4.6=py311_1 python=3.11.7=h0"
+    assert " numpy==" not in step.commands[1]
+    assert plan.by_hand == ()
 
 
 def test_what_was_unknown_then_is_named() -> None:

@@ -12,7 +12,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild, Unavailable
+from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
+from kdoctor.facts.libraries import WHEELS
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -70,7 +71,7 @@ def runtime_expected(
     if assumptions.driver is not None:
         yield _driver(assumptions.driver, gpus)
     for name, wanted in assumptions.libraries.items():
-        yield _library(name, wanted, libraries, tools)
+        yield _library(name, wanted, libraries, tools, tensorflow)
     if assumptions.image is not None:
         yield _image(assumptions.image, host)
 
@@ -220,12 +221,18 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
     return _version(subject, found, wanted, remedy, back)
 
 
-def _library(name: str, wanted: str, libraries: Libraries | Unavailable, tools: _Tools) -> Outcome:
+def _library(
+    name: str,
+    wanted: str,
+    libraries: Libraries | Unavailable,
+    tools: _Tools,
+    tensorflow: TensorFlowBuild | Unavailable,
+) -> Outcome:
     if isinstance(libraries, Unavailable):
         return Unjudged(subject=name, reason=libraries.unavailable)
     library = libraries.find(name)
     subject = (library.soname if library else None) or name
-    package = library.package if library and library.package else None
+    package = _wheel(library, tensorflow) if library else None
     remedy = tools.remedy(package, _of_wheel(wanted)) if package else Remedy(
         summary=f"See where the loader takes it from, and put the agreed version there, {_OR_AGREE}",
         action=Action.REINSTALL,
@@ -239,6 +246,15 @@ def _library(name: str, wanted: str, libraries: Libraries | Unavailable, tools: 
         reason = library.version_error or library.load_error or f"{library.status}, of a version that it does not say"
         return Unjudged(subject=subject, reason=reason)
     return _version(subject, library.version, wanted, remedy, back)
+
+
+def _wheel(library: Library, tensorflow: TensorFlowBuild | Unavailable) -> str | None:
+    """The wheel that brings the library, or that would bring it where it is missing; None where it is the system's."""
+    if library.package or library.status != "missing" or isinstance(tensorflow, Unavailable):
+        return library.package
+    # The wheels of CUDA 13 have no common form of name.
+    of_cuda_12 = (tensorflow.cuda_version or "").startswith("12.")
+    return f"nvidia-{WHEELS[library.name]}-cu12" if of_cuda_12 and library.name in WHEELS else None
 
 
 def _of_wheel(wanted: str) -> str:

@@ -19,6 +19,12 @@ NeededFor = Literal["every GPU", "several GPUs", "profiling", "XLA"]
 LIBRARY_NAMES = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse", "cudnn", "nccl", "cupti")
 """The libraries that a TensorFlow with CUDA opens, without the driver's."""
 
+WHEELS = {
+    "cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft", "cusolver": "cusolver",
+    "cusparse": "cusparse", "cudnn": "cudnn", "nccl": "nccl", "cupti": "cuda-cupti",
+}  # fmt: skip
+"""Library to the middle of its wheel's name, which is ``nvidia-cudnn-cu12`` for CUDA 12."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlace:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
+from kdoctor.facts.libraries import WHEELS
 from kdoctor.lock import Lock
 from kdoctor.report_model import DriftChange
 from kdoctor.rollback.how import HowMade, Manager
@@ -40,12 +41,6 @@ def image(changes: Sequence[DriftChange], how: HowMade) -> Iterator[RollbackStep
         elsewhere="where containers are started",
     )
 
-
-_WHEELS = {
-    "cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft", "cusolver": "cusolver",
-    "cusparse": "cusparse", "cudnn": "cudnn", "nccl": "nccl", "cupti": "cuda-cupti",
-}  # fmt: skip
-"""Library to the middle of its wheel's name: ``nvidia-cudnn-cu12``."""
 
 _OF_TOOLKIT = {
     "cudart": "cuda-cudart", "cublas": "libcublas", "cublasLt": "libcublas", "cufft": "libcufft",
@@ -95,7 +90,7 @@ def libraries(
 
 
 def _comes_back(library: str, packages: Sequence[DriftChange]) -> bool:
-    middle = _WHEELS.get(library)
+    middle = WHEELS.get(library)
     pattern = re.compile(rf"(?:packages\.nvidia-{middle}(?:-cu\d+)?|conda\.(?:lib)?(?:cuda-)?{library.lower()})")
     return middle is not None and any(pattern.fullmatch(change.fact) for change in packages)
 

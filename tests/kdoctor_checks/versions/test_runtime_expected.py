@@ -128,6 +128,8 @@ def test_a_driver_whose_version_was_not_read_is_unknown() -> None:
 def test_libraries_that_are_missing_mute_or_not_of_a_wheel() -> None:
     gone = judged(libraries(missing("cudnn")), libraries={"cudnn": ">=9"})
     assert (gone.status, gone.findings[0].finding.observed) == (Status.FAIL, "the loader finds none")
+    assert gone.findings[0].finding.remedy.commands == ("/opt/job/bin/python -m pip install 'nvidia-cudnn-cu12>=9'",)
+    assert gone.findings[0].finding.rollback.commands == ("/opt/job/bin/python -m pip uninstall -y nvidia-cudnn-cu12",)
     mute = libraries(library("cudnn", version=None, version_error="it died: SIGSEGV"))
     assert judged(mute, libraries={"cudnn": ">=9"}).reason == "libcudnn.so.9: it died: SIGSEGV"
     system = libraries(library("nccl", package=None, package_version=None, path="/usr/lib/libnccl.so.2"))

@@ -283,13 +283,9 @@ def test_the_whole_action_with_its_installation(tmp_path: Path, workspace: Path,
 
 
 @pytest.mark.services
-class TestLinters:
-    @pytest.mark.parametrize(
-        "step", [step for step in ACTION["runs"]["steps"] if "run" in step], ids=lambda s: s["name"]
-    )
-    def test_shellcheck_finds_nothing_but_the_words_that_are_split_on_purpose(self, step: dict[str, Any]) -> None:
-        if shutil.which("shellcheck") is None:
-            pytest.skip("not installed here: shellcheck")
-        command = ["shellcheck", "--shell=bash", "--exclude=SC2086", "-"]
-        done = subprocess.run(command, check=False, input=step["run"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="not installed here: shellcheck")
+@pytest.mark.parametrize("step", [step for step in ACTION["runs"]["steps"] if "run" in step], ids=lambda s: s["name"])
+def test_shellcheck_finds_nothing_but_the_words_that_are_split_on_purpose(step: dict[str, Any]) -> None:
+    command = ["shellcheck", "--shell=bash", "--exclude=SC2086", "-"]
+    done = subprocess.run(command, check=False, input=step["run"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

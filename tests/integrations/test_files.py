@@ -197,3 +197,24 @@ def test_the_prolog_drains_on_a_failure_only(tmp_path: Path, *, broken: bool, co
 def test_a_prolog_without_kdoctor_starts_the_job(tmp_path: Path) -> None:
     given = environ(KDOCTOR=str(tmp_path / "none"))
     assert subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, env=given).returncode == 0
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent", "/proc/none"])
+def test_a_bare_environment_is_enough(tmp_path: Path, home: str | None) -> None:
+    """As cron, a prolog and an init container give it: no terminal, no locale, perhaps no home or one of another's."""
+    target = make_target(tmp_path / "job", tensorflow="")
+    options = ("--no-smoke", "--no-history", "--select", "versions.tensorflow-installed", "--python", target)
+    done = subprocess.run(
+        [KDOCTOR, "check", "--checklist", "cpu-smoke", *options], check=False, capture_output=True, cwd="/",
+        stdin=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", **({"HOME": home} if home else {})},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode("ascii").splitlines()[-1].startswith("PASS in ")
+
+
+def test_a_working_folder_that_is_gone_is_no_obstacle(tmp_path: Path) -> None:
+    command = 'mkdir gone; cd gone; rmdir ../gone; "$0" check --quiet --no-smoke --checklist cpu-smoke --python "$1"'
+    words = ["sh", "-c", command, KDOCTOR, make_target(tmp_path / "job")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "versions.tensorflow-installed failed" in done.stdout

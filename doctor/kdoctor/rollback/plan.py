@@ -18,7 +18,7 @@ def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str) -> Rollba
     """The way back from what stands now to the lock, only for what drifted.
 
     First the container's image, which may bring back all the rest; then the packages, which need no root and can be
-    tried at once; then settings and variables; then the system's libraries, which need root; then the driver, which
+    tried at once; then variables and settings; then the system's libraries, which need root; then the driver, which
     needs root and a reboot. Each step is verified by itself.
     """
     found = drift(lock, now, (), shown)
@@ -32,8 +32,9 @@ def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str) -> Rollba
     steps = [
         *image(by_section.get("host", []), how),
         *([anew] if anew else bring_back(packages, conda, how, by_hand)),
-        *keras_json(keras),
+        # KERAS_HOME says which keras.json counts.
         *variables(by_section.get("environment", []), keras, by_hand),
+        *keras_json(keras),
         *libraries(by_section.get("libraries", []), [*packages, *conda], lock, how, by_hand),
         *driver(by_section.get("driver", []), lock, how, by_hand),
     ]

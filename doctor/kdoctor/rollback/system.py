@@ -33,8 +33,7 @@ def image(changes: Sequence[DriftChange], how: HowMade) -> Iterator[RollbackStep
     name, file = shlex.quote(change.old), shlex.quote(change.old.rpartition("/")[2])
     said_by_file = f'test "${{APPTAINER_CONTAINER##*/}}" = {file}'
     yield RollbackStep(
-        title="Start the container from the recorded image again, and ask kdoctor anew there: what the image holds "
-        "comes back with it. Where it cannot be had, go on with the steps below.",
+        title="Start the container from the recorded image again, and ask anew in it; or else go on below.",
         restores=restores([change]),
         commands=(_FETCH.get(how.container or "", "docker pull {image}").format(image=name),),
         verify=(said_by_file if how.container == "apptainer" else f'test "${{KDOCTOR_IMAGE-}}" = {name}',),

@@ -37,8 +37,8 @@ def test_what_needs_no_root_comes_first_and_the_reboot_last() -> None:
     assert [(step.restores[0].partition(":")[0], step.needs_root, step.needs_reboot) for step in plan.steps] == [
         ("host.image", False, False),
         ("packages.keras", False, False),
-        ("keras.floatx", False, False),
         ("environment.NCCL_DEBUG", False, False),
+        ("keras.floatx", False, False),
         ("libraries.nccl", True, False),
         ("driver.module", True, True),
     ]

@@ -74,8 +74,8 @@ def test_drift_and_decisions_are_told() -> None:
 def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
     found = page(cpu_report())
     curves = found.of("polyline")
-    assert [curve["class"] for curve in curves] == ["two", "one"]
-    points = [tuple(map(float, point.split(","))) for point in (curves[1]["points"] or "").split()]
+    assert [curve["class"] for curve in curves] == ["one", "two"]
+    points = [tuple(map(float, point.split(","))) for point in (curves[0]["points"] or "").split()]
     assert len(points) == 3
     # 1.31, 0.84, 0.66: the first at the top, the last at the bottom, the second where (0.84 - 0.66) / 0.65 says.
     heights = [126 - (126 - 14) * share for share in (1, 0.18 / 0.65, 0)]

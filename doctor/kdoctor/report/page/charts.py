@@ -22,9 +22,9 @@ def loss_chart(training: Training) -> str:
         low, high = low - 0.5, high + 0.5
     epochs = len(training.losses)
     parts = [_axes(low, high, "epoch 1", f"epoch {epochs}" if epochs > 1 else "")]
-    if training.reference_losses:
-        parts += _curve(training.reference_losses, low, high, "two")
     parts += _curve(training.losses, low, high, "one")
+    if training.reference_losses:  # over the other, which it equals where all is well
+        parts += _curve(training.reference_losses, low, high, "two")
     parts += _dots(training.losses, low, high)
     return _svg(_WIDTH, _HEIGHT, f"losses {loss_words(training.losses)}", parts)
 

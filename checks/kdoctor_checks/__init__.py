@@ -65,18 +65,19 @@ def index_of(package: ModuleType) -> str:
 def _modules(package: ModuleType) -> Iterator[Module]:
     """Each public module inside a family's folder."""
     for root in package.__path__:
-        common = _digest_of_helpers(_sources(root))
+        common = digest(*_helpers(_sources(root))).encode()
         for family in pkgutil.iter_modules([root]):
             if not family.ispkg or family.name.startswith("_"):
                 continue
             sources = _sources(f"{root}/{family.name}")
-            beside = _digest_of_helpers(sources)
+            helpers = digest(common, *_helpers(sources))
             for name, source in sources.items():
                 if not name.startswith("_"):
                     yield Module(
                         name=f"{package.__name__}.{family.name}.{name}",
                         path=f"{family.name}/{name}.py",
-                        digest=digest(source, beside, common),
+                        digest=digest(source),
+                        helpers=helpers,
                     )
 
 
@@ -92,9 +93,9 @@ def _sources(folder: str) -> dict[str, bytes]:
     return found
 
 
-def _digest_of_helpers(sources: Mapping[str, bytes]) -> bytes:
-    """A helper's constant may be a parameter's default."""
-    return digest(*(source for name, source in sources.items() if name.startswith("_"))).encode()
+def _helpers(sources: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The sources of the helpers: a constant of theirs may be a parameter's default."""
+    return (source for name, source in sources.items() if name.startswith("_"))
 
 
 def _path_of(check_id: str) -> str:

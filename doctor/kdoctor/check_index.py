@@ -42,7 +42,14 @@ class Module:
     path: str
     """Below the package, with ``/``."""
     digest: str
-    """Of its source and of the helpers' beside it."""
+    """Of its source."""
+    helpers: str
+    """Digest of the helpers that it may take a parameter's default from."""
+
+    @property
+    def folder(self) -> str:
+        """The folder that it shares its helpers with."""
+        return self.path.rpartition("/")[0]
 
 
 def digest(*sources: bytes) -> str:
@@ -61,6 +68,7 @@ class Index:
         try:
             read = json.loads(text)
             is_known = read["schema"] == SCHEMA
+            self._helpers = dict(read["helpers"])
             self._entries = {entry["path"]: entry for entry in read["checks"]} if is_known else {}
         except (ValueError, KeyError, TypeError):
             self._entries = {}
@@ -68,7 +76,7 @@ class Index:
     def find(self, module: Module, load: Import) -> Check | None:
         """The check of a module that is still what the index was made of, to be imported by ``load`` when needed."""
         entry = self._entries.get(module.path)
-        if entry is None or entry["digest"] != module.digest:
+        if entry is None or (entry["digest"], self._helpers.get(module.folder)) != (module.digest, module.helpers):
             return None
         return _defined(entry, load)
 
@@ -103,13 +111,19 @@ def _parameter(name: str, kind: str | list[Any], default: Any) -> Parameter:
 
 
 def index_text(checks: Iterable[tuple[Module, Check]]) -> str:
-    """The index, one check a line.
+    """The index, one check a line, so that a change is easily read.
 
     Raises:
         CheckDefinitionError: a parameter is of a type that the index cannot hold.
     """
-    lines = [json.dumps(_entry(module, check), ensure_ascii=False) for module, check in checks]
-    return f'{{"schema": "{SCHEMA}", "checks": [\n' + ",\n".join(lines) + "\n]}\n"
+    listed = list(checks)
+    helpers = {module.folder: module.helpers for module, _ in listed}
+    lines = [json.dumps(_entry(module, check), ensure_ascii=False) for module, check in listed]
+    return (
+        f'{{"schema": "{SCHEMA}", "helpers": {json.dumps(helpers, indent=2)}, "checks": [\n'
+        + ",\n".join(lines)
+        + "\n]}\n"
+    )
 
 
 def _entry(module: Module, check: Check) -> dict[str, Any]:

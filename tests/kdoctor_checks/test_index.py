@@ -137,7 +137,16 @@ def test_a_new_module_is_found_and_one_that_is_gone_is_not(house: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", ["", "no JSON", "[]", "3", '{"schema": "kdoctor/check-index/v1"}', '{"schema": "kdoctor/check-index/v2"}']
+    "index",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "3",
+        '{"schema": "kdoctor/check-index/v1"}',
+        '{"schema": "kdoctor/check-index/v2"}',
+        '{"schema": 1, "helpers": {}, "checks": []}',
+    ],
 )
 def test_what_is_no_index_is_as_none(house: Path, index: str) -> None:
     assert [check.is_imported for check in checks_with(index).values()] == [True, True]

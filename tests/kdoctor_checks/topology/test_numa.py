@@ -25,6 +25,25 @@ def test_a_process_that_is_bound_to_the_other_socket_warns_for_those_gpus() -> N
     assert result.findings[0].finding.remedy.commands[-1] == "numactl --cpunodebind=1 '<command>'"
 
 
+def test_a_process_that_may_take_memory_of_the_other_node_only_warns_for_those_gpus() -> None:
+    """As a cpuset of a batch system has it: processors everywhere, memory of node 0."""
+    result = judged(host(memory_nodes=(0,)))
+    assert [item.finding.subject[:5] for item in result.findings] == [f"GPU {index}" for index in range(4, 8)]
+    expected = "this process may take memory from NUMA node 0 only, and the GPU is near node 1"
+    assert result.findings[0].finding.observed == expected
+    assert len(result.evidence) == 4
+
+
+def test_memory_nodes_that_were_not_read_are_unknown() -> None:
+    assert judged(host(memory_nodes=None)).status is Status.UNKNOWN
+
+
+def test_where_the_nodes_are_not_told_the_driver_says_which_is_near() -> None:
+    assert judged(host(numa_nodes=None, memory_nodes=(0,))).status is Status.FAIL
+    nowhere = gpus(8, *(gpu(index, numa_affinity=None) for index in range(8)))
+    assert judged(host(numa_nodes=None), nowhere).status is Status.UNKNOWN
+
+
 def test_one_shared_processor_is_enough() -> None:
     assert judged(host(cpu_affinity=(0, 223))).status is Status.PASS
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -28,6 +28,7 @@ from kdoctor_target.alone import SURVEY_S, in_a_process, list_devices, note_devi
 from kdoctor_target.by_hand import train_by_hand
 from kdoctor_target.case import Case
 from kdoctor_target.exchange import bytes_per_s, message_bytes, wrong_values
+from kdoctor_target.tournament import tournament
 from kdoctor_target.training import (
     Batches,
     Reference,
@@ -85,16 +86,6 @@ def _expect_enough(case: Case, replicas: int) -> None:
     if replicas < LEAST:
         many = "{} replica{}".format(replicas, "" if replicas == 1 else "s")
         case.skip("a pair alone tells more than all at once where there are three replicas; here: {}".format(many))
-
-
-def tournament(players: int) -> Iterator[Pair]:
-    """Every pair once, round by round; in a round nobody plays twice (the circle method)."""
-    seats: List[Optional[int]] = [*range(players), *([None] if players % 2 else [])]
-    for _ in range(len(seats) - 1):
-        for one, other in zip(seats[: len(seats) // 2], reversed(seats)):  # noqa: B905 - the first half meets the last
-            if one is not None and other is not None:
-                yield min(one, other), max(one, other)
-        seats.insert(1, seats.pop())
 
 
 def _patience(case: Case, number: int, good: Sequence[float]) -> float:

@@ -180,6 +180,14 @@ PAIRS = (
         rounds=7,
         prepare=write_machines,
     ),
+    Pair(
+        name="the quick tier with 8 GPUs sampled beside it / alone",
+        ours=(*on_machine(8, "quick_tier.py"), "sampled"),
+        yardstick=(*on_machine(8, "quick_tier.py"), "alone"),
+        limit=1.1,
+        rounds=3,
+        prepare=write_machines,
+    ),
     # Loading takes a third of a second here, with all imports: a fifth more is the 50 ms that judging may take.
     Pair(
         name="judging a snapshot of 16 GPUs / loading it",

@@ -1,0 +1,37 @@
+"""Trains the quick tier over two CPU replicas, alone or with GPUs sampled beside it, as on a machine that has some."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from kdoctor.collect.child import Children
+from kdoctor.collect.probe import Context
+from kdoctor.facts import SmokeRun
+from kdoctor.smoke.builtin import SCENARIOS
+from kdoctor.smoke.run import SmokeSession, SmokeSettings
+from kdoctor.smoke.sampler import Sampler
+
+
+def main() -> None:
+    """Train, and say how many cases did and how many samples there are.
+
+    Raises:
+        SystemExit: a case is missing or no GPU was sampled, so that the time means nothing.
+    """
+    context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=Children())
+    sampler = Sampler(context, deadline_s=300) if sys.argv[1] == "sampled" else None
+    scenarios = [scenario for scenario in SCENARIOS if scenario.tier == "quick"]
+    runs = SmokeSession(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), context).run().runs
+    trained = [case.name for run in runs.values() if isinstance(run, SmokeRun) for case in run.cases]
+    samples: list[int] = []
+    if sampler is not None:
+        sampler.end()
+        samples = [gpu.before.samples for gpu in sampler.facts().gpus]
+    if len(trained) != sum(len(scenario.cases) for scenario in scenarios) or (sampler and not all(samples)):
+        raise SystemExit(f"cases: {trained}, samples: {samples}, {sampler and sampler.facts().error}")
+    print(f"{len(trained)} cases, {sum(samples)} samples of {len(samples)} GPUs")
+
+
+if __name__ == "__main__":
+    main()

@@ -214,7 +214,7 @@ def test_a_bare_environment_is_enough(tmp_path: Path, home: str | None) -> None:
 
 def test_a_working_folder_that_is_gone_is_no_obstacle(tmp_path: Path) -> None:
     command = 'mkdir gone; cd gone; rmdir ../gone; "$0" check --quiet --no-smoke --checklist cpu-smoke --python "$1"'
-    words = ["sh", "-c", command, KDOCTOR, make_target(tmp_path / "job")]
+    words = ["sh", "-c", command, str(KDOCTOR), str(make_target(tmp_path / "job"))]
     done = subprocess.run(words, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "versions.tensorflow-installed failed" in done.stdout

@@ -1,4 +1,4 @@
-"""The wider tiers with the real TensorFlow, over two CPU replicas, against the table of docs/smoke.md."""
+"""The wider tiers with the real TensorFlow and JAX, over two CPU replicas, against the tables of docs/smoke.md."""
 
 from __future__ import annotations
 
@@ -13,23 +13,38 @@ from kdoctor.catalog import load_catalog
 from kdoctor.checklist import checklist_of, choose_scenarios
 from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.smoke.run import SmokeSettings, run_scenarios
+from kdoctor.smoke.scenario import Framework
 
 PAGE = Path(__file__).parents[2] / "docs" / "smoke.md"
 ROW = re.compile(r"^\| (smoke\.[a-z-]+) \| (standard|full) \| (\w+)[^|]* \| (\w+)[^|]* \|$", re.MULTILINE)
-MEASURED = {
-    (check, flavour): (tier, status)
-    for check, tier, *statuses in ROW.findall(PAGE.read_text(encoding="utf-8"))
-    for flavour, status in zip(("keras", "tf_keras"), statuses, strict=True)
-}
+TABLE = re.compile(r"^\| check \| tier \| (?P<one>[^|]+) \| (?P<other>[^|]+) \|$", re.MULTILINE)
 
 
-def outcomes(tier: str, *, legacy: bool) -> dict[str, str]:
-    """Check to its status, after training every scenario of that tier alone."""
+def _measured() -> dict[tuple[str, str], tuple[str, str]]:
+    """Check and flavour to tier and status: both tables of the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    starts = [match.start() for match in TABLE.finditer(page)]
+    flavours: list[tuple[str, str]] = [("keras", "tf_keras"), ("jax", "older jax")]
+    return {
+        (check, flavour): (tier, status)
+        for start, end, names in zip(starts, [*starts[1:], len(page)], flavours, strict=True)
+        for check, tier, *statuses in ROW.findall(page[start:end])
+        for flavour, status in zip(names, statuses, strict=True)
+    }
+
+
+MEASURED = _measured()
+
+
+def outcomes(tier: str, *, legacy: bool = False, framework: Framework = "tensorflow") -> dict[str, str]:
+    """Check to its status, after training every scenario of that tier and framework alone."""
     catalog = load_catalog()
-    scenarios = [item for item in choose_scenarios(catalog, tier=tier) if item.tier == tier]
+    of_tier = [item for item in choose_scenarios(catalog, tier=tier) if item.tier == tier]
+    scenarios = [item for item in of_tier if item.framework == framework]
     where = smoke.context(TF_USE_LEGACY_KERAS="1" if legacy else "0")
     runs = run_scenarios(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), where)
-    checks = [entry.check for entry in checklist_of(catalog, scenarios, "tier", replicas=2).entries]
+    entries = checklist_of(catalog, scenarios, "tier", replicas=2).entries
+    checks = [entry.check for entry in entries if entry.check.scenario]  # not those of the GPUs meanwhile
     return {check.id: compute_check(check, _run(runs, check.scenario)).status.value for check in checks}
 
 
@@ -47,6 +62,11 @@ def measured(tier: str, flavour: str) -> dict[str, str]:
 @pytest.mark.tensorflow
 def test_the_standard_tier_does_what_the_page_says() -> None:
     assert outcomes("standard", legacy=False) == measured("standard", "keras")
+
+
+@pytest.mark.tensorflow
+def test_the_standard_tier_on_jax_does_what_the_page_says() -> None:
+    assert outcomes("standard", framework="jax") == measured("standard", "jax") == measured("standard", "older jax")
 
 
 @pytest.mark.smoke_full

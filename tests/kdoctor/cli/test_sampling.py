@@ -1,0 +1,106 @@
+"""The command line on a described machine with GPUs: they are sampled, and nothing of that stays."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from helpers import machines
+from helpers.command import KDOCTOR, environ, kdoctor, make_target
+
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
+
+SLOW = "import time\ntime.sleep(100)"
+BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
+SAMPLED = {"smoke.gpus-worked", "smoke.gpus-unslowed"}
+
+
+def judged(report: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
+    return {one["id"]: (one["status"], one["reason"]) for one in report["results"] if one["id"] in SAMPLED}
+
+
+def test_gpus_that_nothing_trained_on_are_unknown_and_so_is_their_snapshot(tmp_path: Path) -> None:
+    variables = machines.environment("a100-nvlink", tmp_path)
+    target = make_target(tmp_path / "venv", tensorflow=BROKEN)
+    recorded = tmp_path / "recorded.json"
+    options = ("--select", "smoke.gpus-worked", "--select", "smoke.gpus-unslowed", "-f", "json")
+    done = kdoctor("check", "--python", target, *options, "--save-snapshot", recorded, variables=variables)
+    told = judged(json.loads(done.stdout))
+    assert {status for status, _ in told.values()} == {"unknown"}, done.stderr
+    assert all("no training over GPUs came to its end" in (reason or "") for _, reason in told.values())
+    facts = json.loads(recorded.read_text())["facts"]["gpu_sampling"]
+    assert (facts["state"], len(facts["gpus"])) == ("ready", 4)
+    again = kdoctor("check", "--snapshot", recorded, *options)
+    assert judged(json.loads(again.stdout)) == told
+
+
+def test_on_cpu_devices_nothing_is_sampled_and_the_checks_say_so(tmp_path: Path) -> None:
+    variables = machines.environment("a100-nvlink", tmp_path)
+    target = make_target(tmp_path / "venv", tensorflow=BROKEN)
+    recorded = tmp_path / "recorded.json"
+    options = ("--select", "smoke", "--skip", "gpu", "--replicas", "2", "-f", "json", "--save-snapshot", recorded)
+    done = kdoctor("check", "--python", target, *options, variables=variables)
+    assert judged(json.loads(done.stdout)) == dict.fromkeys(
+        SAMPLED, ("skip", "the trainings ran on logical CPU devices")
+    )
+    assert json.loads(recorded.read_text())["facts"]["gpu_sampling"]["gpus"] == []
+
+
+def test_without_trainings_the_checks_are_left_out(tmp_path: Path) -> None:
+    done = kdoctor("check", "--no-smoke", "-f", "json", variables=machines.environment("a100-nvlink", tmp_path))
+    assert judged(json.loads(done.stdout)) == dict.fromkeys(SAMPLED, ("skip", "trainings were left out (--no-smoke)"))
+
+
+def test_ctrl_c_leaves_no_process_that_samples(tmp_path: Path) -> None:
+    target = make_target(tmp_path / "venv", tensorflow=SLOW)
+    variables = {**machines.environment("a100-nvlink", tmp_path), "KDOCTOR_TEST_MARK": str(tmp_path)}
+    process = subprocess.Popen(
+        [*KDOCTOR, "check", "--select", "smoke", "--python", str(target), "-f", "json"],
+        env=environ(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # A shell may have the tests ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+    assert _wait_for(lambda: any("sampler_child" in " ".join(_words(one)) for one in _marked(tmp_path)))
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out)["interrupted"] is True
+    assert _wait_for(lambda: not _marked(tmp_path))
+
+
+def _wait_for(condition: Any, seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _marked(mark: Path) -> list[psutil.Process]:
+    return [one for one in psutil.process_iter() if _carries(one, str(mark))]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []

@@ -243,7 +243,15 @@ def _deliver(report: Report, outputs: Outputs) -> None:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
     exit_code = exit_code_for(report.verdict, outputs.stdout)
-    logs.log("verdict", verdict=report.verdict.conclusion.value, exit_code=exit_code, reason=report.verdict.reason)
+    if logs.style.as_json:
+        verdict, message = report.verdict, render(report, "line").rstrip("\n")
+        logs.log(
+            "verdict",
+            verdict=verdict.conclusion.value,
+            exit_code=exit_code,
+            reason=verdict.reason,
+            message=message,
+        )
     raise typer.Exit(exit_code)
 
 

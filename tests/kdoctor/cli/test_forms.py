@@ -66,6 +66,7 @@ def test_the_log_is_a_json_object_a_line() -> None:
         "verdict": "pass",
         "exit_code": 0,
         "reason": lines[-1]["reason"],
+        "message": done.stdout.rstrip("\n"),
     }
 
 

@@ -43,7 +43,7 @@ class Accuser:
         found = culprit(bad, good, self._levels)
         many = f"the other {counted(len(good))}"
         if found.pair:
-            observed = f"{bad[found.pair]}; {many}, with these two among them, {_are(len(good))} not {word}"
+            observed = f"{bad[found.pair]}; {many} that were tested {_are(len(good))} not {word}"
             yield self._finding(self._link(found.pair), observed, f"the pair {expected}", self._see_link(found.pair))
         elif found.gpus:
             for index in found.gpus:
@@ -159,8 +159,8 @@ class Accuser:
 
 
 _PATCHED = Remedy(
-    summary="The replicas are devices of one CPU, and no hardware is between them: look for patched code, or reinstall "
-    "TensorFlow and Keras.",
+    summary="The replicas are devices of one CPU, and no hardware is between them: look for what ended the process, for "
+    "patched code, or reinstall TensorFlow and Keras.",
     action=Action.REINSTALL,
 )
 

@@ -103,7 +103,7 @@ SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "
             "{id: smoke.baseline, kind: baseline, strategy: miror, replicas: 2, expect: x}",
             (
                 "7:52: 'strategy' is 'miror'; expected one of mirrored, one-device, central-storage, multi-worker, "
-                "parameter-server, tpu; did you mean 'mirrored'?"
+                "parameter-server, tpu, data-parallel, model-parallel; did you mean 'mirrored'?"
             ),
         ),
         (

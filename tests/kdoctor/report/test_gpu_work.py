@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -12,6 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from helpers.facts import event, gpu_use, sampled_gpu, sampling
 from helpers.reports import GPU_WORK, cpu_report, gpu_report
 from kdoctor.facts import GpuSampling, GpuSeries, GpuUse
+from kdoctor.history import read
+from kdoctor.history.keep import keep
+from kdoctor.history.store import opened
+from kdoctor.history.words import list_trends
 from kdoctor.measured import with_measurements
 from kdoctor.report import render
 from kdoctor.report.canvas import Canvas
@@ -84,6 +89,18 @@ def test_prometheus_has_base_units() -> None:
         ("kdoctor_smoke_gpu_held_back_seconds", "0", "SW Power Cap"): 3.5,
         ("kdoctor_smoke_gpu_held_back_seconds", "0", "HW Thermal Slowdown"): 1.6,
     }
+
+
+def test_the_history_draws_how_hot_they_become(tmp_path: Path) -> None:
+    place = tmp_path / "history.sqlite"
+    for degrees in (60.0, 75.0):
+        work = replace(GPU_WORK[0], peak_temperature_c=degrees)
+        assert keep(gpu_report(gpu_work=(work,)), "", {"KDOCTOR_HISTORY": str(place)})[1] is None
+    with opened(place, create=False) as connection:
+        newest = read.runs(connection, 0, None)[-1]
+        told = list_trends(read.trends(connection, newest, 10), unicode=False)
+    assert "GPU 0 peak temperature: 60 -> 75 C, +25 %" in told
+    assert "GPU 0 peak power: 410 -> 410 W, +0 %" in told
 
 
 def test_the_facts_become_what_is_shown() -> None:

@@ -32,7 +32,10 @@ def test_a_shipped_checklist_asks_for_every_check_but_those_of_unstated_assumpti
 ) -> None:
     checklist = load_checklist(name, catalog)
     asked = {entry.check.id for entry in checklist.entries}
-    assumed = {"gpu.model-expected", "versions.packages-expected", "environment.variables-expected"}
+    assumed = {
+        "gpu.model-expected", "versions.packages-expected", "versions.runtime-expected",
+        "environment.variables-expected",
+    }  # fmt: skip
     assert asked == set(catalog.checks) - assumed - _of_thorough_tiers(catalog)
 
 

@@ -230,18 +230,28 @@ def _parse_signature(
 
 
 def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
-    # Who only reads a checklist makes no check and needs neither.
-    from kdoctor.facts import FactGroup, Unavailable
-    from kdoctor.version_matrix import VersionMatrix
+    # Who only reads a checklist makes no check, and needs no facts.
+    from kdoctor.facts import Unavailable
 
     is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
     members = typing.get_args(hint) if is_union else (hint,)
     wanted = [member for member in members if member is not Unavailable]
-    if len(wanted) != 1 or not (
-        isinstance(wanted[0], type) and (issubclass(wanted[0], FactGroup) or wanted[0] in (Assumptions, VersionMatrix))
-    ):
+    if len(wanted) != 1 or not _can_be_asked_for(wanted[0]):
         raise CheckDefinitionError(
             f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "
             "if it copes)"
         )
     return wanted[0], len(members) > 1
+
+
+def _can_be_asked_for(wanted: Any) -> bool:
+    from kdoctor.facts import FactGroup
+
+    if not isinstance(wanted, type):
+        return False
+    if issubclass(wanted, FactGroup) or wanted is Assumptions:
+        return True
+    # Few checks ask for it, and they have imported it.
+    from kdoctor.version_matrix import VersionMatrix
+
+    return wanted is VersionMatrix

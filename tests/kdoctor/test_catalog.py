@@ -188,16 +188,14 @@ def test_who_reads_a_checklist_imports_no_check_no_probe_and_no_facts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     loaded = set(done.stdout.split())
+    assert [name for name in loaded if name.startswith("kdoctor_checks.")] == [], "run: make docs"
     assert not {"kdoctor.judge", "kdoctor.collect.probe", "kdoctor.facts.gpus", "kdoctor.report_model"} & loaded
-    assert [name for name in loaded if name.startswith("kdoctor_checks.")] == []
 
 
 def test_a_broken_probe_is_told_when_a_machine_is_to_be_read(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-probes", "kdoctor.probes", "acme_probes:PROBES", "import no_such_module_anywhere")
-    catalog = load_catalog()
-    assert "host.memory" in catalog.checks
     with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
-        _ = catalog.probes
+        _ = load_catalog().probes
     with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
         load_probes()
 

@@ -159,8 +159,8 @@ class Accuser:
 
 
 _PATCHED = Remedy(
-    summary="The replicas are devices of one CPU, and no hardware is between them: look for what ended the process, for "
-    "patched code, or reinstall TensorFlow and Keras.",
+    summary="The replicas are devices of one CPU, and no hardware is between them: look for what ended the process, "
+    "for patched code, or reinstall TensorFlow and Keras.",
     action=Action.REINSTALL,
 )
 

@@ -12,7 +12,7 @@ gradients are so small that NCCL sends them in another way.
 
 Measures: ``pairs``, ``tested``, ``slowest_gbs`` and ``fastest_gbs``; ``0-1 gbs`` and so on for each that was timed.
 
-Settings: ``patience_s``, the seconds for each pair instead.
+Settings: ``patience_s``, the seconds for each pair instead; ``least_s``, those that every pair has once some trained.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _patience(case: Case, number: int, good: Sequence[float]) -> float:
     if own is not None:
         return float(own)
     if good:
-        return min(MOST_S, max(LEAST_S, TIMES * float(np.median(good))))
+        least = float(case.settings.get("least_s") or LEAST_S)
+        return max(least, min(MOST_S, TIMES * float(np.median(good))))
     return FIRST_S if number < 2 else MOST_S  # noqa: PLR2004 - if the first was bad, the second may compile as long
 
 

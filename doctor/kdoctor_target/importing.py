@@ -47,9 +47,9 @@ def _prepare_jax(on_cpu: bool, replicas: Optional[int]) -> None:  # noqa: FBT001
 def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
     """Import what all cases need and say its versions; whether that went well.
 
-    A hang ends this process at the deadline, with its stacks in ``runner.stacks``.
+    A hang ends this process at the deadline, with its stacks in ``runner-<framework>.stacks``.
     """
-    stacks = (folder / "runner.stacks").open("w")
+    stacks = (folder / "runner-{}.stacks".format(settings["framework"])).open("w")
     faulthandler.enable(stacks)
     faulthandler.dump_traceback_later(settings["import_deadline_s"], exit=True, file=stacks)
     try:

@@ -125,7 +125,7 @@ class SmokeSession:
             except OSError as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
-                self._conclude(end, _read(Path(folder, "runner.stacks")))
+                self._conclude(end, _read(Path(folder, f"runner-{self._framework}.stacks")))
             finally:
                 if self._settings.artifacts:
                     shutil.copytree(folder, self._settings.artifacts, dirs_exist_ok=True)

@@ -35,14 +35,15 @@ def test_what_is_about_to_be_done_is_told_and_a_broken_tensorflow_fails(tmp_path
     done = kdoctor(
         "smoke", "--tier", "standard", "--replicas", "2", "--python", target, "-f", "json", "--keep-artifacts", kept
     )
-    assert "smoke-standard trains 14 scenarios" in done.stderr
+    assert "smoke-standard trains 18 scenarios" in done.stderr
     assert "on 2 CPU devices: about" in done.stderr
     report = json.loads(done.stdout)
     statuses = {result["id"]: result["status"] for result in report["results"]}
     assert done.returncode == 1
     assert statuses["smoke.baseline"] == "fail"
     assert "pass" not in {status for name, status in statuses.items() if name.startswith("smoke.")}
-    assert (kept / "runner.stacks").exists()
+    assert (kept / "runner-tensorflow.stacks").exists()
+    assert (kept / "runner-jax.stacks").exists()
 
 
 def test_scenarios_are_listed_by_tier_and_explained() -> None:

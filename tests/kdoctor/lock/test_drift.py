@@ -44,6 +44,13 @@ def test_what_changed_came_and_went_is_told() -> None:
     ]
 
 
+def test_what_is_assumed_is_explained_by_what_changed() -> None:
+    found = compared(gpus(driver_version="575.57.08"), results=(failure("versions.runtime-expected"),))
+    assert [(change.fact, change.explains) for change in found.changes] == [
+        ("driver.version", ("versions.runtime-expected",))
+    ]
+
+
 def test_what_an_older_kdoctor_did_not_record_has_not_drifted() -> None:
     before = lock(keras(settings={}))
     assert "floatx" not in before.facts["keras"]

@@ -236,15 +236,15 @@ def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
     is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
     members = typing.get_args(hint) if is_union else (hint,)
     wanted = [member for member in members if member is not Unavailable]
-    if len(wanted) != 1 or not _can_be_asked_for(wanted[0]):
-        raise CheckDefinitionError(
-            f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "
-            "if it copes)"
-        )
-    return wanted[0], len(members) > 1
+    if len(wanted) == 1 and _can_be_asked_for(wanted[0]):
+        return wanted[0], len(members) > 1
+    raise CheckDefinitionError(
+        f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "
+        "if it copes)"
+    )
 
 
-def _can_be_asked_for(wanted: Any) -> bool:
+def _can_be_asked_for(wanted: Any) -> typing.TypeGuard[type]:
     from kdoctor.facts import FactGroup
 
     if not isinstance(wanted, type):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,64 @@ def test_without_jax_every_case_is_skipped_with_the_reason(tmp_path: Path) -> No
     result = compute_check(data_parallel, run)
     assert result.status is Status.SKIP
     assert "JAX is not installed" in (result.reason or "")
+
+
+_HANG = """
+import time
+import traceback
+import jax
+import keras
+from kdoctor_target.jax_training import data_parallel, examples, fit
+
+calls = []
+
+def count(values):
+    calls.append(1)
+    if len(calls) == 3:
+        time.sleep(60)
+    return values
+
+class Slow(keras.layers.Layer):
+    def call(self, inputs):
+        if {in_trace} and any(frame.name == "train_step" for frame in traceback.extract_stack()):
+            time.sleep(60)
+        return inputs
+
+class Counted(keras.losses.Loss):
+    def call(self, targets, outputs):
+        losses = (targets - outputs) ** 2
+        jax.debug.callback(count, losses.sum(), ordered=False)
+        return losses
+
+distribution = data_parallel(case)
+case.phase("build")
+with distribution.scope():
+    model = keras.Sequential([keras.layers.Input((4,)), Slow(), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss=Counted())
+    fit(case, model, examples(2, 4))
+"""
+
+
+def hung(folder: Path, *, in_trace: bool) -> SmokeCase:
+    fake = replace(
+        smoke.scenario(folder, deadline_s=9.0, hang=_HANG.format(in_trace=in_trace)),
+        framework="jax",
+        strategy="data-parallel",
+    )
+    case = smoke.only_case(fake, preload=PRELOAD["jax"])
+    assert case.outcome == "timed-out", case
+    return case
+
+
+def test_a_hang_in_the_trace_is_told(tmp_path: Path) -> None:
+    case = hung(tmp_path, in_trace=True)
+    assert (case.phase, case.finished) == ("trace", "data")
+    assert "in call" in (case.stacks or "")
+
+
+def test_a_hang_in_a_step_is_told_though_jax_computes_ahead(tmp_path: Path) -> None:
+    case = hung(tmp_path, in_trace=False)
+    assert (case.phase, case.finished, case.steps) == ("step 3", "step 2", 2)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")

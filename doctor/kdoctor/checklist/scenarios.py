@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,10 +11,10 @@ from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.smoke.own import OWN_MODEL
-from kdoctor.smoke.scenario import STRATEGIES, TIERS, Scenario, Strategy, Tier
+from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Strategy, Tier
 
-IMPORT_S = 4.0
-"""Seconds of ``import tensorflow`` where the scenarios were measured."""
+IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5}
+"""Seconds to import what the scenarios compute with, where they were measured."""
 
 _PREFIX = "smoke."
 _LEAST_FOR_PAIRS = 3  # as kdoctor_target.scenarios.pairs has it
@@ -110,7 +110,9 @@ def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replica
     What takes each pair of replicas in turn is counted where the number of replicas is given.
     """
     pairs = replicas * (replicas - 1) // 2 if replicas and replicas >= _LEAST_FOR_PAIRS else 0
-    return IMPORT_S + sum(scenario.typical_s / parallel + scenario.pair_s * pairs for scenario in scenarios)
+    chosen = list(scenarios)
+    import_s = sum(IMPORT_S[framework] for framework in {scenario.framework for scenario in chosen})
+    return import_s + sum(scenario.typical_s / parallel + scenario.pair_s * pairs for scenario in chosen)
 
 
 def _named(catalog: Catalog, name: str) -> Scenario:

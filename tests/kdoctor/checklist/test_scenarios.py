@@ -77,6 +77,13 @@ def test_the_time_is_that_of_the_cases_and_one_import(catalog: Catalog) -> None:
     assert typical_seconds(scenarios) - typical_seconds(scenarios, parallel=2) == pytest.approx(alone / 2)
 
 
+def test_each_framework_is_imported_once(catalog: Catalog) -> None:
+    one, other = choose_scenarios(catalog, ["closed-form", "custom-loop"])
+    (on_jax,) = choose_scenarios(catalog, ["data-parallel"])
+    assert typical_seconds([one, on_jax]) == pytest.approx(typical_seconds([one]) + typical_seconds([on_jax]))
+    assert typical_seconds([one, other]) < typical_seconds([one]) + typical_seconds([other])
+
+
 def test_what_takes_each_pair_in_turn_counts_them(catalog: Catalog) -> None:
     (pairs,) = choose_scenarios(catalog, ["pairs"])
     at_two, at_sixteen = (typical_seconds([pairs], replicas=number) for number in (2, 16))

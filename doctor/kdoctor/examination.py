@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kdoctor.collect.child import ChildrenEnded
 from kdoctor.collect.collector import Collection
@@ -14,8 +15,10 @@ from kdoctor.facts import Environment, FactGroup, Gpus, GpuSampling, SmokeRun, S
 from kdoctor.facts.visible import read_mask
 from kdoctor.progress import bar
 from kdoctor.smoke.run import SmokeEvent, SmokeSession, SmokeSettings
-from kdoctor.smoke.sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
+
+if TYPE_CHECKING:
+    from kdoctor.smoke.sampler import Sampler
 
 Facts = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 Note = Callable[[str], None]
@@ -108,7 +111,9 @@ class Examination:
                 groups.setdefault((settings, training.scenario.framework), []).append(training.scenario)
                 self._cases += len(training.scenario.cases)
         if any(settings.devices_kind == "gpu" for settings, _ in groups):
-            # Begun before the import, so that the GPUs are seen idle, too.
+            from kdoctor.smoke.sampler import Sampler  # who trains on no GPU does without
+
+            # Begun before TensorFlow is imported, so that the GPUs are seen idle, too.
             self._sampler = Sampler(self._context, deadline_s=self._deadline_s)
         try:
             for (settings, _), scenarios in groups.items():

@@ -10,15 +10,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.collect.child import ChildEnd
 from kdoctor.collect.probe import Context
 from kdoctor.collect.program import program_argv
 from kdoctor.collect.records import RecordError, build
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.smoke.sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
+
+if TYPE_CHECKING:
+    from kdoctor.smoke.sampler import Sampler
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
 

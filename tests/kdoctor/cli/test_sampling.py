@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", 
 
 SLOW = "import time\ntime.sleep(100)"
 BROKEN = "raise ImportError('libcudart.so.12: cannot open shared object file')"
+SLOWLY_BROKEN = f"import time\ntime.sleep(4)\n{BROKEN}"
 SAMPLED = {"smoke.gpus-worked", "smoke.gpus-unslowed"}
 
 
@@ -29,7 +30,8 @@ def judged(report: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
 
 def test_gpus_that_nothing_trained_on_are_unknown_and_so_is_their_snapshot(tmp_path: Path) -> None:
     variables = machines.environment("a100-nvlink", tmp_path)
-    target = make_target(tmp_path / "venv", tensorflow=BROKEN)
+    # NVML has to answer before the import has failed.
+    target = make_target(tmp_path / "venv", tensorflow=SLOWLY_BROKEN)
     recorded = tmp_path / "recorded.json"
     options = ("--select", "smoke.gpus-worked", "--select", "smoke.gpus-unslowed", "-f", "json")
     done = kdoctor("check", "--python", target, *options, "--save-snapshot", recorded, variables=variables)

@@ -40,5 +40,22 @@ def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str) -> Rollba
     ]
     hardware(by_section, by_hand)
     return RollbackPlan(
-        lock=shown, recorded=lock.recorded, steps=tuple(steps), by_hand=tuple(by_hand), unread=found.unread
+        lock=shown,
+        recorded=lock.recorded,
+        steps=tuple(steps),
+        by_hand=tuple(by_hand),
+        unread=found.unread,
+        caution=_caution(lock, now),
+    )
+
+
+def _caution(lock: Lock, now: Recorded) -> str | None:
+    """A lock names no paths: that it is another environment's shows by what is installed."""
+    here, there = now.facts.get("packages", {}), lock.facts.get("packages", {})
+    strange = [name for name in here if name not in there]
+    if len(strange) * 2 <= len(here) or not there:
+        return None
+    return (
+        f"{len(strange)} of the {len(here)} packages here are not in the lock: it may be that of another environment "
+        "(name the right one with --python)"
     )

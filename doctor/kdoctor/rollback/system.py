@@ -63,7 +63,8 @@ def libraries(
     for change in changes:
         name = change.fact.removeprefix("libraries.").partition(".")[0]
         detail = change.fact.endswith((".path", ".found-by", ".file"))
-        if name != "cuda" and not detail and not _comes_back(name, packages):
+        is_needed = change.old is not None  # what the recorded TensorFlow did not open need not come back
+        if is_needed and name != "cuda" and not detail and not _comes_back(name, packages):
             left.append((name, change))
     commands: list[str] = []
     verify: list[str] = []

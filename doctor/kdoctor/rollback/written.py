@@ -18,6 +18,8 @@ def as_text(plan: RollbackPlan) -> str:
 
 def _text(plan: RollbackPlan) -> Iterator[str]:
     yield f"Back to {plan.lock}, recorded {plan.recorded}"
+    if plan.caution:
+        yield f"Beware: {plan.caution}."
     if plan.is_empty:
         yield "Nothing has drifted" + (
             " of what could be compared." if plan.unread else ": there is nothing to roll back."
@@ -52,6 +54,7 @@ def as_json(plan: RollbackPlan) -> str:
         "schema": SCHEMA,
         "lock": plan.lock,
         "recorded": plan.recorded,
+        "caution": plan.caution,
         "steps": [
             {
                 "title": step.title,
@@ -97,6 +100,8 @@ def as_script(plan: RollbackPlan) -> str:
 
 def _script(plan: RollbackPlan) -> Iterator[str]:
     yield from _SCRIPT_HEAD.format(lock=_comment(plan.lock), recorded=_comment(plan.recorded)).rstrip("\n").split("\n")
+    if plan.caution:
+        yield f"echo {shlex.quote(f'Beware: {plan.caution}.')} >&2"
     for number, step in enumerate(plan.steps, 1):
         yield from ("", f"# {number}. {step.title}{_marks(step)}")
         yield from (f"#    {_comment(text)}" for text in step.restores)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from helpers.facts import environment, gpus, host, keras, kernel, package
-from helpers.facts.libraries import libraries, library
+import json
+
+from helpers.facts import environment, gpus, host, keras, kernel, package, packages
+from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.locks import RECORDED, lock
 from helpers.rollbacks import planned, with_packages
 from kdoctor.facts import Libraries
-from kdoctor.rollback import RollbackPlan, as_text
+from kdoctor.rollback import RollbackPlan, as_json, as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}
 
@@ -15,6 +17,24 @@ def test_where_nothing_drifted_there_is_nothing_to_do() -> None:
     assert plan == RollbackPlan(lock="job.lock.yaml", recorded=RECORDED)
     assert plan.is_empty
     assert "Nothing has drifted" in as_text(plan)
+
+
+def test_a_lock_of_another_environment_is_warned_of() -> None:
+    others = packages(package("keras", "3.6.0"), package("pytest", "9.0"), package("ruff", "0.17"))
+    plan = planned(others)
+    assert plan.caution == (
+        "2 of the 3 packages here are not in the lock: it may be that of another environment (name the right one with "
+        "--python)"
+    )
+    assert f"Beware: {plan.caution}.\n" in as_text(plan)
+    assert "echo 'Beware: 2 of the 3" in as_script(plan)
+    assert json.loads(as_json(plan))["caution"] == plan.caution
+    assert planned(with_packages(package("jax", "0.6"))).caution is None
+
+
+def test_a_library_that_the_recorded_build_did_not_open_need_not_come_back() -> None:
+    plan = planned(libraries(missing("cudnn")), to=lock(no_libraries()))
+    assert plan.is_empty
 
 
 def test_what_needs_no_root_comes_first_and_the_reboot_last() -> None:

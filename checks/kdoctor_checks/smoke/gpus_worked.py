@@ -57,14 +57,12 @@ def _judge(gpu: SampledGpu, idle: Gpu | None, used: Used) -> Outcome:
     rose = _rises(uses, before)
     seen = f"{_many(sum(use.samples for use in uses), 'sample')} in {_many(len(uses), 'training')}"
     busiest = _busiest_beside(used, gpu.index)
-    if "utilisation" in rose or (rose and not busiest):
-        return Evidence(subject=gpu.subject, observed=f"{', '.join(rose.values())} ({seen})")
+    if "utilisation" in rose or (rose and busiest < _BUSY_PERCENT):
+        little = "" if "utilisation" in rose else "; too little work to show in its utilisation"
+        return Evidence(subject=gpu.subject, observed=f"{', '.join(rose.values())} ({seen}{little})")
     training = sum(use.training_samples for use in uses)
     if training < _ENOUGH:
         reason = f"its trainings were over between the samples: {training} fell into their steps ({seen})"
-        return Unjudged(subject=gpu.subject, reason=reason)
-    if rose and busiest < _BUSY_PERCENT:
-        reason = f"{', '.join(rose.values())}, but no sample saw it compute ({seen}); the others hardly did"
         return Unjudged(subject=gpu.subject, reason=reason)
     doubt = None if rose else _doubt(uses, before)
     return Unjudged(subject=gpu.subject, reason=doubt) if doubt else _idle(gpu, rose, seen, busiest)

@@ -25,6 +25,8 @@ _STRANGER_WAIT_S = 2.0
 """How long a pipe may stay open after its child has ended."""
 
 OnRecord = Callable[[object], None]
+Process = subprocess.Popen[bytes]
+"""A child, for those that may not start one."""
 
 
 class ChildrenEnded(Exception):  # noqa: N818 - an event of the run, not a mistake

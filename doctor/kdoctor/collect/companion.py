@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 
-from kdoctor.collect.child import ChildEnd, Children, ChildrenEnded, OnRecord
+from kdoctor.collect.child import ChildEnd, Children, ChildrenEnded, OnRecord, Process
 
 
 class Companion:
@@ -23,7 +22,7 @@ class Companion:
         on_record: OnRecord,
     ) -> None:
         self._children = children
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._told = threading.Event()
         self._lock = threading.Lock()
         self.ended: ChildEnd | None = None
@@ -57,7 +56,7 @@ class Companion:
         except Exception as error:  # noqa: BLE001 - a companion's failure must not end what it accompanies
             self.failure = f"{type(error).__name__}: {error}"
 
-    def _started(self, process: subprocess.Popen[bytes]) -> None:
+    def _started(self, process: Process) -> None:
         with self._lock:
             self._process = process
         if self._told.is_set():

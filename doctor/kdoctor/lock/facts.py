@@ -40,6 +40,12 @@ _MIB = 1024**2
 
 Section = dict[str, str]
 
+SPEED_FACTOR = 2.0
+"""A training's step that takes more than this many times as long as recorded is drift: a shared machine is no bench."""
+CPU_JITTER_S = 0.01
+"""Added to that over CPU devices, whose steps last a few milliseconds: a step that has to wait for a core, as every
+other one does on a busy machine, waits as long as a scheduler's time slices last."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
@@ -53,12 +59,12 @@ class Recorded:
     measured: Mapping[str, Measure] = field(default_factory=dict)
     scenarios: frozenset[str] = frozenset()
     """The scenarios that were run."""
+    slower: float = SPEED_FACTOR
+    """How many times as long a training's step may take before that is drift."""
 
 
 STEP_SECONDS = "/step-seconds"
 """Ends the name of a measure that only alarms upwards: a faster step is no drift."""
-SPEED_FACTOR = 2.0
-"""A training's step that takes more than this many times as long as recorded is drift: a shared machine is no bench."""
 
 
 def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float = SPEED_FACTOR) -> Recorded:
@@ -87,7 +93,9 @@ def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float
     }
     facts["scenarios"] = {name: value for run in done.values() for name, value in _scenario(run).items()}
     measured = {name: measure for run in done.values() for name, measure in _measures(run, slower).items()}
-    return Recorded(facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done))
+    return Recorded(
+        facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done), slower=slower
+    )
 
 
 def without_job(found: Recorded) -> Recorded:
@@ -257,13 +265,15 @@ LOSS_TOLERANCE = 0.001
 
 def _measures(run: SmokeRun, slower: float) -> dict[str, Measure]:
     found: dict[str, Measure] = {}
+    jitter_s = CPU_JITTER_S if run.devices_kind == "cpu" else 0.0
     for case in run.cases:
         name = f"{run.scenario}/{case.name}"
         if case.losses and case.losses[-1] is not None:
             value = case.losses[-1]
             found[f"{name}/final-loss"] = _measure(value, value - LOSS_TOLERANCE, value + LOSS_TOLERANCE)
         if _has_speed(case) and case.step_s is not None:
-            found[name + STEP_SECONDS] = _measure(case.step_s, case.step_s / slower, case.step_s * slower)
+            low, high = case.step_s / slower - jitter_s, case.step_s * slower + jitter_s
+            found[name + STEP_SECONDS] = _measure(case.step_s, max(0.0, low), high)
     return found
 
 

@@ -48,7 +48,7 @@ def make_lock(
         identifiers=found.identifiers,
         accepted=tuple(needed),
         facts={**found.facts, "checks": {result.id: result.status.value for result in report.results}},
-        measured=_kept(found.measured, previous.measured if previous else {}),
+        measured=_kept(found, previous.measured if previous else {}),
     )
 
 
@@ -65,15 +65,16 @@ def _is_bad(result: Result | None) -> bool:
     return result is not None and (result.status in (Status.FAIL, Status.UNKNOWN) or bool(result.blocked_by))
 
 
-def _kept(measured: Mapping[str, Measure], before: Mapping[str, Measure]) -> dict[str, Measure]:
+def _kept(found: Recorded, before: Mapping[str, Measure]) -> dict[str, Measure]:
     return {
-        name: before[name] if name in before and _is_unchanged(name, before[name], item) else item
-        for name, item in measured.items()
+        name: before[name] if name in before and _is_unchanged(name, before[name], item, found.slower) else item
+        for name, item in found.measured.items()
     }
 
 
-def _is_unchanged(name: str, before: Measure, now: Measure) -> bool:
-    """Whether it is within the range of then, and a step's range was set as it is now."""
+def _is_unchanged(name: str, before: Measure, now: Measure, slower: float) -> bool:
+    """Whether it is within the range of then, and a step's range was set as it is now: as many times, and as much."""
     if not before.holds(now.value) or not name.endswith(STEP_SECONDS):
         return before.holds(now.value)
-    return math.isclose(before.high / before.value, now.high / now.value, rel_tol=0.01)
+    added, added_now = (measure.high - slower * measure.value for measure in (before, now))
+    return math.isclose(added, added_now, abs_tol=0.01 * before.value)

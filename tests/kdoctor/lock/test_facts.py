@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from helpers.facts import environment, gpu, gpus, host, packages, smoke_case, smoke_run, target
 from helpers.locks import node_facts
 from kdoctor.facts import Environment, FactGroup, Gpus, Packages, SmokeRuns, Unavailable
@@ -118,6 +120,13 @@ def test_measures_have_their_ranges() -> None:
     assert (loss.value, loss.low, loss.high) == (0.1235, 0.1225, 0.1245)
     speed = measured["smoke.baseline/mirrored/step-seconds"]
     assert (speed.value, speed.low, speed.high) == (0.01, 0.005, 0.02)
+
+
+@pytest.mark.parametrize(("step_s", "low", "high"), [(0.002, 0.0, 0.014), (0.1, 0.04, 0.21)])
+def test_the_steps_of_cpu_devices_may_wait_for_a_core(step_s: float, low: float, high: float) -> None:
+    run = smoke_run("smoke.baseline", 8, smoke_case(step_s=step_s), devices_kind="cpu")
+    speed = recorded_facts(node_facts(run)).measured["smoke.baseline/mirrored/step-seconds"]
+    assert (speed.value, speed.low, speed.high) == (step_s, low, high)
 
 
 def test_a_scenario_that_did_not_run_is_not_recorded() -> None:

@@ -10,7 +10,7 @@ from helpers.facts import smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
 from kdoctor.checklist import Checklist, load_checklist
-from kdoctor.lock import Accepted, Measure, make_lock, not_green, recorded_facts
+from kdoctor.lock import Accepted, Measure, Recorded, make_lock, not_green, recorded_facts
 from kdoctor.model import Severity, Status
 from kdoctor.report_model import Report, Result
 
@@ -99,3 +99,16 @@ def test_a_step_keeps_its_number_unless_the_range_is_set_otherwise(checklist: Ch
     assert again.measured[name] == first.measured[name]
     strict = make_lock(checklist, report(GOOD), recorded_facts(now, slower=1.5), previous=first)
     assert strict.measured[name] == Measure(value=0.012, low=0.008, high=0.018)
+
+
+def test_milliseconds_of_a_cpu_step_are_no_change(checklist: Checklist) -> None:
+    def recorded(step_s: float, slower: float = 2.0) -> Recorded:
+        case = smoke_case(step_s=step_s)
+        return recorded_facts(node_facts(smoke_run("smoke.baseline", 8, case, devices_kind="cpu")), slower=slower)
+
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded(0.0066))
+    for step_s in (0.0017, 0.0066, 0.02):
+        assert make_lock(checklist, report(GOOD), recorded(step_s), previous=first).measured == first.measured
+    for again in (recorded(0.03), recorded(0.0066, slower=3.0)):
+        assert make_lock(checklist, report(GOOD), again, previous=first).measured[name] == again.measured[name]

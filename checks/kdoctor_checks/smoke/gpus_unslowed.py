@@ -17,7 +17,7 @@ _LASTS = 2
 """Samples one after another: the parent flag and the driver's may flash when the performance state changes."""
 
 
-@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=["versions.tensorflow-installed"])
+@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True)
 def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Nothing slowed a GPU down while it trained: no heat, no power brake.
 

@@ -21,7 +21,7 @@ _BUSY_PERCENT = 10
 """Where the other GPUs are so busy on average, one that shares their work cannot have gone unseen."""
 
 
-@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=["versions.tensorflow-installed"])
+@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True)
 def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Every GPU that had a replica worked while it trained, as the GPU itself tells.
 

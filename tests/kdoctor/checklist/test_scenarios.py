@@ -77,6 +77,14 @@ def test_the_time_is_that_of_the_cases_and_one_import(catalog: Catalog) -> None:
     assert typical_seconds(scenarios) - typical_seconds(scenarios, parallel=2) == pytest.approx(alone / 2)
 
 
+def test_scenarios_on_jax_ask_for_no_tensorflow(catalog: Catalog) -> None:
+    for names, asked in ((["data-parallel"], False), (["data-parallel", "baseline"], True)):
+        checklist = checklist_of(catalog, choose_scenarios(catalog, names), "some", replicas=2)
+        planned = {item.check.id for item in plan(checklist, catalog)}
+        assert ("versions.tensorflow-installed" in planned) is asked
+        assert "smoke.gpus-worked" in planned
+
+
 def test_each_framework_is_imported_once(catalog: Catalog) -> None:
     one, other = choose_scenarios(catalog, ["closed-form", "custom-loop"])
     (on_jax,) = choose_scenarios(catalog, ["data-parallel"])

@@ -144,9 +144,9 @@ class SmokeCase:
     strategy: str | None = None
     """Class name of the strategy that was made."""
     replicas: int | None = None
-    """``strategy.num_replicas_in_sync``."""
+    """``strategy.num_replicas_in_sync``; on JAX the number of devices in the mesh."""
     devices: tuple[str, ...] = ()
-    """Devices of the replicas, in TensorFlow's names."""
+    """Devices of the replicas, in TensorFlow's names; on JAX those of the mesh, in Keras's."""
     bus_ids: tuple[str | None, ...] = ()
     """PCI addresses of those devices in sysfs form, where they are GPUs and were asked: TensorFlow's order is CUDA's,
     which need not be nvidia-smi's."""

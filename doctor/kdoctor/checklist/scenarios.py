@@ -111,7 +111,8 @@ def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replica
     """
     pairs = replicas * (replicas - 1) // 2 if replicas and replicas >= _LEAST_FOR_PAIRS else 0
     chosen = list(scenarios)
-    import_s = sum(IMPORT_S[framework] for framework in {scenario.framework for scenario in chosen})
+    frameworks: set[Framework] = {scenario.framework for scenario in chosen}
+    import_s = sum(IMPORT_S[framework] for framework in frameworks)
     return import_s + sum(scenario.typical_s / parallel + scenario.pair_s * pairs for scenario in chosen)
 
 

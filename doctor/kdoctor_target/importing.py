@@ -67,13 +67,13 @@ def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
 def import_all(names: List[str]) -> Facts:
     """Import the modules; the versions of the frameworks that are among them.
 
-    JAX is an optional extra: where it is not installed, neither it nor what stands after it is imported, and its
-    cases say so. Whatever else importing raises goes through.
+    JAX is an optional extra: where it or its Keras is not installed, nothing is imported, and its cases say so.
+    Whatever else importing raises goes through.
     """
     facts: Facts = {}
+    if "jax" in names and without("jax"):
+        return facts
     for name in names:
-        if name == "jax" and importlib.util.find_spec("jax") is None:
-            break
         started = time.perf_counter()
         module = importlib.import_module(name)
         if name == "tensorflow":
@@ -88,6 +88,17 @@ def import_all(names: List[str]) -> Facts:
             facts["import_s"] = facts.get("import_s", 0.0) + time.perf_counter() - started
             facts["keras"] = _named(module)
     return facts
+
+
+def without(framework: str) -> Optional[str]:
+    """Why no scenario of the framework is for this environment, which lacks an optional extra; None if it is."""
+    if framework != "jax":
+        return None
+    if importlib.util.find_spec("jax") is None:
+        return "JAX is not installed here (an optional extra: jax, or jax[cuda12] for GPUs)"
+    if importlib.util.find_spec("keras") is None:
+        return "JAX is installed here, but Keras 3 (keras) is not"
+    return None
 
 
 def _named(keras: Any) -> str:

@@ -1,7 +1,7 @@
 """The trainings of the scenarios about ``keras.distribution``: Keras 3 on JAX, over the devices of a mesh.
 
 JAX and Keras are imported by the runner before this module, where they are installed, with the environment that
-they need; ``devices`` comes first and says where they are not, so that nothing is imported before it.
+they need; where they are not, no case comes here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def devices(case: Case, shares: int = 1) -> List[str]:
         shares: how many devices make one replica. On the CPU there are as many more; of GPUs, as there are.
 
     Raises:
-        NotHere: JAX is not installed, its Keras knows no distribution, or it has too few devices.
+        NotHere: Keras knows no distribution, or JAX has too few devices.
     """
     case.phase("strategy")
     _require(case)
@@ -80,8 +80,6 @@ def devices(case: Case, shares: int = 1) -> List[str]:
 
 
 def _require(case: Case) -> None:
-    if importlib.util.find_spec("jax") is None:
-        case.skip("JAX is not installed here (an optional extra: jax, or jax[cuda12] for GPUs)")
     import keras
 
     if not hasattr(keras, "distribution") or not hasattr(keras, "backend"):

@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Dict, List
 from kdoctor_target.case import Case, NotHere
 from kdoctor_target.case_files import CaseFiles
 from kdoctor_target.errors import describe_error
-from kdoctor_target.importing import import_all
+from kdoctor_target.importing import import_all, without
 from kdoctor_target.memory import peak_memory
 
 Settings = Dict[str, Any]
@@ -42,6 +42,7 @@ def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
         case = _case(events, job, settings, files)
         case.phase("import")
         try:
+            _leave_out(settings)
             _function(job)(case)
             end: Facts = {"outcome": "trained"}
         except NotHere as reason:
@@ -55,6 +56,13 @@ def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _leave_out(settings: Settings) -> None:
+    """Skip the case where its framework is not installed, before its program imports what came with that."""
+    reason = without(settings.get("framework", "tensorflow"))
+    if reason:
+        raise NotHere(reason)
 
 
 def _case(events: IO[str], job: Facts, settings: Settings, files: CaseFiles) -> Case:

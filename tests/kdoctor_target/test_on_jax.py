@@ -173,9 +173,15 @@ def test_an_optimizer_that_keeps_the_whole_on_every_device_is_caught(tmp_path: P
     assert "what the optimizer keeps for 0 of 3 cut variables" in observed(results["smoke.model-parallel"])
 
 
-def test_without_jax_every_case_is_skipped_with_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("absent", "reason"),
+    [(("jax",), "JAX is not installed"), (("jax", "numpy"), "JAX is not installed"), (("keras",), "Keras 3 (keras)")],
+)
+def test_every_case_is_skipped_where_what_it_needs_is_not_installed(
+    tmp_path: Path, absent: tuple[str, ...], reason: str
+) -> None:
     blocker = "import sys, importlib.machinery\nplain = importlib.machinery.PathFinder.find_spec\n"
-    blocker += "def find(name, *rest, **more):\n    return None if name == 'jax' else plain(name, *rest, **more)\n"
+    blocker += f"def find(name, *rest, **more):\n    return None if name in {absent} else plain(name, *rest, **more)\n"
     blocker += "importlib.machinery.PathFinder.find_spec = find\n"
     (tmp_path / "sitecustomize.py").write_text(blocker, encoding="utf-8")
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -183,7 +189,7 @@ def test_without_jax_every_case_is_skipped_with_the_reason(tmp_path: Path) -> No
     assert {case.outcome for case in run.cases} == {"skipped"}
     result = compute_check(data_parallel, run)
     assert result.status is Status.SKIP
-    assert "JAX is not installed" in (result.reason or "")
+    assert reason in (result.reason or "")
 
 
 _HANG = """

@@ -31,6 +31,9 @@ PRELOAD: Mapping[Framework, tuple[str, ...]] = {
 """What the cases of a framework need imported."""
 
 _TAIL_LINES = 40
+_TEMPORARY = "tmp"
+"""The folder for temporary files of the trainings, in that of the run."""
+
 _SPARE_S = 30.0
 """Seconds that the runner gets over all its own deadlines before kdoctor ends it."""
 
@@ -130,7 +133,8 @@ class SmokeSession:
                 self._conclude(end, _read(Path(folder, f"runner-{self._framework}.stacks")))
             finally:
                 if self._settings.artifacts:
-                    shutil.copytree(folder, self._settings.artifacts, dirs_exist_ok=True)
+                    without = shutil.ignore_patterns(_TEMPORARY)
+                    shutil.copytree(folder, self._settings.artifacts, ignore=without, dirs_exist_ok=True)
         return self.known()
 
     def known(self) -> SmokeRuns:
@@ -261,7 +265,14 @@ class SmokeSession:
 
 
 def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
-    """The user's environment, in which Keras writes its ``keras.json`` to our folder where the user has none yet."""
+    """The user's environment, in which what is written by the way goes to our folder, which goes with the run.
+
+    That is Keras' ``keras.json`` where the user has none yet, and temporary files: AutoGraph writes the code that it
+    made to one for each function, and removes it when Python exits, which a case's process never does.
+    """
+    temporary = Path(folder, _TEMPORARY)
+    temporary.mkdir(exist_ok=True)
+    environ = {**environ, "TMPDIR": str(temporary)}
     home = environ.get("HOME")
     if "KERAS_HOME" in environ or home is None or Path(home, ".keras", "keras.json").exists():
         return environ

@@ -238,6 +238,18 @@ def test_the_first_word_of_nccl_is_kept_under_whatever_follows_from_it(tmp_path:
     assert how_it_ended(case).endswith(f'no; its log: "{cause}"')
 
 
+def test_no_temporary_file_stays_and_none_is_among_the_artifacts(tmp_path: Path) -> None:
+    outside, kept = tmp_path / "outside", tmp_path / "kept"
+    outside.mkdir()
+    leaves = "import tempfile\nfile = tempfile.NamedTemporaryFile(delete=False)\nprint(file.name)"
+    fake = smoke.scenario(tmp_path, leaves=leaves)
+    smoke.run(fake, smoke.context(TMPDIR=str(outside)), artifacts=kept)
+    name = Path((kept / "smoke.fake.leaves.stderr").read_text().strip())
+    assert not name.exists()
+    assert not list(outside.iterdir())
+    assert not list(kept.rglob(name.name))
+
+
 def test_artifacts_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     fake = smoke.scenario(tmp_path, good="case.phase('train')\nprint('hello')")

@@ -203,9 +203,10 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
 
 
 def _prose(section: str) -> str:
-    """A section's text in one paragraph, without the marks of docstrings."""
+    """A section's text in one paragraph, without the marks of docstrings; a name of code stays as it is."""
     text = " ".join(section.replace("``", "").split())
-    return text[:1].upper() + text[1:]
+    is_code = any(mark in text.partition(" ")[0] for mark in "_=")
+    return text if is_code else text[:1].upper() + text[1:]
 
 
 def _parse_signature(

@@ -182,7 +182,7 @@ def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> R
         return replace(result, status=Status.PASS)
     not_applicable = [outcome.reason for outcome in outcomes if isinstance(outcome, NotApplicable)]
     if not_applicable:
-        return replace(result, reason="; ".join(not_applicable))
+        return replace(result, reason="; ".join(dict.fromkeys(not_applicable)))
     return replace(result, status=Status.UNKNOWN, reason="the check evaluated nothing")
 
 

@@ -19,6 +19,9 @@ MEASURE_ONLY = Rollback.nothing("the training changed nothing on this machine")
 
 _KERAS_RIGHT_SINCE = Version("3.10")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
+_NODE = re.compile(r"\{\{function_node \S+\}\} ?")
+_LINE_CHARACTERS = 300
 _HEADLINES = ("Exception encountered when calling", "Graph execution error:", "Detected at node", 'File "')
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
 
@@ -128,10 +131,22 @@ def _complaint(case: SmokeCase, *, of: str = "") -> str:
 
 def _first_line(text: str | None) -> str:
     """The first line that says something: Keras and TensorFlow begin many messages with where, not with what."""
-    lines = [plain[:300] for line in (text or "").splitlines() if (plain := _STYLE.sub("", line).strip())]
+    lines = [plain for line in (text or "").splitlines() if (plain := _plain(line))]
     if lines and lines[0] == "in user code:":  # AutoGraph's stack comes before the error
-        return lines[-1]
-    return next((line for line in lines if not line.startswith(_HEADLINES)), lines[0] if lines else "")
+        return _short(lines[-1])
+    first = next((line for line in lines if not line.startswith(_HEADLINES)), lines[0] if lines else "")
+    if first.endswith(("{", "(", "[")) and lines[-1].startswith(("}", ")", "]")):  # the value that it is about
+        return _short(f"{first} ... {lines[-1]}")
+    return _short(first)
+
+
+def _plain(line: str) -> str:
+    """A line without colours, addresses in memory and the node that TensorFlow wraps an operation in."""
+    return _OBJECT.sub(r"\1", _NODE.sub("", _STYLE.sub("", line))).removesuffix(" name: ").strip()
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]} ..."
 
 
 def _last_words(stderr: str | None) -> str:

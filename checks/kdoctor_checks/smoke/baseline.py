@@ -69,10 +69,10 @@ def _cannot_train(run: SmokeRun) -> Finding:
         observed=run.failure or "",
         expected="TensorFlow is imported, and the trainings run",
         remedy=Remedy(
-            summary="Import TensorFlow by hand and follow what it says; a crash or a hang before any training is "
-            "most often a broken installation, or a file system that does not answer.",
+            summary="Import TensorFlow and its Keras by hand and follow what they say; a crash or a hang before any "
+            "training is most often a broken installation, or a file system that does not answer.",
             action=Action.REINSTALL,
-            commands=('python -X faulthandler -c "import tensorflow"', "python -m pip check"),
+            commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
         ),
         rollback=MEASURE_ONLY,
     )

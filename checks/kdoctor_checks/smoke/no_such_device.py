@@ -36,8 +36,9 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
         process = case.workers[0]
         if process.outcome == "raised":
             return Evidence(subject=name_of(case), observed=f"refused with {process.error_type}")
+        ended = "kdoctor ended it" + (f" after {process.seconds:.0f} s" if process.seconds else "")
         how = {
-            "timed-out": f"it says nothing and waits {place(process.phase)}{where_it_waits(case)}; kdoctor ended it",
+            "timed-out": f"it says nothing and waits {place(process.phase)}{where_it_waits(case)}; {ended}",
             "trained": f"it trains on {case.replicas} replicas, one of which does not exist",
         }.get(process.outcome, f"it died of {process.signal or process.exit_code}")
         advice = "Take devices from tf.config.list_logical_devices('GPU'), or name none."

@@ -120,7 +120,9 @@ def _named(catalog: Catalog, name: str) -> Scenario:
     found = catalog.scenarios.get(name) or catalog.scenarios.get(_PREFIX + name)
     if found is None:
         hint = "kdoctor list --scenarios shows them all."
-        raise UsageError(f"there is no scenario {name!r}{did_you_mean(name, catalog.scenarios)}", hint=hint)
+        # Both with their common beginning, so that what differs counts.
+        word = name if "." in name else _PREFIX + name
+        raise UsageError(f"there is no scenario {name!r}{did_you_mean(word, catalog.scenarios)}", hint=hint)
     return found
 
 

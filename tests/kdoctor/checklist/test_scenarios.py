@@ -40,6 +40,7 @@ def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:
     ("names", "options", "words"),
     [
         (("basline",), {}, "there is no scenario 'basline'; did you mean 'smoke.baseline'?"),
+        (("batchs",), {}, "there is no scenario 'batchs'; did you mean 'smoke.odd-batches'?"),
         ((), {"strategy": "miror"}, "--strategy miror: it is one of mirrored, one-device"),
         ((), {"tier": "fast"}, "--tier fast: it is one of quick, standard, full"),
         (("baseline",), {"strategy": "tpu"}, "no scenario is both"),

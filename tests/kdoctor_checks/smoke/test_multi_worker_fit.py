@@ -41,3 +41,10 @@ def test_warns_of_a_training_that_is_not_one_devices(changes: dict[str, Any]) ->
 def test_is_unknown_without_the_case() -> None:
     other = smoke_run("smoke.multi-worker", 2, smoke_case("custom-loop", 2))
     assert compute_check(multi_worker_fit, other).status is Status.UNKNOWN
+
+
+def test_quotes_the_end_of_a_message_that_shows_a_value_first() -> None:
+    message = "worker 0: ValueError in phase data: Attempt to convert a value (PerReplica:{\n  0: 1.0\n}) with no type."
+    run = _run(outcome="raised", error_type="WorkerFailed", error_message=message, phase="data")
+    observed = compute_check(multi_worker_fit, run).findings[0].finding.observed
+    assert observed.endswith("Attempt to convert a value (PerReplica:{ ... }) with no type.")

@@ -24,6 +24,10 @@ def test_passes_where_it_is_refused() -> None:
     ("process", "words"),
     [
         (SmokeWorker(name="process 0", outcome="timed-out", phase="train"), "it says nothing and waits in phase train"),
+        (
+            SmokeWorker(name="process 0", outcome="timed-out", phase="first step", seconds=19.7),
+            "kdoctor ended it after 20 s",
+        ),
         (SmokeWorker(name="process 0", outcome="trained"), "it trains on 2 replicas, one of which does not exist"),
         (SmokeWorker(name="process 0", outcome="died", signal="SIGABRT"), "it died of SIGABRT"),
     ],

@@ -63,3 +63,16 @@ def test_is_unknown_without_evidence_and_skipped_on_one_replica() -> None:
     assert compute_check(outside_scope, _run(metric_sgd={"weight_deviation": None})).status is Status.UNKNOWN
     assert compute_check(outside_scope, _run(metric_sgd={"weights": None})).status is Status.UNKNOWN
     assert compute_check(outside_scope, _run(1)).status is Status.SKIP
+
+
+def test_quotes_an_error_without_addresses_and_nodes() -> None:
+    message = (
+        "{{function_node __wrapped__Add_/job:localhost}} Mixing: <a.b.Mirrored object at 0x7f46731c8bd0> is not it"
+    )
+    result = compute_check(outside_scope, _run(model_adam={**REFUSED, "error_message": message}))
+    assert "refused: RuntimeError in phase train: Mixing: Mirrored is not it" in [e.observed for e in result.evidence]
+
+
+def test_cuts_a_long_error_and_says_so() -> None:
+    result = compute_check(outside_scope, _run(model_adam={**REFUSED, "error_message": "x" * 301}))
+    assert any(e.observed.endswith("x" * 300 + " ...") for e in result.evidence)

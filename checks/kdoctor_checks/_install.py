@@ -79,7 +79,10 @@ def uninstall(target: Target, packages: Packages | None, *names: str) -> str:
 
 
 def restore(target: Target, packages: Packages, *names: str) -> Rollback:
-    """The way back to the recorded state of these distributions: their versions, or their absence."""
+    """The way back from a fix to what these facts tell of the distributions: their versions, or their absence.
+
+    It is no way back to the last green run, which only a lock knows: see ``kdoctor rollback``.
+    """
     if _is_condas(target, packages, *names):
         # What conda brought besides Python's distributions is not among the facts; conda keeps its own record.
         at = ["--prefix", target.prefix]
@@ -98,7 +101,7 @@ def restore(target: Target, packages: Packages, *names: str) -> Rollback:
     if absent:
         commands.append(uninstall(target, packages, *absent))
     state = ", ".join([*pins, *(f"no {name}" for name in absent)])
-    return Rollback.to(f"what was recorded: {state}", *commands)
+    return Rollback.to(f"what stood here before the fix: {state}", *commands)
 
 
 def _command(target: Target, packages: Packages | None, verb: str, *arguments: str) -> str:

@@ -32,7 +32,7 @@ def test_a_rollback_restores_recorded_versions_and_absences() -> None:
         f"{PYTHON} -m pip install numpy==2.0",
         f"{PYTHON} -m pip uninstall -y keras",
     )
-    assert way_back.why == "what was recorded: numpy==2.0, no keras"
+    assert way_back.why == "what stood here before the fix: numpy==2.0, no keras"
 
 
 def test_a_distribution_without_a_version_has_no_way_back() -> None:

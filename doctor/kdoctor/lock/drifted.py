@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -101,7 +101,8 @@ def drift(lock: Lock, now: Recorded, results: Iterable[Result], shown: str) -> D
         shown: the lock's file.
     """
     failed = [result for result in results if result.status is Status.FAIL]
-    weighed = [_weighed(change, failed) for change in _changes(lock, now)]
+    red_then = {check for check, status in lock.facts.get("checks", {}).items() if status == Status.FAIL.value}
+    weighed = [_weighed(change, failed, red_then) for change in _changes(lock, now)]
     weighed.sort(key=lambda item: (-item[0], item[1].fact))
     unread = [f"{name}: {now.unread[name]}" for name in sorted(lock.facts) if name in now.unread]
     return Drift(
@@ -150,9 +151,14 @@ def _is_one_training(measure: str, before: Mapping[str, str], after: Mapping[str
     return all(before.get(name) == after.get(name) for name in names)
 
 
-def _weighed(change: DriftChange, failed: Iterable[Result]) -> tuple[int, DriftChange]:
-    """The change with the failures that it explains, and how likely it explains one of them."""
+def _weighed(change: DriftChange, failed: Iterable[Result], red_then: Collection[str]) -> tuple[int, DriftChange]:
+    """The change with the failures that it explains, and how likely it explains one of them.
+
+    What failed in the last green run already (a warning, an accepted one) no change explains, unless its finding
+    names the very thing that changed.
+    """
     weights = {result.id: _weight(change, result) for result in failed}
+    weights = {check: weight for check, weight in weights.items() if weight > _NAMED or check not in red_then}
     explained = sorted((check for check in weights if weights[check]), key=lambda check: (-weights[check], check))
     best = max(weights.values(), default=0)
     return best, DriftChange(fact=change.fact, old=change.old, new=change.new, explains=tuple(explained))

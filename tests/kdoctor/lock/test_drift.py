@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import failure, finding, result
 from kdoctor.facts import FactGroup, Gpus, Packages, SmokeRuns, Unavailable
 from kdoctor.lock import drift, recorded_facts
-from kdoctor.model import Status
+from kdoctor.model import Severity, Status
 from kdoctor.report_model import Drift, Result
 
 
@@ -79,6 +80,23 @@ def test_a_name_that_a_finding_says_outweighs_all_else() -> None:
     blamed = failure("versions.package-conflicts", finding("tensorflow", observed="h5py 3.20.0 is installed"))
     found = compared(packages(*others, package("h5py", "3.20.0")), keras(backend="jax"), results=(blamed,))
     assert found.changes[0].fact == "packages.h5py"
+
+
+def test_what_failed_at_the_last_green_run_already_is_not_explained() -> None:
+    hazard = failure("smoke.starved-replica", severity=Severity.WARNING)
+    before = lock()
+    before = replace(before, facts={**before.facts, "checks": {hazard.id: "fail", "smoke.baseline": "pass"}})
+    now = recorded_facts(node_facts(*other_keras()))
+    found = drift(before, now, (hazard, failure("smoke.baseline")), "job.lock.yaml")
+    assert {change.explains for change in found.changes} == {("smoke.baseline",)}
+
+
+def test_but_what_its_finding_names_is() -> None:
+    blamed = failure("versions.package-conflicts", finding("keras", observed="keras 3.6.0"))
+    before = lock()
+    before = replace(before, facts={**before.facts, "checks": {blamed.id: "fail"}})
+    found = drift(before, recorded_facts(node_facts(*other_keras())), (blamed,), "job.lock.yaml")
+    assert [change.fact for change in found.changes if change.explains] == ["packages.keras"]
 
 
 def test_what_passed_or_is_unknown_is_not_explained() -> None:

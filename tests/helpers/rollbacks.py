@@ -16,7 +16,7 @@ PYTHON = "/opt/job/bin/python"
 
 def planned(*changed: FactGroup, to: Lock | None = None) -> RollbackPlan:
     facts = node_facts(*changed)
-    return plan_rollback(to or lock(), recorded_facts(facts), how_made(facts), "job.lock.yaml")
+    return plan_rollback(to or lock(), recorded_facts(facts), how_made(facts), "job.lock.yaml", "job.yaml")
 
 
 def with_packages(*others: Package, without: str = "", installer: str = "pip") -> Packages:

@@ -95,6 +95,11 @@ class Checklist:
     """What it says otherwise than those."""
 
     @property
+    def asked_as(self) -> str:
+        """What names it on the command line: a shipped one's name, or the file."""
+        return self.name if self.source == "shipped" else self.source
+
+    @property
     def title(self) -> ChecklistName:
         """Its name and version, for the report."""
         from kdoctor.report_model import ChecklistName

@@ -18,7 +18,7 @@ from kdoctor.cli import catalogue, checklist, history
 from kdoctor.cli.check import check
 from kdoctor.cli.lint import lint
 from kdoctor.cli.matrix import matrix
-from kdoctor.cli.plain import PlainCommand, PlainGroup
+from kdoctor.cli.plain import ByChecklist, PlainCommand, PlainGroup
 from kdoctor.cli.rollback import rollback
 from kdoctor.cli.schema import schema
 from kdoctor.cli.smoke import smoke
@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog="Example: kdoctor check --no-smoke && python train.py")(check)
+app.command(epilog="Example: kdoctor check --no-smoke && python train.py", cls=ByChecklist)(check)
 app.command(epilog="Example: kdoctor smoke --tier standard --replicas 2")(smoke)
 app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
 app.command(epilog="Example: kdoctor lint --format github train.py notebooks/")(lint)
@@ -45,7 +45,7 @@ app.command(epilog="Example: kdoctor topology --replicas 4")(topology)
 app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
 app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
 app.add_typer(checklist.app, name="checklist")
-app.command(epilog="Example: kdoctor rollback --script > back.sh && bash back.sh")(rollback)
+app.command(epilog="Example: kdoctor rollback --script > back.sh && bash back.sh", cls=ByChecklist)(rollback)
 app.add_typer(history.app, name="history")
 app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema)
 

@@ -172,7 +172,7 @@ class _Gathered:
         last_green, place = agreed.last_green, str(agreed.lock)
         if last_green is None and agreed.lock is not None and self.asks_history and report.decisions:
             last_green, place = last_green_run(report)
-        report = since_last_green(report, self.facts, last_green, place)
+        report = since_last_green(report, self.facts, last_green, place, agreed.checklist.asked_as)
         return with_measurements(report, self.facts)
 
     def lock(self, report: Report) -> Lock:

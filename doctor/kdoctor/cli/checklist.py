@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kdoctor.cli.examine import Wanted, examination, recorded, trainings
+from kdoctor.cli.examine import Wanted, see, trainings
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -44,16 +44,27 @@ def print_(
         bool, typer.Option("--resolved", help="With all that it extends, and what it says otherwise.")
     ] = False,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Sorted and without comments, for comparing (git's textconv).")
+        bool,
+        typer.Option(
+            "--plain", help="Sorted and without comments, for comparing (git's textconv); anything else as it is."
+        ),
     ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Print a checklist as it is written, if it is valid: the start of your own."""
     from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import load_checklist, plain_text, read_text, resolved_text
+    from kdoctor.checklist import ChecklistError, load_checklist, plain_text, read_text, resolved_text
 
     catalog = load_catalog(plugin or ())
-    chosen = load_checklist(checklist, catalog)
+    try:
+        chosen = load_checklist(checklist, catalog)
+    except ChecklistError as error:
+        if not plain or not Path(checklist).is_file():
+            raise
+        # git ends the whole `git log -p` where a textconv fails, and of a lock or an older version it wants the text.
+        complain(f"kdoctor: {error}\nIt is shown as it is written.")
+        show(read_text(checklist, catalog))
+        return
     if plain:
         show(plain_text(chosen))
     else:
@@ -114,14 +125,7 @@ def init(
     check_writable(file)
     name = re.sub(r"[^a-z0-9]+", "-", file.name.partition(".")[0].lower()).strip("-") or "job"
     catalog = load_catalog(plugin or ())
-    if snapshot:
-        facts = recorded(snapshot, catalog)
-    else:
-        with examination(catalog.probes, python, timeout) as (examined, _):
-            examined.run([])
-        facts = examined.facts
-        if examined.interrupted:
-            raise KeyboardInterrupt
+    facts = see(catalog, snapshot, python, timeout).facts
     write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user()))
     show(f"{file}: written. Go through it, then: kdoctor check --checklist {file}\n")
 
@@ -180,16 +184,12 @@ def record(
     path = lock or lock_path(chosen)
     check_writable(path)
     before, previous = _previous(path, chosen.name)
-    when = started_at.isoformat(timespec="seconds")
-    if snapshot:
-        # The lock bears the date of the evidence.
-        facts, interrupted, target = recorded(snapshot, catalog), False, f"recorded in {snapshot}"
-        when = _taken(snapshot)
-    else:
-        with examination(catalog.probes, python, timeout) as (examined, target):
-            examined.run(trainings(chosen, planned, replicas))
-        facts, interrupted = examined.facts, examined.interrupted
-    note = RunNote(target=target, started_at=started_at, duration_s=time.monotonic() - started, interrupted=interrupted)
+    seen = see(catalog, snapshot, python, timeout, trainings(chosen, planned, replicas))
+    facts = seen.facts
+    # The lock bears the date of the evidence.
+    when = _taken(snapshot) if snapshot else started_at.isoformat(timespec="seconds")
+    taken_s = time.monotonic() - started
+    note = RunNote(target=seen.target, started_at=started_at, duration_s=taken_s, interrupted=seen.interrupted)
     report = assess(facts, chosen, planned, chosen.rules(today=started_at.date()), note)
     why_not = not_green(report, accepted)
     if why_not:
@@ -229,7 +229,7 @@ def diff(
 ) -> None:
     """Say what a change of a checklist means: loosened, tightened, moved or cosmetic; with the locks beside them."""
     from kdoctor.catalog import load_catalog
-    from kdoctor.diff import FORMATS, KINDS, compare, from_files, from_git, render_diff
+    from kdoctor.diff import FORMATS, KINDS, all_new, compare, from_files, from_git, render_diff
     from kdoctor.errors import UsageError, one_of
 
     wanted_format = one_of("--format", format, FORMATS)
@@ -243,6 +243,8 @@ def diff(
         old = from_git(base, Path(checklists[0]), catalog, _git())
         if old is None:
             complain(f"kdoctor: {checklists[0]} is not in {base}: the whole checklist is new")
+            if wanted_format != "terminal":
+                show(render_diff(all_new(new, base), wanted_format))
             return
     else:
         old = from_files(checklists[0], catalog)

@@ -68,6 +68,37 @@ def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> 
             children.end_all()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What was read of a machine, this one or a recorded one."""
+
+    facts: FactTable
+    target: str
+    """The interpreter in words, for where the facts do not name it."""
+    interrupted: bool = False
+
+
+def see(
+    catalog: Catalog,
+    snapshot: Path | None,
+    python: str | None,
+    timeout: float,
+    wanted: Sequence[Training] = (),
+) -> Seen:
+    """Read the snapshot, if one is named, otherwise this machine, with the trainings that are wanted.
+
+    Raises:
+        KeyboardInterrupt: the user ended the reading of this machine before any training: a half of it says nothing.
+    """
+    if snapshot:
+        return Seen(facts=recorded(snapshot, catalog), target=f"recorded in {snapshot}")
+    with examination(catalog.probes, python, timeout) as (examined, target):
+        examined.run(list(wanted))
+    if examined.interrupted and not wanted:
+        raise KeyboardInterrupt
+    return Seen(facts=examined.facts, target=target, interrupted=examined.interrupted)
+
+
 def trainings(
     checklist: Checklist, planned: Sequence[PlannedCheck], replicas: int | None, own: OwnJob | None = None
 ) -> list[Training]:

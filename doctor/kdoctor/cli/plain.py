@@ -6,9 +6,12 @@ long as all that ``kdoctor matrix`` does.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from kdoctor.errors import UsageError
 
 
 def _without_conversion(option: Any) -> Any:
@@ -51,3 +54,21 @@ class PlainCommand(TyperCommand):
                 )
         ctx.args = rest
         return rest
+
+
+class ByChecklist(TyperCommand):
+    """A command whose checklist is an option: whoever names it without is told how."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill the context's parameters.
+
+        Raises:
+            UsageError: something stands there that is no option.
+        """
+        values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if rest and not values.get("help"):
+            raise UsageError(
+                f"{' '.join(rest)}: this command takes options only",
+                hint=f"A checklist is named with: {ctx.command_path} --checklist {shlex.quote(rest[0])}",
+            )
+        return super().parse_args(ctx, args)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kdoctor.cli.examine import examination, recorded
+from kdoctor.cli.examine import examination, see
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -67,15 +67,14 @@ def rollback(
 
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
-    facts = recorded(snapshot, catalog) if snapshot else None
+    facts = see(catalog, snapshot, python, timeout).facts if snapshot else None
     place, lock = _on_record(chosen, to, lambda: _interpreter(facts, python))
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
-        with examination(catalog.probes, python, timeout) as (examined, _):
-            examined.run([])
-        facts = examined.facts
-    plan = plan_rollback(lock, recorded_facts(facts, identifiers=lock.identifiers), how_made(facts), place)
+        facts = see(catalog, None, python, timeout).facts
+    now = recorded_facts(facts, identifiers=lock.identifiers)
+    plan = plan_rollback(lock, now, how_made(facts), place, chosen.asked_as)
     if script:
         show(as_script(plan))
     else:

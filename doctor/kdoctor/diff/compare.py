@@ -35,6 +35,19 @@ def compare(old: Side, new: Side) -> Comparison:
     return Comparison(old=old.shown, new=new.shown, changes=tuple(changes), notes=tuple(_notes(old, new, changes)))
 
 
+def all_new(new: Side, revision: str) -> Comparison:
+    """A checklist that the revision has not: all that it asks for came."""
+    title = new.checklist.title
+    change = Change(
+        kind="tightened",
+        where="checklist",
+        old=None,
+        new=f"{title.name} version {title.version}",
+        why=f"{new.shown} is not in {revision}: the whole checklist is new",
+    )
+    return Comparison(old=revision, new=new.shown, changes=(change,))
+
+
 def compare_locks(old: Lock | None, new: Lock | None, shown: str) -> Comparison:
     """What is otherwise between two locks alone."""
     return Comparison(old=shown, new=shown, changes=tuple(_in_order(_locks(old, new))))

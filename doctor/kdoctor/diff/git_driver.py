@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from kdoctor.catalog import Catalog
@@ -34,5 +35,6 @@ def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Co
     if len(files) == 1:
         return f"{path}: a checklist was {'added' if old == _NONE else 'removed'}\n"
     at = Path(path)
-    sides = [from_files(f"{file.parent}/{file.name}", catalog, at=at) for file in files]
-    return compare(*sides)
+    left, right = (from_files(f"{file.parent}/{file.name}", catalog, at=at) for file in files)
+    # git's copies have names that nobody knows.
+    return compare(replace(left, shown=f"a/{path}"), replace(right, shown=f"b/{path}"))

@@ -13,7 +13,7 @@ from kdoctor.rollback.model import RollbackPlan
 from kdoctor.rollback.plan import plan_rollback
 
 
-def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown: str) -> Report:
+def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown: str, checklist: str) -> Report:
     """The report with what drifted since the lock was recorded, and with the steps of what was decided.
 
     Args:
@@ -21,6 +21,7 @@ def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown:
         facts: what it was judged on.
         lock: the last green run; None if there is none on record.
         shown: the lock's file.
+        checklist: the checklist's name or path, to examine again by.
     """
     if lock is None:
         return with_steps(report, None)
@@ -28,7 +29,7 @@ def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown:
     drifted = replace(report, drift=drift(lock, now, report.results, shown))
     if not drifted.decisions:
         return drifted
-    return with_steps(drifted, plan_rollback(lock, now, how_made(facts), shown))
+    return with_steps(drifted, plan_rollback(lock, now, how_made(facts), shown, checklist))
 
 
 def with_steps(report: Report, plan: RollbackPlan | None) -> Report:
@@ -77,7 +78,7 @@ def _back(results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedS
         yield DecidedStep(summary=step.title + needs, commands=step.commands)
     for text in plan.by_hand:
         yield DecidedStep(summary=f"By hand: {text}.")
-    yield DecidedStep(summary="Examine the machine again.", commands=("kdoctor check",))
+    yield DecidedStep(summary="Examine the machine again.", commands=(plan.again,))
 
 
 def _remedies(results: list[Result]) -> Iterator[DecidedStep]:

@@ -38,6 +38,8 @@ class RollbackPlan:
     """What drifted and cannot be undone by a command, each with the reason."""
     unread: tuple[str, ...] = ()
     """Sections that could not be compared, each with the reason: there may be more to do."""
+    again: str = "kdoctor check"
+    """The command that examines the same environment by the same checklist once more."""
     caution: str | None = None
     """Why this may be the wrong environment, if it looks so."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from kdoctor.lock import Lock, Recorded, drift
 from kdoctor.report_model import DriftChange
 from kdoctor.rollback.distributions import bring_back, new_environment
@@ -14,12 +16,19 @@ _DERIVED = ("tensorflow.", "scenarios.", "measured.")
 """What follows from other facts, and comes back with them."""
 
 
-def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str) -> RollbackPlan:
+def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str, checklist: str) -> RollbackPlan:
     """The way back from what stands now to the lock, only for what drifted.
 
     First the container's image, which may bring back all the rest; then the packages, which need no root and can be
     tried at once; then variables and settings; then the system's libraries, which need root; then the driver, which
     needs root and a reboot. Each step is verified by itself.
+
+    Args:
+        lock: what to go back to.
+        now: what stands now.
+        how: who keeps it.
+        shown: the lock's file.
+        checklist: the checklist's name or path, to examine again by.
     """
     found = drift(lock, now, (), shown)
     by_section: dict[str, list[DriftChange]] = {}
@@ -45,6 +54,8 @@ def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str) -> Rollba
         steps=tuple(steps),
         by_hand=tuple(by_hand),
         unread=found.unread,
+        # An environment that is made anew is another one than was examined.
+        again=shlex.join(["kdoctor", "check", "--checklist", checklist, *([] if anew else ["--python", how.python])]),
         caution=_caution(lock, now),
     )
 

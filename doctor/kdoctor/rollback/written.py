@@ -39,7 +39,7 @@ def _text(plan: RollbackPlan) -> Iterator[str]:
         yield from ("", "Not compared, so there may be more:")
         yield from (f"  - {text}" for text in plan.unread)
     if plan.steps:
-        yield from ("", "Then run kdoctor check. kdoctor itself has changed nothing.")
+        yield from ("", "kdoctor itself has changed nothing. Then examine the machine again:", f"   {plan.again}")
 
 
 def _marks(step: RollbackStep) -> str:
@@ -117,7 +117,7 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
         yield f"echo {shlex.quote(f'Not undone by a command: {text}')} >&2"
     for text in plan.unread:
         yield f"echo {shlex.quote(f'Not compared: {text}')} >&2"
-    yield "echo 'Done. Now run: kdoctor check' >&2"
+    yield f"echo {shlex.quote(f'Done. Now run: {plan.again}')} >&2"
 
 
 def _commands(step: RollbackStep) -> Iterator[str]:

@@ -191,7 +191,10 @@ def test_the_way_from_green_to_red_and_what_is_said_of_it(job: Path) -> None:
     assert decision["action"] == "roll back at once"
     assert (decision["decides"], decision["within"]) == ("ada", "an hour")
     commands = [command for step in decision["steps"] for command in step["commands"]]
-    assert commands == ["/opt/job/bin/python -m pip install --no-deps keras==3.15.1", "kdoctor check"]
+    assert commands == [
+        "/opt/job/bin/python -m pip install --no-deps keras==3.15.1",
+        f"kdoctor check --checklist {job} --python /opt/job/bin/python",
+    ]
     said = kdoctor("rollback", "-c", job, "--snapshot", red).stdout
     assert "/opt/job/bin/python -m pip install --no-deps keras==3.15.1" in said
     assert "packages.keras: 2.9.0 -> 3.15.1" in said
@@ -234,3 +237,11 @@ def test_a_waiver_without_a_use_and_an_expired_one_are_told(job: Path) -> None:
     assert "Waivers that match nothing any more" in done.stdout
     assert "versions.tensorflow-installed (*), until 2999-01-01, by ada: gone" in done.stdout
     assert "expired on 2020-01-01 (ada): old" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", ["check", "rollback"])
+def test_a_checklist_that_is_named_without_its_option_is_told_how(command: str) -> None:
+    done = kdoctor(command, "my node.yaml")
+    assert done.returncode == 2
+    assert f"kdoctor {command} --checklist 'my node.yaml'" in done.stderr
+    assert not done.stdout

@@ -101,6 +101,10 @@ def test_a_checklist_that_the_base_has_not_is_new(repository: Path) -> None:
     done = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--fail-on", "loosened", cwd=repository)
     assert done.returncode == 0
     assert "the whole checklist is new" in done.stderr
+    for form, start in (("markdown", "### kdoctor checklist: 1 tightened"), ("json", "{")):
+        told = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--format", form, cwd=repository).stdout
+        assert told.startswith(start)
+        assert "ci/new.yaml is not in main: the whole checklist is new" in told.replace("\\", "")
 
 
 def test_as_an_external_diff_git_shows_meanings(repository: Path) -> None:
@@ -110,7 +114,7 @@ def test_as_an_external_diff_git_shows_meanings(repository: Path) -> None:
     node = repository / "ci" / "node.yaml"
     node.write_text("# a comment\n" + node.read_text().replace("version: 1", "version: 2"))
     shown = git(repository, "diff", "--ext-diff")
-    assert "1 loosened" in shown
+    assert "a/team.yaml -> b/team.yaml: 1 loosened" in shown
     assert "checks.smoke.starved-replica.severity: warning -> info" in shown
     assert "1 cosmetic" in shown
     node.write_text("schema: broken\n")
@@ -136,6 +140,18 @@ def test_by_textconv_git_shows_neither_order_nor_comments(repository: Path) -> N
         "-  - {id: smoke.starved-replica, severity: warning}",
         "+  - {id: smoke.starved-replica, severity: info}",
     ]
+
+
+def test_what_is_no_valid_checklist_git_shows_by_textconv_as_it_is(repository: Path) -> None:
+    (repository / ".gitattributes").write_text("*.yaml diff=kdoctor\n")
+    git(repository, "config", "diff.kdoctor.textconv", f"{' '.join(KDOCTOR)} checklist show --plain")
+    node, lock = repository / "ci" / "node.yaml", repository / "ci" / "node.lock.yaml"
+    node.write_text(node.read_text() + "<<<<<<< ours\n")
+    lock.write_text("schema: kdoctor/lock/v1\n")
+    shown = git(repository, "diff")
+    assert "+<<<<<<< ours" in shown
+    git(repository, "add", ".")
+    assert "+schema: kdoctor/lock/v1" in git(repository, "diff", "--cached")
 
 
 def test_the_interpreter_of_these_tests_is_the_one_that_git_starts() -> None:

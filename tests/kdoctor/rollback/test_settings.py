@@ -45,5 +45,5 @@ def test_settings_of_keras_json_come_back(tmp_path: Path) -> None:
 def test_variables_that_name_one_job_are_left_alone() -> None:
     before = lock(environment())
     facts = node_facts(environment(SLURM_JOB_ID="7", VIRTUAL_ENV="/x", NCCL_DEBUG="INFO"))
-    plan = plan_rollback(before, recorded_facts(facts, identifiers=True), how_made(facts), "job.lock.yaml")
+    plan = plan_rollback(before, recorded_facts(facts, identifiers=True), how_made(facts), "job.lock.yaml", "job.yaml")
     assert [command for step in plan.steps for command in step.commands] == ["unset NCCL_DEBUG"]

@@ -38,6 +38,12 @@ def test_the_text_has_every_command_its_marks_and_what_cannot_be_undone() -> Non
     assert "(needs root, needs a reboot)" in text
     assert "Not undone by a command:\n  - the GPUs are others or fewer" in text
     assert "kdoctor itself has changed nothing" in text
+    assert text.endswith(f"   kdoctor check --checklist job.yaml --python {target().executable}\n")
+
+
+def test_a_new_environment_is_not_examined_by_the_old_interpreter() -> None:
+    plan = planned(target(version="3.12.1"))
+    assert plan.again == "kdoctor check --checklist job.yaml"
 
 
 def test_the_json_has_the_same() -> None:

@@ -12,8 +12,10 @@ from kdoctor.cli.streams import show
 
 def schema(
     document: Annotated[
-        Literal["report", "snapshot", "checklist"],
-        typer.Argument(metavar="DOCUMENT", help="Which document."),
+        Literal[
+            "report", "snapshot", "checklist", "checklist-diff", "rollback", "history", "lint", "matrix", "topology"
+        ],
+        typer.Argument(metavar="DOCUMENT", help="Which document; history is one line of its export."),
     ],
     *,
     plugin: PluginOption = None,
@@ -31,8 +33,12 @@ def schema(
         from kdoctor.checklist import json_schema as checklist_schema
 
         text = checklist_schema()
-    else:
+    elif document == "snapshot":
         from kdoctor.snapshot import json_schema as snapshot_schema
 
         text = snapshot_schema(load_catalog(plugin or ()).fact_groups)
+    else:
+        from kdoctor.documents import document_schema
+
+        text = document_schema(document)
     show(json.dumps(text, indent=2, ensure_ascii=False) + "\n")

@@ -70,6 +70,7 @@ def as_json(plan: RollbackPlan) -> str:
         ],
         "by_hand": list(plan.by_hand),
         "unread": list(plan.unread),
+        "again": plan.again,
     }
     return json.dumps(document, indent=2) + "\n"
 

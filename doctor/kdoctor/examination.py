@@ -148,7 +148,7 @@ class Examination:
             self._cases_ended += 1
         elif event.kind in ("started", "phase"):
             self._note(
-                f"{bar(self._cases_ended, self._cases)} training {event.scenario}, case {event.case}"
+                f"{bar(self._cases_ended, self._cases)} {event.scenario}, {event.case}"
                 + (f": {event.detail}" if event.detail else "")
             )
 

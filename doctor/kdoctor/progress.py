@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kdoctor import logs
 
-_BAR_WIDTH = 20
+_BAR_WIDTH = 16
 
 
 class Progress(Protocol):
@@ -34,7 +34,10 @@ class _Line:
         self._status = status
 
     def note(self, text: str) -> None:
-        self._status.update(text)  # type: ignore[attr-defined]
+        from rich.text import Text
+
+        # One line, whatever its length: a second one would move what stands below up and down.
+        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))  # type: ignore[attr-defined]
 
 
 class _Logged:

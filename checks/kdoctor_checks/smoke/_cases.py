@@ -23,6 +23,8 @@ _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
 _NODE = re.compile(r"\{\{function_node \S+\}\} ?")
 _LINE_CHARACTERS = 300
 _HEADLINES = ("Exception encountered when calling", "Graph execution error:", "Detected at node", 'File "')
+_LOST = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
+"""What TensorFlow raises in a process of a cluster when another one is not heard any more."""
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
 
 
@@ -137,6 +139,8 @@ def _first_line(text: str | None) -> str:
     first = next((line for line in lines if not line.startswith(_HEADLINES)), lines[0] if lines else "")
     if first.endswith(("{", "(", "[")) and lines[-1].startswith(("}", ")", "]")):  # the value that it is about
         return _short(f"{first} ... {lines[-1]}")
+    if first.endswith(":") and first in lines[:-1]:
+        return _short(f"{first} {lines[lines.index(first) + 1]}")
     return _short(first)
 
 
@@ -196,6 +200,13 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
     if case.outcome == "timed-out":
         return Remedy(
             summary="See where it hung; on a machine that is merely busy, run it again when it is idle.",
+            action=Action.CONFIGURE,
+        )
+    if case.workers and any(name in (case.error_message or "") for name in _LOST):
+        return Remedy(
+            summary="One process stopped answering the others: see in its stacks and its error output, which kdoctor "
+            "smoke --keep-artifacts DIR keeps, whether it was stopped, killed for its memory, or waits; look for a "
+            "firewall or a proxy on the loopback.",
             action=Action.CONFIGURE,
         )
     imported = f"{framework(run)} {run.jax or run.tensorflow or ''}"

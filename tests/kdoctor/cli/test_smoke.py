@@ -67,7 +67,7 @@ def test_one_scenario_alone_passes_and_leaves_what_it_wrote(tmp_path: Path) -> N
     )
     report = json.loads(done.stdout)
     assert (done.returncode, report["verdict"], report["checklist"]["name"]) == (0, "pass", "smoke-chosen")
-    assert "smoke-chosen trains 1 scenarios (1 cases) on 2 CPU devices" in done.stderr
+    assert "smoke-chosen trains 1 scenario (1 case) on 2 CPU devices" in done.stderr
     smoke = {result["id"]: result["status"] for result in report["results"] if result["family"] == "smoke"}
     # No GPU works where the replicas are CPU devices.
     assert smoke == {"smoke.closed-form": "pass", "smoke.gpus-worked": "skip", "smoke.gpus-unslowed": "skip"}

@@ -7,7 +7,7 @@ import pytest
 from helpers.facts import smoke_case, smoke_run
 from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, SmokeWorker
-from kdoctor.model import Status
+from kdoctor.model import Action, Status
 from kdoctor_checks.smoke.multi_worker import multi_worker
 
 SAVED: dict[str, float | None] = {"variables": 4.0, "equal to worker 0": 4.0, "equal to worker 1": 4.0}
@@ -70,3 +70,12 @@ def test_what_the_chief_saves_is_compared_with_every_worker(measures: dict[str, 
 
 def test_one_worker_alone_shows_nothing() -> None:
     assert compute_check(multi_worker, _run(_worker(0))).status is Status.UNKNOWN
+
+
+def test_a_worker_that_is_not_heard_any_more_is_no_matter_of_versions() -> None:
+    message = "worker 0: UnavailableError in phase build: The following tasks are unhealthy:\n/job:worker/task:1"
+    run = _run(_worker(0, outcome="raised"), outcome="raised", error_type="WorkerFailed", error_message=message)
+    finding = compute_check(multi_worker, run).findings[0].finding
+    assert finding.observed.endswith("are unhealthy: /job:worker/task:1")
+    assert finding.remedy.action is Action.CONFIGURE
+    assert "--keep-artifacts" in finding.remedy.summary

@@ -24,7 +24,9 @@ ChecklistOption = Annotated[
 ]
 PluginOption = Annotated[
     list[str] | None,
-    typer.Option("--plugin", help="module:attribute of further checks (repeatable).", show_default=False),
+    typer.Option(
+        "--plugin", help="module:attribute of further checks, probes or scenarios (repeatable).", show_default=False
+    ),
 ]
 ReplicasOption = Annotated[
     int | None,

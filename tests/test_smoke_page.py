@@ -1,0 +1,41 @@
+"""The example of docs/smoke.md is a scenario that works."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.command import kdoctor
+
+TEXT = (Path(__file__).parents[1] / "docs" / "smoke.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    scenario, program = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "__init__.py").touch()
+    (ours / "scenario.py").write_text(scenario, encoding="utf-8")
+    (ours / "program.py").write_text(program, encoding="utf-8")
+    return tmp_path
+
+
+PLUGINS = ("--plugin", "ours.scenario:SUM", "--plugin", "ours.scenario:sums_right")
+
+
+def test_its_scenario_is_listed_and_explained(folder: Path) -> None:
+    assert (
+        "smoke.ours-sum (baseline, mirrored)" in kdoctor("list", "--scenarios", *PLUGINS, PYTHONPATH=str(folder)).stdout
+    )
+    assert "misses its gradients" in kdoctor("explain", "smoke.ours-sum", *PLUGINS, PYTHONPATH=str(folder)).stdout
+
+
+@pytest.mark.tensorflow
+def test_its_scenario_passes(folder: Path) -> None:
+    done = kdoctor("smoke", "ours-sum", "--replicas", "2", "-f", "json", *PLUGINS, PYTHONPATH=str(folder))
+    (result,) = [one for one in json.loads(done.stdout)["results"] if one["id"] == "smoke.ours-sum"]
+    assert (result["status"], result["evidence"][0]["observed"]) == ("pass", "2 over 2 replicas")

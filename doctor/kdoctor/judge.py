@@ -258,12 +258,18 @@ def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the opt
 
 
 def _why_passed(judged: Sequence[Result]) -> str:
-    """A pass in words that hide no failure or unknown which did not count."""
+    """A pass in words that hide no failure, waived or not, and no unknown which did not count."""
     failed = [result.id for result in judged if result.status is Status.FAIL]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
+    waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
     notes = [f"{_some(failed)} failed"] if failed else []
-    notes += [f"{_some(unknown)} is unknown"] if unknown else []
+    notes += [f"{_some(unknown)} {_be(unknown)} unknown"] if unknown else []
+    notes += [f"{_some(waived)} {_be(waived)} waived"] if waived else []
     return f"nothing that stops the job; {', '.join(notes)}" if notes else "everything that was asked for passed"
+
+
+def _be(ids: Sequence[str]) -> str:
+    return "is" if len(ids) == 1 else "are"
 
 
 _NAMED = 3

@@ -280,6 +280,13 @@ def test_a_waived_check_is_no_pass() -> None:
     assert (judged.status, judged.reason) == (Status.SKIP, "every finding is waived")
 
 
+def test_a_pass_says_what_was_waived() -> None:
+    waived = run(yielding(bad()), rules=Rules(today=TODAY, waivers=(waiver(),)))["host.it"]
+    passed = run(yielding(GOOD, check_id="host.other"))["host.other"]
+    assert conclude([waived, passed]).reason == "nothing that stops the job; host.it is waived"
+    assert conclude([passed]).reason == "everything that was asked for passed"
+
+
 # --- planning: deselected, no GPUs, prerequisites ----------------------------------------------------------------
 
 

@@ -80,7 +80,8 @@ def criteria_words(decision: Decision) -> str:
     by_criterion: dict[str, list[str]] = {}
     for check, criterion in zip(decision.checks, decision.criteria, strict=True):
         by_criterion.setdefault(criterion, []).append(check)
-    return "; ".join(f"{criterion} ({', '.join(checks)})" for criterion, checks in by_criterion.items())
+    said = {criterion: ", ".join(checks) for criterion, checks in by_criterion.items()}
+    return "; ".join(text if text.endswith(f": {ids}") else f"{text} ({ids})" for text, ids in said.items())
 
 
 def rollback_words(rollback: Rollback) -> str:

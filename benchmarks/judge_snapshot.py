@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdoctor.catalog import load_catalog
 from kdoctor.checklist import load_checklist, plan
-from kdoctor.judge import judge
+from kdoctor.judge import import_checks, judge
 from kdoctor.model import Status
 from kdoctor.snapshot import load
 
@@ -23,9 +23,12 @@ def main(path: str, *, judging: bool) -> None:
     chosen = load_checklist("multi-gpu-keras", catalog)
     planned = plan(chosen, catalog, smoke=False)
     facts = load(Path(path), catalog.fact_groups).facts
+    rules = chosen.rules(today=dt.date(2026, 1, 1))
+    # As kdoctor check does while the machine is read.
+    import_checks(planned, rules)
     if not judging:
         return
-    results = judge(planned, facts, chosen.rules(today=dt.date(2026, 1, 1)))
+    results = judge(planned, facts, rules)
     judged = sum(result.status in (Status.PASS, Status.FAIL) for result in results)
     if judged < len(results) // 4:
         raise SystemExit(f"only {judged} of {len(results)} checks were judged")

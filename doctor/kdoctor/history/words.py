@@ -79,7 +79,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def show_run(report: Mapping[str, Any]) -> str:
-    """One run: its verdict, and everything that did not pass, with what mends it."""
+    """One run: its verdict, everything that did not pass, with what mends it or who waived it, and what was decided."""
     checklist = report["checklist"]
     lines = [f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})"]
     lines += [f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}"]
@@ -91,11 +91,30 @@ def show_run(report: Mapping[str, Any]) -> str:
         if result["status"] in ("fail", "unknown"):
             lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']}): {result['title']}"]
             lines += [f"  {result['reason']}"] if result["reason"] else []
-            for finding in result["findings"]:
+            for finding in filter(_counts, result["findings"]):
                 lines += [f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"]
                 lines += [f"    Fix: {finding['remedy']['summary']}"]
                 lines += [f"      {command}" for command in finding["remedy"]["commands"]]
+    lines += _waived(report)
+    decisions = report.get("decisions", ())  # reports of before had none
+    lines += ["", "Decided in advance"] if decisions else []
+    lines += [f"  {item['action'].capitalize()}: {', '.join(item['checks'])}" for item in decisions]
     return "\n".join(lines) + "\n"
+
+
+def _counts(finding: Mapping[str, Any]) -> bool:
+    return not finding.get("waiver") or bool(finding["waiver"]["expired"])
+
+
+def _waived(report: Mapping[str, Any]) -> Iterator[str]:
+    for result in report["results"]:
+        waived = [finding for finding in result["findings"] if not _counts(finding)]
+        if waived:
+            yield from ("", f"WAIVED  {result['id']} ({result['severity']}): {result['title']}")
+        for finding in waived:
+            waiver = finding["waiver"]
+            yield f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"
+            yield f"    until {waiver['expires']}, by {waiver['owner']}: {waiver['reason']}"
 
 
 def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

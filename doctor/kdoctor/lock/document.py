@@ -113,7 +113,7 @@ def loads(content: bytes, shown: str) -> Lock:
     """
 
     def refuse(message: str) -> NoReturn:
-        raise LockError(f"{shown}: {message}", hint="Record it anew with: kdoctor checklist record")
+        raise LockError(f"{shown}: {message}", hint="Take it back from git, or record it anew: kdoctor checklist record CHECKLIST")
 
     try:
         source = read_yaml(content, "lock")

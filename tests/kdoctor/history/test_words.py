@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from kdoctor.history import read, words
 from kdoctor.history.keep import keep
 from kdoctor.history.store import opened
 from kdoctor.judge import conclude
-from kdoctor.report_model import Report
+from kdoctor.model import Status
+from kdoctor.report_model import Report, Waiver
 
 
 def a_run(*, red: bool, number: int = 0, step_s: float = 0.004) -> Report:
@@ -123,6 +125,21 @@ def test_a_run_is_shown_with_what_mends_it(tmp_path: Path) -> None:
         text = words.show_run(read.report_of(connection, 1))
     assert text.startswith("Run 1: FAIL (gpu.free failed)\n")
     assert "      sudo systemctl reboot\n" in text
+
+
+def test_a_waived_failure_stays_visible_and_so_does_the_decision(tmp_path: Path) -> None:
+    agreed = Waiver(check="gpu.free", subject="*", reason="a notebook", owner="ada", expires=date(2030, 3, 31))
+    found = failure("gpu.free").findings
+    judged = replace(
+        failure("gpu.free"), status=Status.SKIP, findings=tuple(replace(item, waiver=agreed) for item in found)
+    )
+    run = replace(a_run(red=False), results=(judged, result("gpu.count-expected")))
+    with opened(history(tmp_path, run), create=False) as connection:
+        text = words.show_run(read.report_of(connection, 1))
+    assert "WAIVED  gpu.free (error): " in text
+    assert "    until 2030-03-31, by ada: a notebook\n" in text
+    assert "Fix:" not in text
+    assert text.endswith("Decided in advance\n  Fix forward: smoke.starved-replica\n")
 
 
 def test_a_run_that_is_not_there(tmp_path: Path) -> None:

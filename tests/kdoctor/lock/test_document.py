@@ -34,7 +34,7 @@ def told(text: str | bytes) -> str:
     assert caught.value.hint == (
         "Upgrade keras-doctor; kdoctor check --no-lock does without the lock"
         if newer
-        else "Record it anew with: kdoctor checklist record"
+        else "Take it back from git, or record it anew: kdoctor checklist record CHECKLIST"
     )
     assert caught.value.message.startswith("job.lock.yaml: ")
     return caught.value.message.removeprefix("job.lock.yaml: ")

@@ -65,6 +65,7 @@ def rollback(
     from kdoctor.lock import recorded_facts
     from kdoctor.rollback import as_json, as_script, as_text, how_made, plan_rollback
 
+    _one_form(script=script, json=format == "json", verify=verify, snapshot=snapshot is not None)
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = see(catalog, snapshot, python, timeout).facts if snapshot else None
@@ -81,6 +82,21 @@ def rollback(
         show(as_json(plan) if format == "json" else as_text(plan))
     for text in plan.by_hand if script else ():
         complain(f"kdoctor: not undone by a command: {text}")
+
+
+def _one_form(**wanted: bool) -> None:
+    """Refuse what does not go together, instead of leaving a half of it out.
+
+    Raises:
+        UsageError: two forms are asked for, or a proof of what a snapshot tells.
+    """
+    from kdoctor.errors import UsageError
+
+    options = {"script": "--script", "json": "--format json", "verify": "--verify"}
+    named = [option for name, option in options.items() if wanted[name]]
+    named += ["--snapshot"] if wanted["verify"] and wanted["snapshot"] else []
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} do not go together", hint="Ask for one after the other.")
 
 
 def _on_record(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:

@@ -167,3 +167,18 @@ def test_the_script_of_a_real_environment_brings_it_back(tmp_path: Path) -> None
     assert sourced.stdout == "WARN it's\n"
     variables["NCCL_DEBUG"] = "WARN it's"
     assert "Nothing has drifted: there is nothing to roll back." in back().stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--script", "--format", "json"), "--script and --format json"),
+        (("--verify", "--script"), "--script and --verify"),
+        (("--verify", "--format", "json"), "--format json and --verify"),
+        (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
+    ],
+)
+def test_forms_that_exclude_each_other_are_refused(job: Path, options: tuple[str, ...], named: str) -> None:
+    done = kdoctor("rollback", "-c", "job.yaml", *options, cwd=job)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{named} do not go together" in done.stderr

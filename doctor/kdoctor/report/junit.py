@@ -85,7 +85,7 @@ def _case(suite: ET.Element, result: Result, fail_on: Severity) -> None:
 
 
 def _details(result: Result, findings: Sequence[JudgedFinding]) -> str:
-    parts = [result.title, f"Why: {result.why}"]
+    parts = [f"Not so: {result.title}", f"Why: {result.why}"]
     for judged in findings:
         finding = judged.finding
         parts += [

@@ -133,7 +133,7 @@ def _failures(report: Report) -> Iterator[str]:
         return
     yield from ("", "### Failures")
     for result in failed:
-        yield from ("", f"#### {_code(result.id)} ({result.severity.value})", "", escape(result.title), "")
+        yield from ("", f"#### {_code(result.id)} ({result.severity.value})", "", f"Not so: {escape(result.title)}", "")
         yield f"Why: {escape(result.why)}"
         for judged in counting(result):
             yield from _finding(judged)

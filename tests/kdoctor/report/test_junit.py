@@ -40,6 +40,11 @@ def test_a_failure_carries_severity_and_everything_to_do() -> None:
     assert "Rollback: tensorflow 2.20.0, as recorded\n    python -m pip" in outcome.text
 
 
+def test_a_healthy_condition_that_does_not_hold_is_not_told_as_if_it_did() -> None:
+    (told,) = cases(cpu_report(results=(failure("gpu.free"),)))["gpu.free"].result
+    assert told.text.startswith(f"Not so: {failure('gpu.free').title}\n")
+
+
 def test_several_findings_are_all_there() -> None:
     (outcome,) = cases(gpu_report())["gpu.visible-to-driver"].result
     assert outcome.message.endswith("(and 1 more)")

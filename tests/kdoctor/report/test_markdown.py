@@ -115,3 +115,9 @@ def test_it_is_deterministic() -> None:
 
 def test_an_interruption_is_told() -> None:
     assert "The run was interrupted" in shown(replace(cpu_report(), interrupted=True))
+
+
+def test_a_healthy_condition_that_does_not_hold_is_not_told_as_if_it_did() -> None:
+    text = render(cpu_report(results=(failure("gpu.free"),)), "markdown")
+    _, _, failures = text.partition("### Failures")
+    assert f"Not so: {failure('gpu.free').title}" in failures.replace("\\", "")

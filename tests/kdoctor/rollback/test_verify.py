@@ -71,6 +71,8 @@ def test_a_lock_that_can_be_installed_but_does_not_train_is_told(job: Path, inde
     assert done.returncode == 1, done.stdout + done.stderr
     assert "The way back does not work: " in done.stdout.splitlines()[-1]
     assert "libcudart is gone" in done.stdout
+    assert "--select" not in done.stdout, "nobody gave that option"
+    assert "the way back is proved by its packages alone" in " ".join(done.stdout.split())
     assert leftovers() <= before
 
 

@@ -80,7 +80,9 @@ def import_all(names: List[str]) -> Facts:
             facts["import_s"] = time.perf_counter() - started
             facts["tensorflow"] = str(module.__version__)
             # TensorFlow loads Keras when it is first asked for: do it once, here.
-            facts["keras"] = _named(sys.modules[module.keras.Model.__module__.partition(".")[0]])
+            keras = sys.modules[module.keras.Model.__module__.partition(".")[0]]
+            facts["keras"] = _named(keras)
+            _require_tensorflow(keras)
         elif name == "jax":
             facts["import_s"] = time.perf_counter() - started
             facts["jax"] = str(module.__version__)
@@ -99,6 +101,24 @@ def without(framework: str) -> Optional[str]:
     if importlib.util.find_spec("keras") is None:
         return "JAX is installed here, but Keras 3 (keras) is not"
     return None
+
+
+class WrongBackendError(Exception):
+    """Keras computes with something else than the framework of the trainings."""
+
+
+def _require_tensorflow(keras: Any) -> None:
+    """Raise where the strategies of tf.distribute would meet a Keras that computes with something else.
+
+    Its models take no notice of a strategy's scope, and train on one device or fail later with no word of the cause.
+    """
+    ask = getattr(getattr(keras, "backend", None), "backend", None)  # the Keras inside of TensorFlow has none
+    backend = ask() if ask else "tensorflow"
+    if backend != "tensorflow":
+        raise WrongBackendError(
+            "{} computes with {} (KERAS_BACKEND or keras.json), which takes no notice of the strategies of "
+            "tf.distribute".format(_named(keras), backend)
+        )
 
 
 def _named(keras: Any) -> str:

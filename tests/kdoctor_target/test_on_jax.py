@@ -15,9 +15,11 @@ from kdoctor.check import Check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.report_model import Result
+from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.on_jax import ON_JAX
 from kdoctor.smoke.run import PRELOAD, SmokeSettings, run_scenarios
 from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.data_parallel import data_parallel
 from kdoctor_checks.smoke.model_parallel import model_parallel
 
@@ -190,6 +192,14 @@ def test_every_case_is_skipped_where_what_it_needs_is_not_installed(
     result = compute_check(data_parallel, run)
     assert result.status is Status.SKIP
     assert reason in (result.reason or "")
+
+
+def test_the_strategies_of_tensorflow_do_not_run_on_a_keras_that_computes_with_jax() -> None:
+    where = smoke.context(KERAS_BACKEND="jax", TF_USE_LEGACY_KERAS="0")
+    run = run_scenarios(SCENARIOS[:1], SmokeSettings(devices_kind="cpu", replicas=2), where).runs["smoke.baseline"]
+    assert isinstance(run, SmokeRun)
+    assert "computes with jax (KERAS_BACKEND or keras.json)" in (run.failure or "")
+    assert compute_check(baseline, run).status is Status.FAIL
 
 
 _HANG = """

@@ -64,17 +64,31 @@ def baseline(
 
 
 def _cannot_train(run: SmokeRun) -> Finding:
+    failure = run.failure or ""
     return Finding(
         subject="import tensorflow",
-        observed=run.failure or "",
+        observed=failure,
         expected="TensorFlow is imported, and the trainings run",
-        remedy=Remedy(
-            summary="Import TensorFlow and its Keras by hand and follow what they say; a crash or a hang before any "
-            "training is most often a broken installation, or a file system that does not answer.",
-            action=Action.REINSTALL,
-            commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
-        ),
+        remedy=_other_backend() if failure.startswith("WrongBackendError") else _by_hand(),
         rollback=MEASURE_ONLY,
+    )
+
+
+def _other_backend() -> Remedy:
+    return Remedy(
+        summary="For a job under a strategy of tf.distribute let Keras compute with TensorFlow. A job on JAX is spread "
+        "by keras.distribution: try that instead (kdoctor smoke --strategy data-parallel).",
+        action=Action.CONFIGURE,
+        commands=("export KERAS_BACKEND=tensorflow",),
+    )
+
+
+def _by_hand() -> Remedy:
+    return Remedy(
+        summary="Import TensorFlow and its Keras by hand and follow what they say; a crash or a hang before any "
+        "training is most often a broken installation, or a file system that does not answer.",
+        action=Action.REINSTALL,
+        commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
     )
 
 

@@ -72,6 +72,13 @@ def test_is_unknown_where_evidence_is_missing(changes: dict[str, Any], reason: s
     assert reason in (result.reason or "")
 
 
+def test_fails_with_the_way_out_where_keras_computes_with_something_else() -> None:
+    run = replace(_run(), cases=(), failure="WrongBackendError: keras 3.15.1 computes with jax (KERAS_BACKEND ...")
+    remedy = _finding(compute_check(baseline, run)).remedy
+    assert remedy.commands == ("export KERAS_BACKEND=tensorflow",)
+    assert "--strategy data-parallel" in remedy.summary
+
+
 def test_fails_if_tensorflow_does_not_import() -> None:
     run = replace(_run(), cases=(), failure="ImportError: libcudart.so.12: cannot open")
     finding = _finding(compute_check(baseline, run))

@@ -107,7 +107,8 @@ class _CheckItem(pytest.Item):
 
 def _words(result: dict[str, Any]) -> str:
     """The title and all that was found, with the ways out."""
-    lines = [result["title"], *([result["reason"]] if result["reason"] else [])]
+    title = f"Not so: {result['title']}" if result["status"] == "fail" else result["title"]
+    lines = [title, *([result["reason"]] if result["reason"] else [])]
     lines += [f"{item['subject']}: {item['observed']}" for item in result["evidence"]]
     for finding in result["findings"]:
         lines += [f"{finding['subject']}: {finding['observed']}; expected {finding['expected']}"]

@@ -129,7 +129,7 @@ def _report(config: pytest.Config) -> dict[str, Any]:
 
 def _shared(config: pytest.Config, run: str) -> dict[str, Any]:
     """The same for all processes of pytest-xdist: two trainings at once would disturb each other."""
-    place = Path(tempfile.gettempdir(), f"kdoctor-{run}.json")
+    place = _place(run)
     with place.with_suffix(".lock").open("w") as lock:
         with contextlib.suppress(ImportError):  # Windows has no such lock: there each process runs its own
             import fcntl
@@ -139,6 +139,28 @@ def _shared(config: pytest.Config, run: str) -> dict[str, Any]:
             place.write_text(json.dumps(_run(config)), encoding="utf-8")
         report: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         return report
+
+
+def _place(run: str) -> Path:
+    return Path(tempfile.gettempdir(), f"kdoctor-{run}.json")
+
+
+_RUN = pytest.StashKey[str]()
+"""The run of pytest-xdist that this process leads."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Remember which run the processes of pytest-xdist will share a report in."""
+    node.config.stash[_RUN] = node.workerinput["testrunuid"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing of the shared report behind."""
+    if _RUN in config.stash:
+        place = _place(config.stash[_RUN])
+        for file in (place, place.with_suffix(".lock")):
+            file.unlink(missing_ok=True)
 
 
 def _run(config: pytest.Config) -> dict[str, Any]:

@@ -94,8 +94,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         tier="standard",
         title="Each way in which MirroredStrategy adds up gradients",
         expect=(
-            "HierarchicalCopyAllReduce, ReductionToOneDevice and, on GPUs, NcclAllReduce give the weights of "
-            "one device."
+            "ReductionToOneDevice and, on GPUs, NcclAllReduce give the weights of one device. So does "
+            "HierarchicalCopyAllReduce over an even number of replicas; over an odd one it is reported."
         ),
         program=_PROGRAMS / "cross_device.py",
         cases=("hierarchical-copy", "reduction-to-one-device", "nccl"),

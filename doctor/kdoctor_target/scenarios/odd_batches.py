@@ -26,6 +26,8 @@ from kdoctor_target.training import (
 
 STEPS = 4
 PER_REPLICA = 8
+SHARE = 4
+"""What each replica gets of the batch that was meant for it alone."""
 
 
 def fewer_than_replicas(case: Case) -> None:
@@ -65,9 +67,10 @@ def unknown_size(case: Case) -> None:
 def per_replica_batch(case: Case) -> None:
     """A batch that was meant for each replica is shared out among all: each gets less than was meant."""
     strategy = make_strategy(case)
-    replicas = strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * PER_REPLICA * replicas)
-    batches = Batches(inputs, targets, PER_REPLICA)
+    # It divides over the replicas, so that nothing but what it was meant for is odd.
+    meant = SHARE * strategy.num_replicas_in_sync
+    inputs, targets = regression(STEPS * meant)
+    batches = Batches(inputs, targets, meant)
     first = next(iter(strategy.experimental_distribute_dataset(batches.dataset())))[0]
     shares = [int(share.shape[0]) for share in strategy.experimental_local_results(first)]
     case.measure({"first_share": shares[0], "shares": int(np.sum(shares))})

@@ -9,7 +9,7 @@ from kdoctor_checks.smoke.cross_device import cross_device
 class TestCrossDevice(ComparisonCheck):
     check = cross_device
     scenario = "smoke.cross-device"
-    cases = ("hierarchical-copy", "reduction-to-one-device", "nccl")
+    cases = ("reduction-to-one-device", "nccl")
 
     def test_says_nothing_of_one_replica(self) -> None:
         assert compute_check(self.check, self.run(replicas=1)).status is Status.SKIP

@@ -22,9 +22,9 @@ def hierarchical_copy(
 ) -> Iterator[Outcome]:
     """HierarchicalCopyAllReduce gives the weights of one device.
 
-    Why: TensorFlow cuts the devices in two groups of n // 2 each. Of an odd number, from three on, it leaves one device's
-    gradients out of every sum, and says nothing: over three CPU devices TensorFlow 2.21 ended 0.11 from one device's
-    weights. Only a job that names it (often in place of NCCL) is concerned: hence a warning.
+    Why: TensorFlow cuts the devices in two groups of n // 2 each. Of an odd number, from three on, it leaves one
+    device's gradients out of every sum, and says nothing: over three CPU devices TensorFlow 2.21 ended 0.11 from one
+    device's weights. Only a job that names it (often in place of NCCL) is concerned: hence a warning.
     Remedy: use ReductionToOneDevice, NCCL, or an even number of replicas.
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/distribute/HierarchicalCopyAllReduce

@@ -62,7 +62,7 @@ def print_(
         if not plain or not Path(checklist).is_file():
             raise
         # git ends the whole `git log -p` where a textconv fails, and of a lock or an older version it wants the text.
-        text = read_text(checklist, catalog)
+        text = Path(checklist).read_text(encoding="utf-8", errors="replace")
         if "schema: kdoctor/lock/" not in text:  # a lock has one fact a line already
             complain(f"kdoctor: {error}\nIt is shown as it is written.")
         show(text)

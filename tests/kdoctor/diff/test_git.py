@@ -150,6 +150,8 @@ def test_what_is_no_valid_checklist_git_shows_by_textconv_as_it_is(repository: P
     lock.write_text("schema: kdoctor/lock/v1\n")
     shown = git(repository, "diff")
     assert "+<<<<<<< ours" in shown
+    node.write_bytes(b"name: \xff\n")
+    assert "+name: \N{REPLACEMENT CHARACTER}" in git(repository, "diff")
     git(repository, "add", ".")
     assert "+schema: kdoctor/lock/v1" in git(repository, "diff", "--cached")
 

@@ -55,9 +55,17 @@ def _state(environ: Mapping[str, str]) -> Path:
 
 
 def runs_to_keep(environ: Mapping[str, str]) -> int:
-    """``KDOCTOR_HISTORY_KEEP``, or 10,000."""
+    """``KDOCTOR_HISTORY_KEEP``, or 10,000.
+
+    Raises:
+        UsageError: it is no number of runs.
+    """
     stated = environ.get(KEEP_VARIABLE, "")
-    return max(1, int(stated)) if stated.isascii() and stated.isdecimal() else KEEP
+    if not stated:
+        return KEEP
+    if not (stated.isascii() and stated.isdecimal() and int(stated)):
+        raise UsageError(f"{KEEP_VARIABLE}={stated} is no number of runs, such as {KEEP}")
+    return int(stated)
 
 
 def is_on_network(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.reports import cpu_report, gpu_report
+from kdoctor.errors import UsageError
 from kdoctor.history import read
 from kdoctor.history.keep import keep
 from kdoctor.history.place import KEEP, history_file, is_off, is_on_network, runs_to_keep
@@ -190,7 +191,10 @@ def test_where_it_is(environ: dict[str, str], file: str) -> None:
 
 def test_what_the_variables_say() -> None:
     assert [is_off({"KDOCTOR_NO_HISTORY": value}) for value in ("1", "yes", "0", "")] == [True, True, False, False]
-    assert [runs_to_keep({"KDOCTOR_HISTORY_KEEP": value}) for value in ("5", "0", "x", "")] == [5, 1, KEEP, KEEP]
+    assert [runs_to_keep({"KDOCTOR_HISTORY_KEEP": value}) for value in ("5", "")] == [5, KEEP]
+    for value in ("0", "x", "-5", "1e3"):
+        with pytest.raises(UsageError, match=f"KDOCTOR_HISTORY_KEEP={value} is no number of runs"):
+            runs_to_keep({"KDOCTOR_HISTORY_KEEP": value})
 
 
 def test_a_network_file_system_is_told_from_a_local_one(tmp_path: Path) -> None:

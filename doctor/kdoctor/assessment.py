@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from kdoctor.checklist import Checklist, decisions, scenarios_to_run
@@ -35,19 +35,26 @@ def assess(
     """
     rules = with_matrix(rules, planned)
     results = judge(planned, facts, rules)
+    awaited = scenarios_to_run(checklist, planned)
+    trainings = _of_trainings(planned, {entry.scenario.id for entry in awaited})
     return Report(
-        verdict=conclude(results, rules.fail_on, interrupted=note.interrupted),
+        verdict=conclude(results, rules.fail_on, interrupted=note.interrupted, trainings=trainings),
         target=describe_target(facts, note.target),
         checklist=checklist.title,
         results=results,
         decisions=decisions(results, checklist),
-        scenarios=tuple(entry.note for entry in scenarios_to_run(checklist, planned)),
+        scenarios=tuple(entry.note for entry in awaited),
         unused_waivers=unused_waivers(results, rules.waivers),
         duration_s=note.duration_s,
         started_at=note.started_at.isoformat(timespec="seconds"),
         interrupted=note.interrupted,
         fail_on=rules.fail_on,
     )
+
+
+def _of_trainings(planned: Sequence[PlannedCheck], scenarios: Collection[str]) -> frozenset[str]:
+    """Ids of the checks that judge one of the scenarios."""
+    return frozenset(entry.check.id for entry in planned if not entry.deselected and entry.check.scenario in scenarios)
 
 
 def with_matrix(rules: Rules, planned: Sequence[PlannedCheck], file: str | None = None) -> Rules:

@@ -7,7 +7,8 @@ EXIT_FAIL = 1
 EXIT_USAGE = 2
 """Wrong usage, or a broken checklist, snapshot or plug-in."""
 EXIT_UNKNOWN = 3
-"""Nothing failed, but a check at or over ``--fail-on`` could not be judged, or nothing was tested."""
+"""Nothing failed, but a check at or over ``--fail-on`` could not be judged, or nothing was tested, or every training
+that was asked for was skipped."""
 EXIT_INTERNAL = 4
 """kdoctor itself failed."""
 EXIT_INTERRUPTED = 130

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -217,13 +217,21 @@ def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:
     return replace(result, accepted=accepted)
 
 
-def conclude(results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, interrupted: bool = False) -> Verdict:
+def conclude(
+    results: Iterable[Result],
+    fail_on: Severity = Severity.ERROR,
+    *,
+    interrupted: bool = False,
+    trainings: Collection[str] = (),
+) -> Verdict:
     """The verdict and the exit code. This is the only place that computes them.
 
     Args:
         results: what became of each check.
         fail_on: failures and unknowns below this severity do not count.
         interrupted: whether the user ended the run, so that what is missing says nothing.
+        trainings: ids of the checks whose trainings were asked for. If all of them are skipped, nothing was trained,
+            whatever else is well.
     """
     judged = tuple(results)
     weighty = [result for result in judged if result.severity.rank >= fail_on.rank]
@@ -244,6 +252,10 @@ def conclude(results: Iterable[Result], fail_on: Severity = Severity.ERROR, *, i
         )
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
+    untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
+    if untrained and len(untrained) == len(trainings):
+        reason = f"nothing was trained: {_some(untrained)} skipped"
+        return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
     warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
 
@@ -421,6 +422,17 @@ def test_only_what_passed_with_nothing_else_of_weight_exits_zero() -> None:
         code = conclude([result(status) for status in statuses]).exit_code
         assert (code == 0) == (PASS in statuses and FAIL not in statuses and UNKNOWN not in statuses)
         assert (code == 1) == (FAIL in statuses)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"), [((SKIP, SKIP), 3), ((SKIP, PASS), 0), ((SKIP, UNKNOWN), 3), ((SKIP, FAIL), 1)]
+)
+def test_a_run_whose_trainings_were_all_skipped_is_no_pass(statuses: tuple[Status, Status], code: int) -> None:
+    trainings = [replace(result(status), id=f"smoke.{n}") for n, status in enumerate(statuses)]
+    verdict = conclude([result(PASS), *trainings], trainings={item.id for item in trainings})
+    assert verdict.exit_code == code
+    assert (verdict.reason == "nothing was trained: smoke.0, smoke.1 skipped") == (statuses == (SKIP, SKIP))
+    assert conclude([result(PASS), *trainings[:1]]).exit_code == 0  # no training was asked for
 
 
 def test_the_verdict_names_the_failed_checks_and_counts_the_rest() -> None:

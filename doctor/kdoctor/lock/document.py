@@ -113,7 +113,8 @@ def loads(content: bytes, shown: str) -> Lock:
     """
 
     def refuse(message: str) -> NoReturn:
-        raise LockError(f"{shown}: {message}", hint="Take it back from git, or record it anew: kdoctor checklist record CHECKLIST")
+        hint = "Take it back from git, or record it anew: kdoctor checklist record CHECKLIST"
+        raise LockError(f"{shown}: {message}", hint=hint)
 
     try:
         source = read_yaml(content, "lock")

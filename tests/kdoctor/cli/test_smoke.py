@@ -72,3 +72,10 @@ def test_one_scenario_alone_passes_and_leaves_what_it_wrote(tmp_path: Path) -> N
     # No GPU works where the replicas are CPU devices.
     assert smoke == {"smoke.closed-form": "pass", "smoke.gpus-worked": "skip", "smoke.gpus-unslowed": "skip"}
     assert '"iterations": 12' in (kept / "smoke.closed-form.mirrored.events").read_text()
+
+
+@pytest.mark.tensorflow
+def test_a_strategy_that_is_not_for_here_is_no_pass() -> None:
+    done = kdoctor("smoke", "--strategy", "tpu", "--replicas", "2")
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1].endswith("nothing was trained: smoke.tpu skipped")

@@ -121,7 +121,7 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /dev/shm")
-@pytest.mark.parametrize(("patience", "deadline"), [(2.0, 20.0), (50.0, 3.0)], ids=["of-the-cluster", "of-the-case"])
+@pytest.mark.parametrize(("patience", "deadline"), [(5.0, 40.0), (50.0, 6.0)], ids=["of-the-cluster", "of-the-case"])
 def test_a_hang_leaves_no_process_no_port_and_no_shared_memory(
     tmp_path: Path, patience: float, deadline: float
 ) -> None:

@@ -63,8 +63,11 @@ def whole(self, reference_variable, *args, **kwargs):
     made = plain(self, reference_variable, *args, **kwargs)
     if reference_variable._layout is None:
         return made
-    layout = keras.distribution.TensorLayout([None] * len(made.shape), reference_variable._layout.device_mesh)
-    made._layout = layout
+    mesh = keras.distribution.distribution().device_mesh
+    layout = keras.distribution.TensorLayout([None] * len(made.shape), mesh)
+    # Keras 3.12, the last for Python 3.10, keeps JAX's form of the layout, a later one its own.
+    is_own = isinstance(reference_variable._layout, keras.distribution.TensorLayout)
+    made._layout = layout if is_own else layout.backend_layout
     made.assign(keras.distribution.distribute_tensor(np.asarray(made.value), layout))
     return made
 

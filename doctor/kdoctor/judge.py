@@ -15,6 +15,7 @@ from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
 from kdoctor.report_model import Conclusion, JudgedFinding, Result, Verdict, Waiver
 from kdoctor.version_matrix import VersionMatrix
+from kdoctor.wording import some
 
 FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 """Each group of facts by its type. A type that is absent was never collected."""
@@ -240,7 +241,7 @@ def conclude(
         conclusion = Conclusion.FAIL if failed else Conclusion.UNKNOWN
         return Verdict(conclusion=conclusion, exit_code=EXIT_INTERRUPTED, reason="the run was interrupted")
     if failed:
-        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{_some(failed)} failed")
+        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{some(failed)} failed")
     unknown = [
         result.id
         for result in weighty
@@ -248,13 +249,13 @@ def conclude(
     ]
     if unknown:
         return Verdict(
-            conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=f"{_some(unknown)} could not be judged"
+            conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=f"{some(unknown)} could not be judged"
         )
     if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
     untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
     if untrained and len(untrained) == len(trainings):
-        reason = f"nothing was trained: {_some(untrained)} skipped"
+        reason = f"nothing was trained: {some(untrained)} skipped"
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
     warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
@@ -274,21 +275,11 @@ def _why_passed(judged: Sequence[Result]) -> str:
     failed = [result.id for result in judged if result.status is Status.FAIL]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
     waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
-    notes = [f"{_some(failed)} failed"] if failed else []
-    notes += [f"{_some(unknown)} {_be(unknown)} unknown"] if unknown else []
-    notes += [f"{_some(waived)} {_be(waived)} waived"] if waived else []
+    notes = [f"{some(failed)} failed"] if failed else []
+    notes += [f"{some(unknown)} {_be(unknown)} unknown"] if unknown else []
+    notes += [f"{some(waived)} {_be(waived)} waived"] if waived else []
     return f"nothing that stops the job; {', '.join(notes)}" if notes else "everything that was asked for passed"
 
 
 def _be(ids: Sequence[str]) -> str:
     return "is" if len(ids) == 1 else "are"
-
-
-_NAMED = 3
-"""So many ids stand in a verdict's one line."""
-
-
-def _some(ids: Sequence[str]) -> str:
-    """The first ids, and how many more."""
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return ", ".join(ids[:_NAMED]) + more

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks._gpus import answering, too_new, unsupported
 
 _SHOWN = 4
@@ -33,11 +34,6 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
             continue
         old = [name.replace("_", " ") for name, error in errors.items() if too_new(error)]
         said = [f"{name.replace('_', ' ')} ({error})" for name, error in errors.items() if not too_new(error)]
-        parts = [f"the driver is too old to tell {_some(old)}"] if old else []
-        parts += [f"not read: {_some(said)}"] if said else []
+        parts = [f"the driver is too old to tell {some(old, _SHOWN)}"] if old else []
+        parts += [f"not read: {some(said, _SHOWN)}"] if said else []
         yield Unjudged(subject=gpu.subject, reason="; ".join(parts))
-
-
-def _some(words: list[str]) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return ", ".join(words[:_SHOWN]) + more

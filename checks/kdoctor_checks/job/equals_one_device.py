@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import JobTraining, SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks.job._job import SCENARIO, change, replicas_of, training_of
-from kdoctor_checks.smoke._cases import some
 
 
 @check("job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO)

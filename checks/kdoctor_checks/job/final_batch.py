@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks.job._job import SCENARIO, change, data_of, model_of, replicas_of, starves
-from kdoctor_checks.smoke._cases import some
 
 
 @check("job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)

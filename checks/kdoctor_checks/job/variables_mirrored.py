@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks.job._job import SCENARIO, change, model_of
-from kdoctor_checks.smoke._cases import some
 
 
 @check("job.variables-mirrored", severity=Severity.ERROR, requires=["job.model-in-scope"], scenario=SCENARIO)

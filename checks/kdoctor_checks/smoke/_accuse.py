@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdoctor.facts import SmokePair
 from kdoctor.model import Action, Finding, Remedy, Rollback
-from kdoctor_checks.smoke._cases import some
+from kdoctor.wording import counted, some
 from kdoctor_checks.smoke._culprits import Pair, culprit, level_explains
 from kdoctor_checks.smoke._places import Places
 
@@ -41,7 +41,7 @@ class Accuser:
         if not bad:
             return
         found = culprit(bad, good, self._levels)
-        many = f"the other {counted(len(good))}"
+        many = f"the other {counted(len(good), 'pair')}"
         if found.pair:
             observed = f"{bad[found.pair]}; {many} that were tested {_are(len(good))} not {word}"
             yield self._finding(self._link(found.pair), observed, f"the pair {expected}", self._see_link(found.pair))
@@ -50,7 +50,7 @@ class Accuser:
                 yield self._about_gpu(index, found.gpus, bad, good, word, expected)
         elif found.everything:
             observed = f"every one that was tested is {word}: {self._quoted(bad)}"
-            yield self._finding(f"all {counted(len(bad))}", observed, f"each pair {expected}", self._see_all())
+            yield self._finding(f"all {counted(len(bad), 'pair')}", observed, f"each pair {expected}", self._see_all())
         elif found.level:
             observed = (
                 f"all {len(bad)} are {word}, and {many} of other levels {_are(len(good))} not: {self._quoted(bad)}"
@@ -59,7 +59,7 @@ class Accuser:
             yield self._finding(subject, observed, f"each pair {expected}", self._see_all())
         else:
             observed = f"{word}, with no GPU and no level in common: {self._quoted(bad)}"
-            subject = f"{len(bad)} of {counted(len(bad) + len(good))}"
+            subject = f"{len(bad)} of {counted(len(bad) + len(good), 'pair')}"
             yield self._finding(subject, observed, f"each pair {expected}", self._see_all())
 
     def _about_gpu(
@@ -76,8 +76,8 @@ class Accuser:
         without = sum(not set(pair) & set(gpus) for pair in good)
         it = "it" if len(gpus) == 1 else "these GPUs"
         observed = (
-            f"{len(mine)} of its {counted(of)} {_are(len(mine))} {word}, and the {counted(without)} without {it} "
-            f"{_are(without)} not: {self._quoted(mine)}"
+            f"{len(mine)} of its {counted(of, 'pair')} {_are(len(mine))} {word}, "
+            f"and the {counted(without, 'pair')} without {it} {_are(without)} not: {self._quoted(mine)}"
         )
         level = level_explains(bad, good, self._levels)
         if level:
@@ -163,11 +163,6 @@ _PATCHED = Remedy(
     "for patched code, or reinstall TensorFlow and Keras.",
     action=Action.REINSTALL,
 )
-
-
-def counted(number: int) -> str:
-    """``1 pair``, ``3 pairs``."""
-    return f"{number} pair{'' if number == 1 else 's'}"
 
 
 def _are(number: int) -> str:

@@ -258,11 +258,6 @@ def _is_right(version: str) -> bool:
         return True
 
 
-def some(names: tuple[str, ...]) -> str:
-    """The first three names and how many more."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004 - as said
-
-
 def show(losses: tuple[float | None, ...]) -> str:
     """Losses of the epochs in a row."""
     return ", ".join("not finite" if loss is None else f"{loss:.4g}" for loss in losses)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks.smoke._cases import (
     MEASURE_ONLY,
     did_not_finish,
@@ -15,7 +16,6 @@ from kdoctor_checks.smoke._cases import (
     name_of,
     no_real_spread,
     show,
-    some,
     spread_over,
     wrong_arithmetic,
 )

@@ -8,6 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks._gpus import LOOKING, unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._sampled import ALL, nothing_sampled, used_gpus, why_no_sample
@@ -93,8 +94,7 @@ def _state(gpu: SampledGpu) -> str:
 def _finding(gpu: SampledGpu, found: list[EventTime]) -> Finding:
     bits = {event.bit for event in found}
     cases = [f"{use.scenario}/{use.case}" for use in gpu.cases if any(event.bit in bits for event in use.events)]
-    more = f" and {len(cases) - 2} more" if len(cases) > 2 else ""  # noqa: PLR2004 - as many as are named
-    during = f" during {', '.join(cases[:2])}{more}" if cases else ""
+    during = f" during {some(cases, 2)}" if cases else ""
     return Finding(
         subject=gpu.subject,
         observed=f"{_times(found)}{during}{_state(gpu)}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from kdoctor.check import check
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeRuns, Spread
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.wording import counted
 from kdoctor_checks._gpus import GIB, MIB, size
 from kdoctor_checks.smoke._cases import MEASURE_ONLY
 from kdoctor_checks.smoke._sampled import ALL, Used, nothing_sampled, used_gpus, why_no_sample
@@ -55,7 +56,7 @@ def _judge(gpu: SampledGpu, idle: Gpu | None, used: Used) -> Outcome:
     uses = [use.sampled for use in used.uses[gpu.index]]
     before = _before(gpu, idle)
     rose = _rises(uses, before)
-    seen = f"{_many(sum(use.samples for use in uses), 'sample')} in {_many(len(uses), 'training')}"
+    seen = f"{counted(sum(use.samples for use in uses), 'sample')} in {counted(len(uses), 'training')}"
     busiest = _busiest_beside(used, gpu.index)
     if "utilisation" in rose or (rose and busiest < _BUSY_PERCENT):
         little = "" if "utilisation" in rose else "; too little work to show in its utilisation"
@@ -99,7 +100,7 @@ def _rises(uses: list[CaseUse], before: Mapping[str, float]) -> dict[str, str]:
     if memory is not None and "memory" in before and memory >= before["memory"] + _CONTEXT_BYTES:
         rose["memory"] = f"memory in use up by {size(int(memory - before['memory']))}"
     if processes is not None and "processes" in before and processes > before["processes"]:
-        rose["processes"] = _many(int(processes), "compute process", "compute processes")
+        rose["processes"] = counted(int(processes), "compute process", "compute processes")
     return rose
 
 
@@ -125,10 +126,6 @@ def _busiest_beside(used: Used, index: int) -> float:
         and (use.sampled.scenario, use.sampled.case) in shared
     ]
     return max((spread.mean for spread in spreads if spread is not None), default=0.0)
-
-
-def _many(number: int, word: str, words: str | None = None) -> str:
-    return f"{number} {word if number == 1 else words or word + 's'}"
 
 
 def _idle(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float) -> Finding:

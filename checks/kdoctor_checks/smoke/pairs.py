@@ -9,7 +9,8 @@ from statistics import median
 from kdoctor.check import check
 from kdoctor.facts import Gpus, SmokeCase, SmokePair, SmokeRun, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._accuse import Accuser, counted
+from kdoctor.wording import counted
+from kdoctor_checks.smoke._accuse import Accuser
 from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, how_it_ended, name_of, replicas_asked
 from kdoctor_checks.smoke._culprits import Pair
 from kdoctor_checks.smoke._places import Places, places_of
@@ -127,7 +128,7 @@ class _Judge:
             speed = f" at {_gbs(min(speeds))} to {_gbs(max(speeds))} GB/s" if speeds else ""
             only = f"; the slowest is {self._accuse.name(min(these, key=_speed))}" if len(speeds) > 1 else ""
             observed = f"weights within {deviation:.2g} of one CPU; {_size(these[0])} all-reduced exactly{speed}{only}"
-            yield Evidence(subject=f"{counted(len(these))} ({level})", observed=observed)
+            yield Evidence(subject=f"{counted(len(these), 'pair')} ({level})", observed=observed)
 
 
 def _ends(pair: SmokePair) -> Pair:

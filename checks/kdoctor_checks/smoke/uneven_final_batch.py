@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.wording import some
 from kdoctor_checks.smoke._cases import (
     MEASURE_ONLY,
     TOLERANCE,
@@ -15,7 +16,6 @@ from kdoctor_checks.smoke._cases import (
     name_of,
     no_real_spread,
     show,
-    some,
     wrong_arithmetic,
 )
 

@@ -8,6 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Libraries, Packages, Target, TensorFlowBuild, XlaFile
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.version_matrix import VersionMatrix
+from kdoctor.wording import some
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._install import install, restore
 from kdoctor_checks.versions._libraries import pinned
@@ -43,7 +44,7 @@ def _finding(
     major = (tensorflow.cuda_version or "12").partition(".")[0]
     package = f"nvidia-cuda-nvcc-cu{major}"
     wanted = pinned(release_of(tensorflow, matrix), package) or package
-    places = ", ".join(file.searched[:3]) + (f" and {len(file.searched) - 3} more" if len(file.searched) > 3 else "")  # noqa: PLR2004 - as many as a line takes
+    places = some(file.searched)
     return Finding(
         subject=file.name,
         observed=f"not found{f' (searched: {places})' if places else ''}",

@@ -118,22 +118,19 @@ def smoke(
 def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | None) -> str:
     """What is about to be trained, and about how long it takes."""
     from kdoctor.checklist import typical_seconds
+    from kdoctor.wording import counted
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parallel = 1 if replicas is None else max(1, min(_MOST_PARALLEL, usable))
     cases = sum(len(item.cases) for item in scenarios)
-    where = "every visible GPU (--replicas N: on CPU devices)" if replicas is None else _count(replicas, "CPU device")
+    where = "every visible GPU (--replicas N: on CPU devices)" if replicas is None else counted(replicas, "CPU device")
     seconds = typical_seconds(scenarios, parallel=parallel, replicas=replicas)
     by_pair = [f"{item.id} {item.pair_s:g} s or more" for item in scenarios if item.pair_s and replicas is None]
     more = f", and for each pair of GPUs (28 of 8, 120 of 16) {', '.join(by_pair)}" if by_pair else ""
     return (
-        f"kdoctor: {name} trains {_count(len(scenarios), 'scenario')} ({_count(cases, 'case')}) on {where}: "
+        f"kdoctor: {name} trains {counted(len(scenarios), 'scenario')} ({counted(cases, 'case')}) on {where}: "
         f"about {seconds:.0f} s on an idle machine{more}"
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _make_folder(folder: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kdoctor.history.read import RECENT, Flaky, Run, Trend
+from kdoctor.wording import some
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-=+*#@"
@@ -36,8 +37,7 @@ def _notes(run: Run, changes: Changes) -> str:
 
 
 def _changed(changes: Sequence[tuple[str, str, str]]) -> str:
-    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    return ", ".join(f"{check} {old} -> {new}" for check, old, new in changes[:_SHOWN]) + more
+    return some([f"{check} {old} -> {new}" for check, old, new in changes], _SHOWN)
 
 
 def list_flaky(found: Sequence[Flaky]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kdoctor.lint.model import LintReport, Rule
 from kdoctor.model import Severity
+from kdoctor.wording import counted
 
 _WIDTH = 80
 _INDENT = "  "
@@ -15,11 +16,6 @@ _INDENT = "  "
 def one_line(text: str) -> str:
     """A text that is wrapped in the source, as one line."""
     return " ".join(text.split())
-
-
-def counted(number: int, word: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def summary(report: LintReport) -> str:

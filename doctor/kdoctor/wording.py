@@ -1,0 +1,16 @@
+"""Numbers and lists as a sentence says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names and how many more: ``a, b, c and 4 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def counted(number: int, word: str, words: str | None = None) -> str:
+    """``1 file``, ``2 files``; ``words`` is the plural where it takes more than an s."""
+    return f"{number} {word}" if number == 1 else f"{number} {words or word + 's'}"

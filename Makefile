@@ -15,7 +15,7 @@ RUN_STAMP := $(VENV)/.kdoctor-run
 DEV_STAMP := $(VENV)/.kdoctor-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services bench docs constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services snapshots bench docs constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test-smoke: $(DEV_STAMP) ## Every scenario with both Keras, against the table in
 
 test-matrix: $(DEV_STAMP) ## Real environments of TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
 	@$(BIN)/pytest -m matrix -s $(PYTEST_OPTIONS)
+
+snapshots: $(DEV_STAMP) ## Rewrite the snapshot files of whole screens; review the diff
+	@$(BIN)/pytest --snapshot-update $(PYTEST_OPTIONS)
 
 bench: $(DEV_STAMP) ## Speed, as ratios against something in the same run
 	@$(BIN)/python benchmarks/run.py

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from kdoctor.collect import environment, host, kernel, kernel_log, nvml, pci
-from kdoctor.collect.child import Children
-from kdoctor.collect.collector import collect_facts
-from kdoctor.collect.probe import Context
 from kdoctor.facts import Gpus
+from kdoctor.probes import environment, host, kernel, kernel_log, pci
+from kdoctor.probes.collector import collect_facts
+from kdoctor.probes.nvml import probe as nvml
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
 
 PROBES = (nvml.PROBE, kernel.PROBE, kernel_log.PROBE, pci.PROBE, host.PROBE, environment.PROBE)
 

@@ -10,6 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from helpers import machines, nvml_library
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 CALL_US = 250
 
@@ -18,7 +20,6 @@ def main() -> None:
     """Write them into the folder that the command line names, anew."""
     # The source roots stand before tests, whose folders bear the same names.
     sys.path[:0] = [str(REPOSITORY / name) for name in ("doctor", "checks", "checklists", "tests")]
-    from helpers import machines, nvml_library
 
     folder = Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)

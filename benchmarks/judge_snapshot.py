@@ -6,11 +6,12 @@ import datetime as dt
 import sys
 from pathlib import Path
 
-from kdoctor.catalog import load_catalog
-from kdoctor.checklist import load_checklist, plan
-from kdoctor.judge import import_checks, judge
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.plan import plan
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.judge import judge
 from kdoctor.model import Status
-from kdoctor.snapshot import load
+from kdoctor.snapshot.document import load
 
 
 def main(path: str, *, judging: bool) -> None:
@@ -24,8 +25,6 @@ def main(path: str, *, judging: bool) -> None:
     planned = plan(chosen, catalog, smoke=False)
     facts = load(Path(path), catalog.fact_groups).facts
     rules = chosen.rules(today=dt.date(2026, 1, 1))
-    # As kdoctor check does while the machine is read.
-    import_checks(planned, rules)
     if not judging:
         return
     results = judge(planned, facts, rules)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pynvml
 
-from kdoctor.collect import nvml_calls
+from kdoctor.probes.nvml import calls as nvml_calls
 
 
 def ask(call: Callable[..., Any], *arguments: Any) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from kdoctor.collect.child import Children
-from kdoctor.collect.probe import Context
 from kdoctor.facts import SmokeRun
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.run import SmokeSession, SmokeSettings
-from kdoctor.smoke.sampler import Sampler
+from kdoctor.smoke.gpu_sampler import Sampler
+from kdoctor.smoke.session import SmokeSession, SmokeSettings
 
 
 def main() -> None:

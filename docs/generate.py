@@ -1,4 +1,4 @@
-"""Writes what stands on the code, the pages and the index of checks: ``make docs``. A test fails when it differs."""
+"""Write the pages that are generated from the code: ``make docs``. A test fails when one is out of date."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-import kdoctor_checks
-from kdoctor.catalog import Catalog, load_catalog
 from kdoctor.check import Check
-from kdoctor.lint.reference import page as rules_page
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.view import asks, code_range, nccl_words, python_range
 from kdoctor.model import FAMILIES
-from kdoctor.report.words import FAMILY_TITLES
+from kdoctor.report.phrases import FAMILY_TITLES
+from kdoctor_lint.reference import page as rules_page
 
 DOCS = Path(__file__).parent
 _NOTICE = "<!-- Written by `make docs` from the checks themselves; change them, not this page. -->"
@@ -93,9 +94,6 @@ alone and must have every section. Keys: `tensorflow` by `version`, `cuda_majors
 
 def matrix_page(_: Catalog) -> str:
     """The version matrix: how it is used, and its releases."""
-    from kdoctor.matrix import load_matrix
-    from kdoctor.matrix.view import asks, code_range, nccl_words, python_range
-
     matrix = load_matrix(environ={})
     lines = [_MATRIX, f"As of {matrix.updated}, for {matrix.platform}.", ""]
     heads = ("TensorFlow", "Python", "CUDA", "cuDNN", "driver from", "machine code", "PTX", "NCCL", "glibc", "asks for")
@@ -177,13 +175,9 @@ PAGES = {
 }
 """File below docs/ to the function that writes it."""
 
-INDEX = Path(kdoctor_checks.__file__).with_name("index.json")
-"""What is known of the built-in checks without importing them (see kdoctor.check_index)."""
-
 
 def main() -> None:
-    """Write the index of checks, and every page."""
-    INDEX.write_text(kdoctor_checks.index_of(kdoctor_checks), encoding="utf-8")
+    """Write every page."""
     catalog = load_catalog()
     for name, write in PAGES.items():
         (DOCS / name).write_text(write(catalog), encoding="utf-8")

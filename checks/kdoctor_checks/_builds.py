@@ -9,7 +9,7 @@ from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.version_matrix import Release, VersionMatrix, code_for
+from kdoctor.matrix.model import Release, VersionMatrix, code_for
 from kdoctor_checks._versions import numbers, parse_version
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")

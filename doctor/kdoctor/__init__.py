@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kdoctor.job import Preflight, PreflightError, guard, preflight
+    from kdoctor.api.preflight import Preflight, PreflightError, guard, preflight
 
 __all__ = ["Preflight", "PreflightError", "__version__", "guard", "preflight"]
 
@@ -16,6 +17,4 @@ def __getattr__(name: str) -> Any:
     """Import what needs the rest of kdoctor when it is first asked for: ``import kdoctor`` itself costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module("kdoctor.job"), name)
+    return getattr(importlib.import_module("kdoctor.api.preflight"), name)

@@ -6,11 +6,12 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
+from kdoctor.facts import FactGroup, SmokeRun, Unavailable
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
 
 _ID = re.compile(rf"(?:{'|'.join(FAMILIES)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -21,7 +22,7 @@ CheckFunction = Callable[..., Iterator[Outcome]]
 
 
 class CheckDefinitionError(Exception):
-    """A check was written wrongly. The message is for its author."""
+    """A check is not defined correctly. The message is for its author."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,42 +35,34 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Body:
-    """What of a check is needed when it is evaluated or explained, and not by who reads a checklist."""
-
-    remedy: str
-    """What to do about a failure, in general; each finding brings the commands."""
-    sources: tuple[str, ...]
-    """Public pages that the criterion comes from."""
-    failure_modes: tuple[str, ...]
-    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
-    facts: Mapping[str, type]
-    """Positional parameter to the type that is asked for."""
-    tolerant: frozenset[str]
-    """Positional parameters that also take ``Unavailable``."""
-    function: CheckFunction
-
-
-@dataclass(frozen=True, kw_only=True)
 class Check:
     """A check as a value. Make one with :func:`check`."""
 
     id: str
     title: str
-    """The healthy condition, in one sentence."""
+    """The healthy condition, in one short sentence."""
     why: str
+    remedy: str
+    """How to fix a failure, in general; each finding carries the commands."""
+    sources: tuple[str, ...]
+    """Public pages that the criterion comes from."""
+    failure_modes: tuple[str, ...]
+    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
     severity: Severity
     requires: tuple[str, ...]
-    """Checks that must not have failed for this one to make sense."""
+    """Prerequisites: the check is skipped if one of these checks failed."""
     needs_gpus: bool
     """Whether it is skipped under a checklist that expects no GPUs."""
     scenario: str | None
     """The scenario whose run it judges, if it asks for a ``SmokeRun``."""
     judges: tuple[str, ...]
     """The checklist's assumptions that it tests (see ``Assumptions.stated``)."""
+    facts: Mapping[str, type]
+    """Positional parameter to the type that it asks for."""
+    tolerant: frozenset[str]
+    """Positional parameters that also take ``Unavailable``."""
     parameters: Mapping[str, Parameter]
-    origin: Body | Callable[[], Body] = field(repr=False, compare=False)
-    """Its body, or what imports that when it is first asked for (:mod:`kdoctor.check_index`)."""
+    function: CheckFunction
 
     @property
     def family(self) -> str:
@@ -78,52 +71,8 @@ class Check:
 
     @property
     def judges_trainings(self) -> bool:
-        """Whether it judges what trainings leave: one scenario's run, or, in family ``smoke``, all that were run."""
+        """Whether it judges trainings: the run of one scenario, or, in family ``smoke``, all runs."""
         return self.scenario is not None or self.family == "smoke"
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether its body was at hand from the beginning."""
-        return isinstance(self.origin, Body)
-
-    @cached_property
-    def body(self) -> Body:
-        """What it does, and what it says of itself besides its title.
-
-        Raises:
-            CheckDefinitionError: its module says otherwise than the index that named it.
-        """
-        return self.origin if isinstance(self.origin, Body) else self.origin()
-
-    @property
-    def remedy(self) -> str:
-        """See :class:`Body`."""
-        return self.body.remedy
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """See :class:`Body`."""
-        return self.body.sources
-
-    @property
-    def failure_modes(self) -> tuple[str, ...]:
-        """See :class:`Body`."""
-        return self.body.failure_modes
-
-    @property
-    def facts(self) -> Mapping[str, type]:
-        """See :class:`Body`."""
-        return self.body.facts
-
-    @property
-    def tolerant(self) -> frozenset[str]:
-        """See :class:`Body`."""
-        return self.body.tolerant
-
-    @property
-    def function(self) -> CheckFunction:
-        """See :class:`Body`."""
-        return self.body.function
 
 
 def check(  # noqa: PLR0913 - what an author says about a check
@@ -151,8 +100,6 @@ def check(  # noqa: PLR0913 - what an author says about a check
     """
 
     def make(function: CheckFunction) -> Check:
-        from kdoctor.facts import SmokeRun
-
         if not _ID.fullmatch(id):
             raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
         title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
@@ -163,20 +110,18 @@ def check(  # noqa: PLR0913 - what an author says about a check
             id=id,
             title=title,
             why=why,
+            remedy=remedy,
+            sources=sources,
+            failure_modes=failure_modes,
             severity=severity,
             requires=tuple(requires),
             needs_gpus=needs_gpus,
             scenario=scenario,
             judges=tuple(judges),
+            facts=facts,
+            tolerant=tolerant,
             parameters=parameters,
-            origin=Body(
-                remedy=remedy,
-                sources=sources,
-                failure_modes=failure_modes,
-                facts=facts,
-                tolerant=tolerant,
-                function=function,
-            ),
+            function=function,
         )
 
     return make
@@ -231,28 +176,16 @@ def _parse_signature(
 
 
 def _fact_type(check_id: str, name: str, hint: Any) -> tuple[type, bool]:
-    # Who only reads a checklist makes no check, and needs no facts.
-    from kdoctor.facts import Unavailable
-
     is_union = isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union
     members = typing.get_args(hint) if is_union else (hint,)
     wanted = [member for member in members if member is not Unavailable]
     if len(wanted) == 1 and _can_be_asked_for(wanted[0]):
         return wanted[0], len(members) > 1
     raise CheckDefinitionError(
-        f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix (with '| Unavailable' "
-        "if it copes)"
+        f"{check_id}: parameter {name!r} must be a fact group, Assumptions or VersionMatrix "
+        "(with '| Unavailable' if the check handles missing facts)"
     )
 
 
 def _can_be_asked_for(wanted: Any) -> typing.TypeGuard[type]:
-    from kdoctor.facts import FactGroup
-
-    if not isinstance(wanted, type):
-        return False
-    if issubclass(wanted, FactGroup) or wanted is Assumptions:
-        return True
-    # Few checks ask for it, and they have imported it.
-    from kdoctor.version_matrix import VersionMatrix
-
-    return wanted is VersionMatrix
+    return isinstance(wanted, type) and issubclass(wanted, FactGroup | Assumptions | VersionMatrix)

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kdoctor.matrix.answer import MatrixAnswer
 from kdoctor.model import Severity
+from kdoctor.report.formats import report_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -194,15 +196,11 @@ def _schema_of(document: type[BaseModel], title: str) -> dict[str, Any]:
 
 
 def _matrix() -> dict[str, Any]:
-    from kdoctor.matrix.answer import MatrixAnswer
-
     return _schema_of(MatrixAnswer, "kdoctor/matrix-answer/v1")
 
 
 def _history() -> dict[str, Any]:
     """A line of the export: a report as the kdoctor of its day wrote it, so keys that came since may be missing."""
-    from kdoctor.report import report_schema
-
     schema = report_schema()
     parts = {name: {key: part[key] for key in part if key != "required"} for name, part in schema["$defs"].items()}
     own = {

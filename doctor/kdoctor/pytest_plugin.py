@@ -178,8 +178,9 @@ def _run(config: pytest.Config) -> dict[str, Any]:
 
 def _ids(config: pytest.Config) -> list[str]:
     """Ids of the checks that the checklist asks for; what the options leave out is then skipped, with the reason."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import load_checklist, plan
+    from kdoctor.checklist.load import load_checklist
+    from kdoctor.checklist.plan import plan
+    from kdoctor.engine.catalog import load_catalog
     from kdoctor.errors import UsageError
 
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.catalog import load_catalog
+from kdoctor.engine.catalog import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
 _SPEC = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from kdoctor.catalog import Catalog, Contribution, assemble
 from kdoctor.check import Check, check
-from kdoctor.collect.probe import Probe
+from kdoctor.engine.catalog import Catalog, Contribution, assemble
 from kdoctor.facts import Gpus, Host, SmokeRun
 from kdoctor.model import Assumptions, Evidence, Outcome, Severity
+from kdoctor.probes.probe import Probe
 from kdoctor.smoke.scenario import Scenario, ScenarioKind
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdoctor.facts import FactGroup
-from kdoctor.importing import import_files
+from kdoctor.snapshot.imports.importer import import_files
 
 REASON = "KDOCTOR_CORPUS names no folder of recorded machines"
 

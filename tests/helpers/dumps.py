@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kdoctor.facts import Gpus, PciDevices
-from kdoctor.importing import Imported, import_files
+from kdoctor.snapshot.imports.importer import Imported, import_files
 
 UUID = "GPU-0a1b2c3d-0000-1111-2222-33334444555{}"
 

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 from kdoctor.check import Check
+from kdoctor.engine.judge import PlannedCheck, Rules, judge
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.judge import PlannedCheck, Rules, judge
 from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
-from kdoctor.report_model import Result
-from kdoctor.version_matrix import VersionMatrix
 
 shipped_matrix = cache(load_matrix)
 """The matrix that kdoctor brings; read once."""

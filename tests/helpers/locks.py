@@ -8,7 +8,8 @@ from helpers.facts import environment, host, keras, kernel, packages, smoke_run,
 from helpers.facts import gpus as eight_gpus
 from helpers.judging import fact_table
 from kdoctor.facts import FactGroup, Unavailable
-from kdoctor.lock import Lock, Measure, recorded_facts
+from kdoctor.lock.document import Lock, Measure
+from kdoctor.lock.facts import recorded_facts
 
 RECORDED = "2026-04-01T06:00:00+00:00"
 

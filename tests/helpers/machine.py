@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kdoctor.collect.child import Children
-from kdoctor.collect.probe import Context
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
 
 
 def context(root: Path, environ: Mapping[str, str] | None = None) -> Context:

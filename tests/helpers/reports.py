@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
-from kdoctor.report_model import (
+from kdoctor.engine.report import (
     ChecklistName,
     Conclusion,
     DecidedStep,
@@ -25,6 +24,7 @@ from kdoctor.report_model import (
     Verdict,
     Waiver,
 )
+from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
 
 LONG_COMMAND = (
     "/home/ada/projects/long-name/.venv/bin/python -m pip install 'tensorflow[and-cuda]==2.21.0' "

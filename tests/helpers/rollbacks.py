@@ -8,8 +8,11 @@ from dataclasses import replace
 from helpers.facts import packages
 from helpers.locks import lock, node_facts
 from kdoctor.facts import FactGroup, Package, Packages
-from kdoctor.lock import Lock, recorded_facts
-from kdoctor.rollback import RollbackPlan, how_made, plan_rollback
+from kdoctor.lock.document import Lock
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.model import RollbackPlan
+from kdoctor.rollback.plan import plan_rollback
 
 PYTHON = "/opt/job/bin/python"
 

@@ -23,7 +23,7 @@ const char *open_it(const char *name) {
 _ASK_BOTH = """\
 import ctypes, json, os, sys
 sys.path.insert(0, sys.argv[1])
-from kdoctor_target.loader import Loader, Opener
+from kdoctor_target.inspect.loader import Loader, Opener
 opener, soname, cache = sys.argv[2:5]
 environ = dict(os.environ)
 found = Loader(Opener(opener), environ, *([cache] if cache else [])).find(soname)

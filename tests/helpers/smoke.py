@@ -8,11 +8,11 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from kdoctor.collect.child import Children
-from kdoctor.collect.probe import Context
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.smoke.run import OnEvent, SmokeSession, SmokeSettings
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
 from kdoctor.smoke.scenario import Scenario
+from kdoctor.smoke.session import OnEvent, SmokeSession, SmokeSettings
 
 
 def context(python: str = sys.executable, **environ: str) -> Context:

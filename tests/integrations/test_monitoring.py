@@ -23,7 +23,7 @@ import yaml
 from helpers.command import environ, make_target
 from helpers.integrations import FOLDER, KDOCTOR, needs, read, tool
 from helpers.reports import cpu_report, gpu_report, with_text
-from kdoctor.report import render
+from kdoctor.report.formats import render
 
 pytestmark = pytest.mark.services
 

@@ -6,8 +6,8 @@ import pytest
 
 from kdoctor.check import Check, CheckDefinitionError, check
 from kdoctor.facts import Gpus, Host, SmokeRun, Unavailable
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
-from kdoctor.version_matrix import VersionMatrix
 
 
 def sound(host: Host) -> Iterator[Outcome]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kdoctor import facts, model, report_model
+from kdoctor import facts, model
+from kdoctor.engine import report as report_model
 
 
 def kinds() -> list[Any]:

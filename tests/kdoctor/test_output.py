@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdoctor.output import OutputError, OutputFile, Outputs, check_writable, parse_outputs, write_atomically
-from kdoctor.report import FORMATS
+from kdoctor.report.formats import FORMATS
 
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor.catalog import Catalog, load_catalog
-from kdoctor.checklist import checklist_of, choose_scenarios, load_checklist, plan, scenarios_to_run
-from kdoctor.smoke.own import OWN_MODEL
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.plan import plan, scenarios_to_run
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.smoke.own_model import OWN_MODEL
 
 SHIPPED = ("cpu-smoke", "multi-gpu-keras")
 

@@ -9,9 +9,10 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from kdoctor.matrix import VersionMatrix, load_matrix, loads, numbers, overlap, python_minors, shipped_text
 from kdoctor.matrix.document import cited
-from kdoctor.matrix.model import specifier
+from kdoctor.matrix.known_bad import overlap
+from kdoctor.matrix.load import load_matrix, loads, shipped_text
+from kdoctor.matrix.model import VersionMatrix, numbers, python_minors, specifier
 from kdoctor.yamldoc import read_yaml
 
 MATRIX = load_matrix(environ={})

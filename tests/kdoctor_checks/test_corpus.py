@@ -6,9 +6,9 @@ import pytest
 
 from helpers.corpus import corpus_snapshot
 from helpers.judging import TODAY
-from kdoctor.judge import PlannedCheck, Rules, judge
+from kdoctor.engine.judge import PlannedCheck, Rules, judge
+from kdoctor.engine.report import Result
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks import checks
 
 pytestmark = pytest.mark.corpus

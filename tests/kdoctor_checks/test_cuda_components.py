@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.judging import shipped_matrix
-from kdoctor.version_matrix import parse_requirement
+from kdoctor.matrix.model import parse_requirement
 from kdoctor_checks._cuda_components import cuda_release
 
 

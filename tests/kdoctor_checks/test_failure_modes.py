@@ -30,6 +30,7 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import (
     FactGroup,
     KernelLog,
@@ -40,10 +41,9 @@ from kdoctor.facts import (
     Weights,
     XlaFile,
 )
-from kdoctor.lint.rules import RULES
 from kdoctor.model import Assumptions, GpuAssumption, Status
-from kdoctor.report_model import Result
 from kdoctor_checks import checks
+from kdoctor_lint.rules import RULES
 
 CHECKS = {check.id: check for check in checks()}
 Facts = Sequence[FactGroup]

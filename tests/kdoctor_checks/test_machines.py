@@ -10,10 +10,10 @@ import pytest
 
 from helpers import machines
 from helpers.judging import TODAY
+from kdoctor.engine.judge import PlannedCheck, Rules, judge
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpu, Gpus, Unavailable
-from kdoctor.judge import PlannedCheck, Rules, judge
 from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks import checks
 
 pytestmark = pytest.mark.compiler

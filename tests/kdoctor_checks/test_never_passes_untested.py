@@ -24,6 +24,7 @@ from helpers.facts import (
 )
 from helpers.judging import compute_check
 from kdoctor.check import Check
+from kdoctor.engine.report import Result
 from kdoctor.facts import (
     FactGroup,
     Gpu,
@@ -39,9 +40,8 @@ from kdoctor.facts import (
     SmokeRuns,
     TensorFlowBuild,
 )
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, GpuAssumption, Status
-from kdoctor.report_model import Result
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.readings import readings
 

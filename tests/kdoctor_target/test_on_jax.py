@@ -12,12 +12,12 @@ import pytest
 from helpers import smoke
 from helpers.judging import compute_check
 from kdoctor.check import Check
+from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.on_jax import ON_JAX
-from kdoctor.smoke.run import PRELOAD, SmokeSettings, run_scenarios
+from kdoctor.smoke.jax import ON_JAX
+from kdoctor.smoke.session import PRELOAD, SmokeSettings, run_scenarios
 from kdoctor_checks.smoke._cases import how_it_ended
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.data_parallel import data_parallel
@@ -210,7 +210,7 @@ import time
 import traceback
 import jax
 import keras
-from kdoctor_target.jax_training import data_parallel, examples, fit
+from kdoctor_target.training.jax import data_parallel, examples, fit
 
 calls = []
 

@@ -9,11 +9,11 @@ import pytest
 from helpers import smoke
 from helpers.judging import compute_check
 from kdoctor.check import Check
+from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.run import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings, run_scenarios
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.closed_form import closed_form
 

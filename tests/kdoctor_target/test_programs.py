@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.collect.program import program_argv, target_folder
+from kdoctor.probes.process.launch import program_argv, target_folder
 
 SOURCES = sorted(target_folder().rglob("*.py"))
 
@@ -31,7 +31,7 @@ def start(code: str, *, stdin: int | None = None) -> subprocess.CompletedProcess
 
 def test_the_channel_keeps_its_records_apart_from_what_is_printed() -> None:
     answer = start(
-        "import os\nprint('before')\nfrom kdoctor_target.channel import Channel\nchannel = Channel()\n"
+        "import os\nprint('before')\nfrom kdoctor_target.runner.channel import Channel\nchannel = Channel()\n"
         "print('python', flush=True)\nos.system('echo shell')\nchannel.send({'a': 'ä\\n'})"
     )
     assert answer.stdout == 'before\n\x1e{"a": "ä\\n"}\n'
@@ -39,12 +39,12 @@ def test_the_channel_keeps_its_records_apart_from_what_is_printed() -> None:
 
 
 def test_the_channel_replaces_what_is_no_text() -> None:
-    answer = start("from kdoctor_target.channel import Channel\nChannel().send(['a\\udcff'])")
+    answer = start("from kdoctor_target.runner.channel import Channel\nChannel().send(['a\\udcff'])")
     assert json.loads(answer.stdout[1:]) == ["a?"]
 
 
 def test_the_channel_refuses_what_json_does_not_know() -> None:
-    answer = start("from kdoctor_target.channel import Channel\nChannel().send([float('nan')])")
+    answer = start("from kdoctor_target.runner.channel import Channel\nChannel().send([float('nan')])")
     assert answer.returncode == 1
     assert "ValueError" in answer.stderr
     assert answer.stdout == ""
@@ -55,7 +55,7 @@ def test_the_watchdog_ends_a_program_that_hangs_in_c() -> None:
     started = time.monotonic()
     # PyDLL keeps Python's lock during the call, so no Python code can run, as in a hung driver.
     answer = start(
-        "import ctypes, kdoctor_target.watchdog as w\nw.MARGIN_S = 0.2\nw.arm(0.3)\nctypes.PyDLL(None).sleep(50)"
+        "import ctypes, kdoctor_target.runner.watchdog as w\nw.MARGIN_S = 0.2\nw.arm(0.3)\nctypes.PyDLL(None).sleep(50)"
     )
     assert answer.returncode == 1
     assert "Timeout" in answer.stderr
@@ -64,9 +64,9 @@ def test_the_watchdog_ends_a_program_that_hangs_in_c() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_program_outlives_a_killed_kdoctor_only_until_its_watchdog(tmp_path: Path) -> None:
-    hang = "import time, kdoctor_target.watchdog as w; w.MARGIN_S = 0.5; w.arm(1.0); time.sleep(60)"
+    hang = "import time, kdoctor_target.runner.watchdog as w; w.MARGIN_S = 0.5; w.arm(1.0); time.sleep(60)"
     code = (
-        "import os, sys, threading\nfrom kdoctor.collect.child import Children\n"
+        "import os, sys, threading\nfrom kdoctor.probes.process.child import Children\n"
         f"argv = [sys.executable, '-c', 'import os; print(\"\\\\x1e\", os.getpid(), flush=True); ' + {hang!r}]\n"
         "Children().run(argv, env=os.environ, deadline_s=50, on_record=lambda pid: print(pid, flush=True))"
     )

@@ -9,7 +9,7 @@ from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.run import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings, run_scenarios
 from kdoctor_checks.smoke.speed import speed
 
 

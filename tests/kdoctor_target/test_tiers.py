@@ -9,11 +9,11 @@ import pytest
 
 from helpers import smoke
 from helpers.judging import compute_check
-from kdoctor.catalog import load_catalog
-from kdoctor.checklist import checklist_of, choose_scenarios
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
+from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import SmokeRun, SmokeRuns
-from kdoctor.smoke.run import SmokeSettings, run_scenarios
 from kdoctor.smoke.scenario import Framework
+from kdoctor.smoke.session import SmokeSettings, run_scenarios
 
 PAGE = Path(__file__).parents[2] / "docs" / "smoke.md"
 ROW = re.compile(r"^\| (smoke\.[a-z-]+) \| (standard|full) \| (\w+)[^|]* \| (\w+)[^|]* \|$", re.MULTILINE)

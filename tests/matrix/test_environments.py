@@ -20,7 +20,7 @@ import pytest
 
 from helpers.command import kdoctor
 from helpers.real_environments import interpreter, make
-from kdoctor.matrix import load_matrix
+from kdoctor.matrix.load import load_matrix
 
 pytestmark = [pytest.mark.matrix]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from helpers.job_environment import JobEnvironment
-from kdoctor.collect import libraries as probe
-from kdoctor.collect.child import Children
-from kdoctor.collect.probe import Context
 from kdoctor.facts import Libraries, Library
+from kdoctor.probes import libraries as probe
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
 
 pytestmark = [pytest.mark.wheels, pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA's wheels are for Linux")]
 

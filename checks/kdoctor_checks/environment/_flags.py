@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+from kdoctor.commands.keras_json import put_settings
 from kdoctor.facts import Environment, KerasChoice, Unavailable
-from kdoctor.keras_json import put_settings
-from kdoctor.masking import MASK
 from kdoctor.model import UNSET, Action, Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.text.secrets import MASK
 
 KERAS = "keras."
 """Begins the names of Keras' settings."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, KerasChoice, Unavailable
-from kdoctor.masking import MASK
 from kdoctor.model import (
     UNSET,
     Action,
@@ -21,6 +20,7 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
+from kdoctor.text.secrets import MASK
 from kdoctor_checks.environment._flags import KERAS, judge_flag, judge_setting
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import JobTraining, SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor.wording import some
+from kdoctor.text.lists import some
 from kdoctor_checks.job._job import SCENARIO, change, replicas_of, training_of
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.wording import some
+from kdoctor.text.lists import some
 from kdoctor_checks.job._job import SCENARIO, case_of, change, job_of, training_of
 from kdoctor_checks.smoke._cases import how_it_ended, show
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdoctor.facts import SmokePair
 from kdoctor.model import Action, Finding, Remedy, Rollback
-from kdoctor.wording import counted, some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._culprits import Pair, culprit, level_explains
 from kdoctor_checks.smoke._places import Places
 

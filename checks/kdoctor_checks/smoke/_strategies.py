@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Unjudged
-from kdoctor.wording import some
+from kdoctor.text.lists import some
 from kdoctor_checks.smoke._cases import (
     MEASURE_ONLY,
     did_not_finish,

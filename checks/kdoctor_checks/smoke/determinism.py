@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.wording import some
+from kdoctor.text.lists import some
 from kdoctor_checks.smoke._cases import did_not_finish, name_of
 from kdoctor_checks.smoke._strategies import change_code, each_case
 

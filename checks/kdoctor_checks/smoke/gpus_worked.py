@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from kdoctor.check import check
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeRuns, Spread
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.wording import counted
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import GIB, MIB, size
 from kdoctor_checks.smoke._cases import MEASURE_ONLY
 from kdoctor_checks.smoke._sampled import ALL, Used, nothing_sampled, used_gpus, why_no_sample

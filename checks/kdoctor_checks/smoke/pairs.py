@@ -9,7 +9,7 @@ from statistics import median
 from kdoctor.check import check
 from kdoctor.facts import Gpus, SmokeCase, SmokePair, SmokeRun, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.wording import counted
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._accuse import Accuser
 from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, how_it_ended, name_of, replicas_asked
 from kdoctor_checks.smoke._culprits import Pair

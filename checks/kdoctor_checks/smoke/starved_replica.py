@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.wording import some
+from kdoctor.text.lists import some
 from kdoctor_checks.smoke._cases import MEASURE_ONLY, how_it_ended, missing, name_of, no_real_spread, show
 
 _CASE = "starved-tail"

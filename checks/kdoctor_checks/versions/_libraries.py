@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdoctor.facts import Libraries, Library, TensorFlowBuild
-from kdoctor.version_matrix import Release, parse_requirement
+from kdoctor.matrix.model import Release, parse_requirement
 
 REGISTERING = "every GPU"
 """Without one of the libraries that are needed for this, TensorFlow registers no GPU at all."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import release_of, versions_there
 from kdoctor_checks._install import install, restore
 from kdoctor_checks._search_path import search_without

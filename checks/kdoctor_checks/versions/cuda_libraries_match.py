@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._cuda_components import cuda_release
 from kdoctor_checks._install import install, restore, uninstall

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._install import install, restore
 from kdoctor_checks._search_path import restore_path, search_without

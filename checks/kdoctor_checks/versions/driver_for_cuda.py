@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import cuda_of
 from kdoctor_checks._versions import numbers
 from kdoctor_checks.versions._drivers import previous_driver, upgrade_commands

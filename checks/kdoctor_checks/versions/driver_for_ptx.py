@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import code_of, cuda_of, gpus_of_job
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers, parse_version

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.version_matrix import KnownBad, VersionMatrix, specifier
 from kdoctor_checks._builds import Code, code_of, gpus_of_job
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._install import install, restore

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target
+from kdoctor.matrix.model import VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.version_matrix import VersionMatrix, specifier
 from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import parse_version
 

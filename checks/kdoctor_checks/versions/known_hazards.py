@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.version_matrix import KnownBad, VersionMatrix, specifier
 from kdoctor_checks._builds import gpus_of_job, versions_there
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._install import install, restore

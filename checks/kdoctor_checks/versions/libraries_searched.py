@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._install import install
 from kdoctor_checks._search_path import restore_path, search_first
 from kdoctor_checks._versions import parse_version

@@ -14,6 +14,7 @@ from packaging.version import Version
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -26,7 +27,6 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from kdoctor.catalog import Catalog
 from kdoctor.checklist.document import refuse_other_schema
-from kdoctor.checklist.layers import Override, lay_over, own_problems
+from kdoctor.checklist.extends import Override, lay_over, own_problems
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist, resolve
+from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
 from kdoctor.yamldoc import Source, YamlSourceError, read_yaml
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from kdoctor.errors import did_you_mean
+from kdoctor.facts import LIBRARY_NAMES
 from kdoctor.model import Severity
 from kdoctor.smoke.scenario import Strategy
 
@@ -49,7 +50,6 @@ def _variable(name: str) -> str:
 
 def _library(name: str) -> str:
     # Few checklists state a library, and only they pay for the import.
-    from kdoctor.facts import LIBRARY_NAMES
 
     if name not in LIBRARY_NAMES:
         meant = did_you_mean(name, LIBRARY_NAMES) or f"; known are {', '.join(LIBRARY_NAMES)}"
@@ -58,8 +58,6 @@ def _library(name: str) -> str:
 
 
 def _name_the_libraries(schema: dict[str, Any]) -> None:
-    from kdoctor.facts import LIBRARY_NAMES
-
     schema["propertyNames"] = {"enum": list(LIBRARY_NAMES)}
 
 

@@ -7,25 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from kdoctor.catalog import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.document import read_document
-from kdoctor.checklist.layers import KINDS, Override
+from kdoctor.checklist.extends import KINDS, Override
 from kdoctor.checklist.parts import Document, Part
 from kdoctor.checklist.problems import Problem
+from kdoctor.engine.catalog import Catalog
+from kdoctor.engine.judge import Rules
+from kdoctor.engine.report import ChecklistName, ScenarioNote, Waiver
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.model import Assumptions, GpuAssumption, Severity
 from kdoctor.smoke.scenario import STRATEGIES, Scenario, Strategy
 from kdoctor.yamldoc import Path, Source
-
-if TYPE_CHECKING:
-    from kdoctor.judge import Rules
-    from kdoctor.report_model import ChecklistName, ScenarioNote, Waiver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +50,6 @@ class ScenarioEntry:
     @property
     def note(self) -> ScenarioNote:
         """What a report says of it."""
-        from kdoctor.report_model import ScenarioNote
-
         return ScenarioNote(id=self.scenario.id, kind=self.scenario.kind, expect=self.expect)
 
 
@@ -102,14 +98,10 @@ class Checklist:
     @property
     def title(self) -> ChecklistName:
         """Its name and version, for the report."""
-        from kdoctor.report_model import ChecklistName
-
         return ChecklistName(name=self.name, version=self.version)
 
     def rules(self, *, today: date, fail_on: Severity = Severity.ERROR, allow_unknown: bool = False) -> Rules:
         """What the judge takes from it besides the checks."""
-        from kdoctor.judge import Rules
-
         return Rules(
             assumptions=self.assumptions,
             waivers=self.waivers,
@@ -351,7 +343,6 @@ def _make(document: Document, catalog: Catalog, origin: str) -> Checklist:
 def _make_waivers(document: Document) -> tuple[Waiver, ...]:
     if not document.waivers:
         return ()
-    from kdoctor.report_model import Waiver
 
     return tuple(Waiver(**dict(part)) for part in document.waivers)
 

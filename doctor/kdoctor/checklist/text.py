@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdoctor.checklist.document import SCHEMA
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
+from kdoctor.engine.report import Waiver
 from kdoctor.facts import canonical_name
-
-if TYPE_CHECKING:
-    from kdoctor.report_model import Waiver
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./*-]*")
 _NOT_TEXT = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null", "nan", "inf"})

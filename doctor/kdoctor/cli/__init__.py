@@ -23,7 +23,7 @@ from kdoctor.cli.rollback import rollback
 from kdoctor.cli.schema import schema
 from kdoctor.cli.smoke import smoke
 from kdoctor.cli.snapshot import snapshot
-from kdoctor.cli.streams import errors_in_words
+from kdoctor.cli.stderr import errors_in_words
 from kdoctor.cli.topology import topology
 
 app = typer.Typer(

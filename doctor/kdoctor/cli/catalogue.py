@@ -6,8 +6,11 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.cli.listing import explain as words_about
+from kdoctor.cli.listing import list_checklists, list_checks, list_scenarios
 from kdoctor.cli.options import PluginOption
-from kdoctor.cli.streams import show
+from kdoctor.cli.stderr import show
+from kdoctor.engine.catalog import load_catalog
 
 
 def list_(
@@ -17,9 +20,6 @@ def list_(
     plugin: PluginOption = None,
 ) -> None:
     """List the checks, or the scenarios, or the checklists."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.listing import list_checklists, list_checks, list_scenarios
-
     catalog = load_catalog(plugin or ())
     wanted = [list_scenarios] * scenarios + [list_checklists] * checklists or [list_checks]
     show("\n".join(write(catalog) for write in wanted))
@@ -31,7 +31,4 @@ def explain(
     plugin: PluginOption = None,
 ) -> None:
     """Say what a check or scenario tests, why it matters, where the criterion is from, and what to do."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.listing import explain as words_about
-
     show(words_about(load_catalog(plugin or ()), check_id))

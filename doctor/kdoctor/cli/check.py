@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from kdoctor.cli.examine import Wanted, examination, has_own_model, own_job, recorded, save, trainings
+from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli.history import keep_run, last_green_run
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
@@ -35,18 +38,23 @@ from kdoctor.cli.options import (
     StepsPerEpochOption,
     TimeoutOption,
 )
-from kdoctor.cli.streams import answer_as_service, show
-
-if TYPE_CHECKING:
-    from datetime import date, datetime
-
-    from kdoctor.catalog import Catalog
-    from kdoctor.checklist import Checklist
-    from kdoctor.judge import FactTable, PlannedCheck, Rules
-    from kdoctor.lock import Lock
-    from kdoctor.output import Outputs
-    from kdoctor.report_model import Report
-    from kdoctor.smoke.own import OwnJob
+from kdoctor.cli.stderr import answer_as_service, show
+from kdoctor.engine.catalog import Catalog, load_catalog, load_probes
+from kdoctor.engine.judge import FactTable, PlannedCheck, Rules, exit_code_for
+from kdoctor.engine.report import Report
+from kdoctor.lock.document import Lock
+from kdoctor.lock.record import own_lock
+from kdoctor.lock.store import load_lock
+from kdoctor.model import Severity
+from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
+from kdoctor.report.formats import FORMATS, render
+from kdoctor.rollback.decisions import since_last_green
+from kdoctor.run import log as logs
+from kdoctor.run.assemble import RunNote, assess, with_matrix
+from kdoctor.run.measured import with_measurements
+from kdoctor.run.plan import Wanted, examination, has_own_model, own_job, recorded, save, trainings
+from kdoctor.smoke.own_model import OwnJob
+from kdoctor.text.canvas import canvas_for
 
 
 def check(
@@ -97,13 +105,6 @@ def check(
     3 nothing failed, but something that matters could not be judged; 4 kdoctor
     itself failed; 130 interrupted. With --format nagios: Nagios' own codes.
     """
-    import datetime as dt
-    import time
-
-    from kdoctor import logs
-    from kdoctor.output import check_writable, parse_outputs
-    from kdoctor.report import FORMATS
-
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     logs.style.as_json, logs.style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
@@ -162,10 +163,6 @@ class _Gathered:
 
     def report(self, started_at: datetime, duration_s: float) -> Report:
         """Judge, and put what drifted since the last green run beside it."""
-        from kdoctor.assessment import RunNote, assess
-        from kdoctor.measured import with_measurements
-        from kdoctor.rollback import since_last_green
-
         agreed = self.agreed
         note = RunNote(target=self.target, started_at=started_at, duration_s=duration_s, interrupted=self.interrupted)
         report = assess(self.facts, agreed.checklist, agreed.planned, agreed.rules, note)
@@ -177,8 +174,6 @@ class _Gathered:
 
     def lock(self, report: Report) -> Lock:
         """What this run found, for the history of green runs."""
-        from kdoctor.lock import own_lock
-
         return own_lock(self.agreed.checklist, report, self.facts)
 
 
@@ -196,10 +191,6 @@ class _Judging:
 
     def agree(self, wanted: Wanted, catalog: Catalog) -> _Agreed:
         """Read the checklist, its lock and the matrix: what is broken in them must not cost a training's minutes."""
-        from kdoctor.assessment import with_matrix
-        from kdoctor.lock import load_lock
-        from kdoctor.model import Severity
-
         chosen, planned = wanted.plan(catalog)
         place, last_green = load_lock(chosen, self.lock) if self.use_lock else (None, None)
         rules = chosen.rules(today=self.today, fail_on=Severity(self.fail_on), allow_unknown=self.allow_unknown)
@@ -208,8 +199,6 @@ class _Judging:
 
     def recorded(self, snapshot: Path, plugins: Sequence[str]) -> _Gathered:
         """The facts of a snapshot."""
-        from kdoctor.catalog import load_catalog
-
         catalog = load_catalog(plugins)
         facts = recorded(snapshot, catalog)
         agreed = self.agree(replace(self.wanted, own_model=has_own_model(facts)), catalog)
@@ -219,26 +208,14 @@ class _Judging:
         self, python: str | None, timeout: float, replicas: int | None, own: OwnJob | None, plugins: Sequence[str]
     ) -> _Gathered:
         """The facts of this machine. Its probes are at work while all else is imported and read."""
-        from kdoctor.catalog import load_catalog, load_probes
-
         with examination(load_probes(plugins), python, timeout) as (examined, target):
             agreed = self.agree(self.wanted, load_catalog(plugins))
-            import kdoctor.assessment
-            import kdoctor.report.terminal  # noqa: F401
-            from kdoctor.judge import import_checks
-
-            import_checks(agreed.planned, agreed.rules)
             examined.run(trainings(agreed.checklist, agreed.planned, replicas, own))
         return _Gathered(facts=examined.facts, agreed=agreed, target=target, interrupted=examined.interrupted)
 
 
 def _deliver(report: Report, outputs: Outputs) -> None:
     """Write the report to its files and to stdout, and leave with its exit code."""
-    from kdoctor import logs
-    from kdoctor.judge import exit_code_for
-    from kdoctor.output import write_atomically
-    from kdoctor.report import canvas_for, render
-
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format))
     show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))

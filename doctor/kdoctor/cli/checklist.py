@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import getpass
+import json
+import os
+import re
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import Wanted, see, trainings
+from kdoctor.checklist.init import draft
+from kdoctor.checklist.load import load_checklist, read_text
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -21,12 +30,25 @@ from kdoctor.cli.options import (
     TimeoutOption,
 )
 from kdoctor.cli.plain import PlainCommand, PlainGroup
-from kdoctor.cli.streams import complain, show
-
-if TYPE_CHECKING:
-    from kdoctor.catalog import Catalog
-    from kdoctor.diff.sides import Git
-    from kdoctor.lock import Accepted, Lock
+from kdoctor.cli.stderr import complain, show
+from kdoctor.diff.compare import all_new, compare
+from kdoctor.diff.git import compare_as_git_asks
+from kdoctor.diff.model import KINDS
+from kdoctor.diff.render import FORMATS, render_diff
+from kdoctor.diff.sources import Git, from_files, from_git
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.engine.exit_codes import EXIT_USAGE
+from kdoctor.errors import UsageError, did_you_mean, one_of
+from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.lock.record import make_lock, not_green
+from kdoctor.lock.store import lock_path, write_lock
+from kdoctor.output import check_writable, write_atomically
+from kdoctor.probes.process.child import ChildEnd, Children
+from kdoctor.report.formats import render
+from kdoctor.run.assemble import RunNote, assess
+from kdoctor.run.plan import Wanted, see, trainings
+from kdoctor.text.canvas import canvas_for
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -52,9 +74,6 @@ def print_(
     plugin: PluginOption = None,
 ) -> None:
     """Print a checklist as it is written, if it is valid: the start of your own."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import ChecklistError, load_checklist, plain_text, read_text, resolved_text
-
     catalog = load_catalog(plugin or ())
     try:
         chosen = load_checklist(checklist, catalog)
@@ -80,10 +99,6 @@ def validate(
     plugin: PluginOption = None,
 ) -> None:
     """Say every mistake in checklists with its line and column; nothing is run. Exit code 2 if there is one."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import ChecklistError, load_checklist
-    from kdoctor.exit_codes import EXIT_USAGE
-
     catalog = load_catalog(plugin or ())
     broken = False
     for name in checklist:
@@ -114,14 +129,6 @@ def init(
     plugin: PluginOption = None,
 ) -> None:
     """Ask the machine, and write a first checklist of your own, with comments. Nothing is trained."""
-    import os
-    import re
-
-    from kdoctor.catalog import load_catalog
-    from kdoctor.draft import draft
-    from kdoctor.errors import UsageError
-    from kdoctor.output import check_writable, write_atomically
-
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} is there, and stays as it is", hint="Name another file, or replace it with --force")
     check_writable(file)
@@ -133,8 +140,6 @@ def init(
 
 
 def _user() -> str:
-    import getpass
-
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -169,16 +174,6 @@ def record(
 
     A red run is not recorded, and the old lock stays. Exit codes: 0 recorded; 1 or 3 not green; 2 wrong usage.
     """
-    import datetime as dt
-    import os
-    import time
-
-    from kdoctor.assessment import RunNote, assess
-    from kdoctor.catalog import load_catalog
-    from kdoctor.lock import lock_path, make_lock, not_green, recorded_facts, write_lock
-    from kdoctor.output import check_writable
-    from kdoctor.report import canvas_for, render
-
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
@@ -230,10 +225,6 @@ def diff(
     plugin: PluginOption = None,
 ) -> None:
     """Say what a change of a checklist means: loosened, tightened, moved or cosmetic; with the locks beside them."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.diff import FORMATS, KINDS, all_new, compare, from_files, from_git, render_diff
-    from kdoctor.errors import UsageError, one_of
-
     wanted_format = one_of("--format", format, FORMATS)
     failing = one_of("--fail-on", fail_on, KINDS[:-1]) if fail_on else None
     if len(checklists) != (1 if base else 2):
@@ -260,11 +251,6 @@ def git_diff(
     arguments: Annotated[list[str], typer.Argument(metavar="GIT'S ARGUMENTS", help="As git hands them over.")],
 ) -> None:
     """Be git's external diff for checklists and locks (see docs/checklist.md)."""
-    from kdoctor.catalog import load_catalog
-    from kdoctor.diff import render_diff
-    from kdoctor.diff.git_driver import compare_as_git_asks
-    from kdoctor.errors import UsageError
-
     path = arguments[0]
     if len(arguments) == 1:
         show(f"{path}: unmerged\n")
@@ -282,10 +268,6 @@ def git_diff(
 
 def _git() -> Git:
     """Runs git where children are started: with a deadline, and ended with us."""
-    import os
-
-    from kdoctor.collect.child import ChildEnd, Children
-
     children = Children()
     environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
@@ -297,15 +279,10 @@ def _git() -> Git:
 
 def _taken(snapshot: Path) -> str:
     """When a snapshot was taken, as it says; it was read before, so it is a good one."""
-    import json
-
     return str(json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"])
 
 
 def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:
-    from kdoctor.errors import UsageError, did_you_mean
-    from kdoctor.lock import Accepted
-
     if ids and not (reason and reason.strip()):
         raise UsageError("--accept needs a --reason: the lock is reviewed, and says why")
     if reason and not ids:
@@ -318,9 +295,6 @@ def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Acce
 
 def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """What stands at the lock's place now: its bytes, and the lock if it is a good one of that checklist."""
-    from kdoctor.lock import LockError, loads
-    from kdoctor.lock.document import NewerLockError
-
     if not path.exists():
         return None, None
     before = path.read_bytes()

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from kdoctor.cli.plain import PlainCommand, PlainGroup
-from kdoctor.cli.streams import complain, show
+from kdoctor.cli.stderr import complain, show
+from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from kdoctor.lock import Lock
-    from kdoctor.report_model import Report
+from kdoctor.history import read
+from kdoctor.history import render as words
+from kdoctor.history.last_passing import Series, last_green
+from kdoctor.history.location import history_file, is_off
+from kdoctor.history.record import keep
+from kdoctor.history.store import opened
+from kdoctor.lock.document import Lock
+from kdoctor.text.canvas import canvas_for
 
 
 class _ListsAlone(PlainGroup):
@@ -54,8 +60,6 @@ def list_(
 ) -> None:
     """List the runs, what changed between them, the first red after green, flaky checks, and trends."""
     number = _number(last)
-    from kdoctor.history import read, words
-    from kdoctor.report.canvas import canvas_for
 
     with _database() as connection:
         found = read.runs(connection, number, checklist)
@@ -77,10 +81,6 @@ def show_(
     ] = "terminal",
 ) -> None:
     """Show one run: its verdict, and what did not pass."""
-    import json
-
-    from kdoctor.history import read, words
-
     with _database() as connection:
         report = read.report_of(connection, run)
     show(json.dumps(report, indent=2) + "\n" if format == "json" else words.show_run(report))
@@ -89,8 +89,6 @@ def show_(
 @app.command("diff", context_settings=_NUMBERS, epilog="Example: kdoctor history diff -2 -1")
 def diff(old: RunArgument, new: RunArgument) -> None:
     """Say what is otherwise in the second run."""
-    from kdoctor.history import read, words
-
     with _database() as connection:
         show(words.diff_runs(read.report_of(connection, old), read.report_of(connection, new)))
 
@@ -98,8 +96,6 @@ def diff(old: RunArgument, new: RunArgument) -> None:
 @app.command("export", epilog="Example: kdoctor history export > runs.jsonl")
 def export() -> None:
     """Write every run as one line of JSON: its report, with its number, host and scope."""
-    from kdoctor.history import read
-
     with _database() as connection:
         for line in read.export(connection):
             show(line)
@@ -113,23 +109,14 @@ def _number(text: str) -> int:
 
 @contextmanager
 def _database() -> Iterator[sqlite3.Connection]:
-    from kdoctor.history.place import history_file
-    from kdoctor.history.store import opened
-
     with opened(history_file(os.environ), create=False) as connection:
         yield connection
 
 
 def last_green_run(report: Report) -> tuple[Lock | None, str]:
     """What the last green run of the same host, checklist and interpreter found, and its name; None without one."""
-    from kdoctor.history.place import history_file, is_off
-
     if is_off(os.environ):
         return None, ""
-    import platform
-
-    from kdoctor.history.green import Series, last_green
-    from kdoctor.history.store import opened
 
     target = report.target.partition(" (")[0]
     series = Series(host=platform.node(), checklist=report.checklist.name, target=target)
@@ -146,11 +133,8 @@ def keep_run(report: Report, scope: str, *, wanted: bool, found: Callable[[], Lo
 
     ``found`` makes a lock of what the run found, for the way back; it is asked for a green and whole run.
     """
-    from kdoctor.history.place import is_off
-
     if not wanted or is_off(os.environ):
         return report
-    from kdoctor.history.keep import keep
 
     told, note = keep(report, scope, os.environ, found)
     if note:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from kdoctor.cli.options import FailOnOption, OutputOption
-from kdoctor.cli.streams import complain, show
+from kdoctor.cli.stderr import complain, show
+from kdoctor.errors import UsageError
+from kdoctor.model import Severity
+from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.text.canvas import canvas_for
+from kdoctor_lint.engine import lint as look_at
+from kdoctor_lint.report import FORMATS, render
+from kdoctor_lint.report.words import explain as words_about
+from kdoctor_lint.rules import chosen_rules, rule_named
 
 _FORMATS = "terminal|json|sarif|github"
 
@@ -38,17 +47,6 @@ def lint(
 
     Exit codes: 0 clean; 1 a finding at or over --fail-on, or a file that cannot be read; 2 wrong usage.
     """
-    import os
-
-    from kdoctor.errors import UsageError
-    from kdoctor.lint.engine import lint as look_at
-    from kdoctor.lint.report import FORMATS, render
-    from kdoctor.lint.report.words import explain as words_about
-    from kdoctor.lint.rules import chosen_rules, rule_named
-    from kdoctor.model import Severity
-    from kdoctor.output import parse_outputs, write_atomically
-    from kdoctor.report.canvas import canvas_for
-
     if explain is not None:
         show(words_about(rule_named(explain)))
         return

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
-from kdoctor.cli.streams import show
+from kdoctor.cli.stderr import show
+from kdoctor.matrix.compatibility import compatible, judge
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.machine import Asked, describe
+from kdoctor.matrix.render import FORMATS, render
+from kdoctor.matrix.requirements import find_release, requirements
+from kdoctor.matrix.view import View
+from kdoctor.output import parse_outputs
+from kdoctor.text.canvas import canvas_for
 
 _FORMATS = "terminal|json|markdown"
 
@@ -58,16 +68,6 @@ def matrix(
     TensorFlow is not imported, and no GPU is used. Where a thing is not known
     the answer is "unknown". With several GPUs each must run it.
     """
-    import os
-    import sys
-
-    from kdoctor.cli.this_machine import Asked, describe
-    from kdoctor.matrix import compatible, find_release, judge, load_matrix, requirements
-    from kdoctor.matrix.render import FORMATS, render
-    from kdoctor.matrix.view import View
-    from kdoctor.output import parse_outputs
-    from kdoctor.report.canvas import canvas_for
-
     chosen = parse_outputs((), FORMATS, stdout=format).stdout
     known = load_matrix(matrix, os.environ)
     asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from kdoctor.cli.examine import examination, see
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.plan import plan
+from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -16,15 +27,28 @@ from kdoctor.cli.options import (
     PythonOption,
     TimeoutOption,
 )
-from kdoctor.cli.streams import complain, show
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kdoctor.catalog import Catalog
-    from kdoctor.checklist import Checklist
-    from kdoctor.judge import FactTable
-    from kdoctor.lock import Lock
+from kdoctor.cli.stderr import complain, show
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.engine.judge import FactTable
+from kdoctor.errors import UsageError
+from kdoctor.facts import Target
+from kdoctor.history.last_passing import Series, last_green
+from kdoctor.history.location import history_file
+from kdoctor.history.store import opened
+from kdoctor.lock.document import Lock
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.lock.store import load_lock
+from kdoctor.probes.process.child import Children
+from kdoctor.probes.target import choose_target
+from kdoctor.report.formats import render
+from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.plan import plan_rollback
+from kdoctor.rollback.rebuild import RebuildError, base_python, rebuild
+from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.verify import for_environment, restore_variables
+from kdoctor.run.assemble import RunNote, assess
+from kdoctor.run.plan import examination, see, trainings
+from kdoctor.text.canvas import canvas_for
 
 LAST_GREEN = "last-green"
 
@@ -60,11 +84,6 @@ def rollback(
 
     Exit codes: 0 said, or with --verify the way back works; 1 with --verify: it does not; 2 wrong usage.
     """
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import load_checklist
-    from kdoctor.lock import recorded_facts
-    from kdoctor.rollback import as_json, as_script, as_text, how_made, plan_rollback
-
     _one_form(script=script, json=format == "json", verify=verify, snapshot=snapshot is not None)
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
@@ -90,8 +109,6 @@ def _one_form(**wanted: bool) -> None:
     Raises:
         UsageError: two forms are asked for, or a proof of what a snapshot tells.
     """
-    from kdoctor.errors import UsageError
-
     options = {"script": "--script", "json": "--format json", "verify": "--verify"}
     named = [option for name, option in options.items() if wanted[name]]
     named += ["--snapshot"] if wanted["verify"] and wanted["snapshot"] else []
@@ -110,8 +127,6 @@ def _on_record(checklist: Checklist, to: str | None, interpreter: Callable[[], s
     Raises:
         UsageError: there is none, and why.
     """
-    from kdoctor.lock import load_lock
-
     if to != LAST_GREEN:
         place, lock = load_lock(checklist, Path(to) if to else None)
         if lock is not None:
@@ -119,13 +134,6 @@ def _on_record(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         missing = f"{place} is not there, and "
     else:
         missing = ""
-    import os
-    import platform
-
-    from kdoctor.errors import UsageError
-    from kdoctor.history.green import Series, last_green
-    from kdoctor.history.place import history_file
-    from kdoctor.history.store import opened
 
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
@@ -137,26 +145,12 @@ def _on_record(checklist: Checklist, to: str | None, interpreter: Callable[[], s
 
 def _interpreter(facts: FactTable | None, python: str | None) -> str:
     """The interpreter that is examined, as the reports name it."""
-    import os
-
-    from kdoctor.collect.target import choose_target
-    from kdoctor.facts import Target
-
     target = facts.get(Target) if facts else None
     return target.executable if isinstance(target, Target) else choose_target(python, os.environ).python
 
 
 def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | None, timeout: float) -> int:
     """Whether the recorded environment can be built and trains, as an exit code. What was built is removed."""
-    import os
-    import signal
-    import tempfile
-
-    from kdoctor.collect.child import Children
-    from kdoctor.collect.target import choose_target
-    from kdoctor.rollback import RebuildError, base_python, rebuild
-    from kdoctor.rollback.proof import restore_variables
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     children = Children()
     target = choose_target(python, os.environ, children)
@@ -186,18 +180,6 @@ def _train(checklist: Checklist, catalog: Catalog, python: str, timeout: float) 
 
     It is about the packages: checks that ask for more than the environment holds, such as the driver, stay out.
     """
-    import datetime as dt
-    import os
-    import sys
-    import time
-    from dataclasses import replace
-
-    from kdoctor.assessment import RunNote, assess
-    from kdoctor.checklist import plan
-    from kdoctor.cli.examine import trainings
-    from kdoctor.report import canvas_for, render
-    from kdoctor.rollback.proof import for_environment
-
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     checklist, wanted = for_environment(checklist, catalog)
     planned = [

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.checklist.document import json_schema as checklist_schema
 from kdoctor.cli.options import PluginOption
-from kdoctor.cli.streams import show
+from kdoctor.cli.stderr import show
+from kdoctor.documents import document_schema
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.report.formats import report_schema
+from kdoctor.snapshot.document import json_schema as snapshot_schema
 
 
 def schema(
@@ -21,24 +27,12 @@ def schema(
     plugin: PluginOption = None,
 ) -> None:
     """Print the JSON Schema of a document that kdoctor reads or writes."""
-    import json
-
-    from kdoctor.catalog import load_catalog
-
     if document == "report":
-        from kdoctor.report import report_schema
-
         text = report_schema()
     elif document == "checklist":
-        from kdoctor.checklist import json_schema as checklist_schema
-
         text = checklist_schema()
     elif document == "snapshot":
-        from kdoctor.snapshot import json_schema as snapshot_schema
-
         text = snapshot_schema(load_catalog(plugin or ()).fact_groups)
     else:
-        from kdoctor.documents import document_schema
-
         text = document_schema(document)
     show(json.dumps(text, indent=2, ensure_ascii=False) + "\n")

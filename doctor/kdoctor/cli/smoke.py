@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import examination, trainings
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
+from kdoctor.checklist.plan import plan
 from kdoctor.cli.history import keep_run
 from kdoctor.cli.options import (
     DEFAULT_TIMEOUT_S,
@@ -23,12 +26,21 @@ from kdoctor.cli.options import (
     ReportFormatOption,
     TimeoutOption,
 )
-from kdoctor.cli.streams import complain, show
+from kdoctor.cli.stderr import complain, show
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.judge import exit_code_for
+from kdoctor.errors import UsageError
+from kdoctor.model import Severity
+from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.report.formats import FORMATS, render
+from kdoctor.run.assemble import RunNote, assess
+from kdoctor.run.measured import with_measurements
+from kdoctor.run.plan import examination, trainings
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.text.canvas import canvas_for
+from kdoctor.text.lists import counted
 
-if TYPE_CHECKING:
-    from kdoctor.smoke.scenario import Scenario
-
-_MOST_PARALLEL = 4  # as kdoctor_target.runner has it
+_MOST_PARALLEL = 4  # as kdoctor_target.runner.main has it
 
 
 def smoke(
@@ -79,18 +91,6 @@ def smoke(
 
     Exit codes are those of kdoctor check.
     """
-    import datetime as dt
-    import time
-
-    from kdoctor.assessment import RunNote, assess
-    from kdoctor.catalog import load_catalog
-    from kdoctor.checklist import checklist_of, choose_scenarios, plan
-    from kdoctor.judge import exit_code_for
-    from kdoctor.measured import with_measurements
-    from kdoctor.model import Severity
-    from kdoctor.output import parse_outputs, write_atomically
-    from kdoctor.report import FORMATS, canvas_for, render
-
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     outputs = parse_outputs(output or (), FORMATS, stdout=format)
     catalog = load_catalog(plugin or ())
@@ -117,9 +117,6 @@ def smoke(
 
 def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | None) -> str:
     """What is about to be trained, and about how long it takes."""
-    from kdoctor.checklist import typical_seconds
-    from kdoctor.wording import counted
-
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parallel = 1 if replicas is None else max(1, min(_MOST_PARALLEL, usable))
     cases = sum(len(item.cases) for item in scenarios)
@@ -134,8 +131,6 @@ def _announcement(scenarios: tuple[Scenario, ...], name: str, replicas: int | No
 
 
 def _make_folder(folder: Path) -> None:
-    from kdoctor.errors import UsageError
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

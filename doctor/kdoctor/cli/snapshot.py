@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.examine import Wanted, examination, save, trainings
 from kdoctor.cli.options import (
     DEFAULT_CHECKLIST,
     DEFAULT_TIMEOUT_S,
@@ -18,6 +17,13 @@ from kdoctor.cli.options import (
     ReplicasOption,
     TimeoutOption,
 )
+from kdoctor.cli.stderr import complain
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
+from kdoctor.errors import UsageError
+from kdoctor.output import check_writable
+from kdoctor.run.plan import Wanted, examination, save, trainings
+from kdoctor.snapshot.imports.importer import import_files
 
 
 def snapshot(
@@ -50,10 +56,6 @@ def snapshot(
 
     User names, home folders and secrets are left out. Judge it anywhere with kdoctor check --snapshot.
     """
-    from kdoctor.catalog import load_catalog
-    from kdoctor.exit_codes import EXIT_INTERRUPTED
-    from kdoctor.output import check_writable
-
     if output:
         check_writable(output)
     if import_files or more_files:
@@ -70,10 +72,6 @@ def snapshot(
 
 def _import(output: Path | None, files: list[Path] | None, more: list[Path] | None) -> None:
     """Write the snapshot that dumps of another machine give."""
-    from kdoctor.cli.streams import complain
-    from kdoctor.errors import UsageError
-    from kdoctor.importing import import_files
-
     if not files:
         raise UsageError("a file was given without --import", hint="Write: kdoctor snapshot --import FILE [FILE]...")
     imported = import_files([*files, *(more or ())])

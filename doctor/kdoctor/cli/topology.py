@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from kdoctor.cli.examine import recorded
 from kdoctor.cli.options import PluginOption
-from kdoctor.cli.streams import show
-
-if TYPE_CHECKING:
-    from kdoctor.catalog import Catalog
-    from kdoctor.judge import FactTable
+from kdoctor.cli.stderr import show
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.engine.judge import FactTable
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus, Host, PciDevices, Unavailable
+from kdoctor.probes.collector import collect_facts
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
+from kdoctor.run.plan import recorded
+from kdoctor.text.canvas import canvas_for
+from kdoctor.topology.advice import advise
+from kdoctor.topology.choice import choose
+from kdoctor.topology.json import document
+from kdoctor.topology.layout import read_layout
+from kdoctor.topology.render import write_topology
+from kdoctor.topology.tree import grow
 
 _PROBES = ("nvml", "pci", "host")
 
@@ -38,17 +49,6 @@ def topology(
 
     Without --replicas the choice is shown for 2, 4, 8, ... and all GPUs.
     """
-    import json
-
-    from kdoctor.catalog import load_catalog
-    from kdoctor.errors import UsageError
-    from kdoctor.facts import Gpus, Host, PciDevices, Unavailable
-    from kdoctor.report import canvas_for
-    from kdoctor.topology import advise, choose, read_layout
-    from kdoctor.topology.document import document
-    from kdoctor.topology.tree import grow
-    from kdoctor.topology.words import write_topology
-
     catalog = load_catalog(plugin or ())
     facts = recorded(snapshot, catalog) if snapshot else _read(catalog)
     gpus, pci, host = facts.get(Gpus), facts.get(PciDevices), facts.get(Host)
@@ -67,10 +67,6 @@ def topology(
 
 def _read(catalog: Catalog) -> FactTable:
     """Read the GPUs, the PCI tree and the host of this machine."""
-    from kdoctor.collect.child import Children
-    from kdoctor.collect.collector import collect_facts
-    from kdoctor.collect.probe import Context
-
     context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=Children())
     return collect_facts([probe for probe in catalog.probes if probe.name in _PROBES], context)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from kdoctor.diff.directions import compare_specifiers
+from kdoctor.diff.changes import change, expectation
+from kdoctor.diff.looseness import compare_specifiers
 from kdoctor.diff.model import Change, Kind
-from kdoctor.diff.tell import change, expectation
 from kdoctor.facts import canonical_name
 from kdoctor.model import Assumptions, GpuAssumption
 

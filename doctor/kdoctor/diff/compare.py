@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdoctor.check import Parameter
-from kdoctor.checklist import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
 from kdoctor.diff.assumptions import compare_assumptions
-from kdoctor.diff.directions import compare_numbers, direction_of
+from kdoctor.diff.changes import change, differing
+from kdoctor.diff.looseness import compare_numbers, direction_of
 from kdoctor.diff.model import KINDS, Change, Comparison, Kind
-from kdoctor.diff.sides import Side
-from kdoctor.diff.tell import change, differing
-from kdoctor.lock import Lock
-
-if TYPE_CHECKING:
-    from kdoctor.report_model import Waiver
+from kdoctor.diff.sources import Side
+from kdoctor.engine.report import Waiver
+from kdoctor.lock.document import Lock
 
 _NOT_AN_EXPECTATION = ("lock.", "version")
 

@@ -1,98 +1,46 @@
-"""Typed groups of facts: what a machine and an environment are, with no opinion and no I/O."""
+"""Typed groups of facts about a machine and an environment. No opinions, no I/O."""
 
-from typing import TYPE_CHECKING
-
-from kdoctor.lazily import from_modules
-
-if TYPE_CHECKING:
-    from kdoctor.facts.base import FactGroup, Unavailable
-    from kdoctor.facts.environment import Environment
-    from kdoctor.facts.gpus import (
-        FabricState,
-        Gpu,
-        GpuPair,
-        GpuProcess,
-        Gpus,
-        NvLink,
-        NvmlState,
-        P2pStatus,
-        RecoveryAction,
-        TopologyLevel,
-    )
-    from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
-    from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
-    from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
-    from kdoctor.facts.libraries import (
-        LIBRARY_NAMES,
-        Libraries,
-        Library,
-        LibraryCopy,
-        SearchPlace,
-        SkippedFile,
-        XlaFile,
-    )
-    from kdoctor.facts.packages import Package, Packages, canonical_name
-    from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
-    from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
-    from kdoctor.facts.smoke import (
-        CaseOutcome,
-        PairOutcome,
-        SmokeCase,
-        SmokePair,
-        SmokeRun,
-        SmokeRuns,
-        SmokeWorker,
-        Weights,
-    )
-    from kdoctor.facts.target import Choice, EnvironmentKind, Target
-    from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
-else:
-    __getattr__ = from_modules(
-        __name__,
-        {
-            "base": ["FactGroup", "Unavailable"],
-            "environment": ["Environment"],
-            "gpus": [
-                "FabricState",
-                "Gpu",
-                "GpuPair",
-                "GpuProcess",
-                "Gpus",
-                "NvLink",
-                "NvmlState",
-                "P2pStatus",
-                "RecoveryAction",
-                "TopologyLevel",
-            ],
-            "host": ["Disk", "Host", "NumaNode", "ResourceLimit"],
-            "job": ["JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining"],
-            "kernel": ["DeviceNode", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind"],
-            "libraries": [
-                "LIBRARY_NAMES",
-                "Libraries",
-                "Library",
-                "LibraryCopy",
-                "SearchPlace",
-                "SkippedFile",
-                "XlaFile",
-            ],
-            "packages": ["Package", "Packages", "canonical_name"],
-            "pci": ["PciBridge", "PciDevice", "PciDevices", "PciFunction", "link_gbs", "link_generation"],
-            "sampling": ["CaseUse", "EventTime", "GpuSampling", "GpuSeries", "GpuUse", "SampledGpu", "Spread"],
-            "smoke": [
-                "CaseOutcome",
-                "PairOutcome",
-                "SmokeCase",
-                "SmokePair",
-                "SmokeRun",
-                "SmokeRuns",
-                "SmokeWorker",
-                "Weights",
-            ],
-            "target": ["Choice", "EnvironmentKind", "Target"],
-            "tensorflow": ["KerasChoice", "TensorFlowBuild"],
-        },
-    )
+from kdoctor.facts.base import FactGroup, Unavailable
+from kdoctor.facts.environment import Environment
+from kdoctor.facts.gpus import (
+    FabricState,
+    Gpu,
+    GpuPair,
+    GpuProcess,
+    Gpus,
+    NvLink,
+    NvmlState,
+    P2pStatus,
+    RecoveryAction,
+    TopologyLevel,
+)
+from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
+from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
+from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
+from kdoctor.facts.libraries import (
+    LIBRARY_NAMES,
+    Libraries,
+    Library,
+    LibraryCopy,
+    SearchPlace,
+    SkippedFile,
+    XlaFile,
+)
+from kdoctor.facts.packages import Package, Packages, canonical_name
+from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
+from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
+from kdoctor.facts.smoke import (
+    CaseOutcome,
+    PairOutcome,
+    SmokeCase,
+    SmokePair,
+    SmokeRun,
+    SmokeRuns,
+    SmokeWorker,
+    Weights,
+)
+from kdoctor.facts.target import Choice, EnvironmentKind, Target
+from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
     "LIBRARY_NAMES",

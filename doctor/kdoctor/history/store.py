@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kdoctor.errors import UsageError
+from kdoctor.history.location import is_on_network
 from kdoctor.history.packed import statuses_of, unpacked
-from kdoctor.history.place import is_on_network
 
 _BUSY_S = 10.0
 """So long a run waits for another one that is writing."""

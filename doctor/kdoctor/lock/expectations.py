@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from kdoctor.checklist import Checklist, plain_text
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.text import plain_text
 
 
 def expectations_of(checklist: Checklist) -> str:

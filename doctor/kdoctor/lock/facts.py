@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kdoctor.engine.judge import FactTable
 from kdoctor.facts import (
     Environment,
     FactGroup,
@@ -24,9 +25,8 @@ from kdoctor.facts import (
     TensorFlowBuild,
     Unavailable,
 )
-from kdoctor.judge import FactTable
 from kdoctor.lock.document import Measure
-from kdoctor.masking import MASK
+from kdoctor.text.secrets import MASK
 
 WITHHELD = "(set; its value is withheld)"
 """Stands for a variable's value that would name a path, a device's serial number or a host."""

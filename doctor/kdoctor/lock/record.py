@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
-from kdoctor.checklist import Checklist
-from kdoctor.judge import FactTable, conclude
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.judge import FactTable, conclude
+from kdoctor.engine.report import Conclusion, Report, Result
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.expectations import expectations_of
 from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
 from kdoctor.model import Status
-from kdoctor.report_model import Conclusion, Report, Result
 
 
 def not_green(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kdoctor.checklist import Checklist
+from kdoctor.checklist.resolve import Checklist
 from kdoctor.lock.document import Lock, LockError, loads, text_of
 from kdoctor.output import OutputError, write_atomically
 
@@ -73,7 +73,7 @@ def write_lock(path: Path, lock: Lock, before: bytes | None) -> None:
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Keep others of us from replacing a lock in that folder between our look and our writing."""
     try:
-        import fcntl
+        import fcntl  # noqa: PLC0415 - not on Windows
     except ImportError:  # Windows has none; two recorders within a millisecond are left to luck there
         yield
         return

@@ -16,7 +16,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from kdoctor import version_matrix
+from kdoctor.matrix import model as version_matrix
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
 from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement, numbers, python_minors, specifier

@@ -7,13 +7,14 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kdoctor import __version__
 from kdoctor.matrix.document import cited
 from kdoctor.matrix.model import GpuKind, Release
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Reason, Verdict
 from kdoctor.matrix.view import View, asks, code_range, nccl_words, notes, python_range, reasons
-from kdoctor.report.canvas import PLAIN, Canvas
-from kdoctor.report.clean import clean
+from kdoctor.text.canvas import PLAIN, Canvas
+from kdoctor.text.sanitize import clean
 
 SCHEMA = "kdoctor/matrix-answer/v1"
 """Of the JSON form. Keys are added within a version; their meaning changes only with it."""
@@ -234,7 +235,6 @@ def _escaped(text: str) -> str:
 
 
 def _json(view: View, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-    from kdoctor import __version__
 
     document: dict[str, Any] = {
         "schema": SCHEMA,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.matrix.compatibility import best
-from kdoctor.matrix.model import Release, VersionMatrix
+from kdoctor.matrix.model import Release, VersionMatrix, python_minors
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Machine, Verdict
 
@@ -63,8 +63,6 @@ def notes(verdict: Verdict) -> list[str]:
 
 def python_range(release: Release) -> str:
     """``3.9-3.12``."""
-    from kdoctor.matrix.model import python_minors
-
     minors = python_minors(release.python)
     return minors[0] if len(minors) == 1 else f"{minors[0]}-{minors[-1]}"
 

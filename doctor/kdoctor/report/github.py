@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdoctor.engine.report import Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.words import counting, failures, reason_words, verdict_words
-from kdoctor.report_model import Report, Result
+from kdoctor.report.phrases import counting, failures, reason_words, verdict_words
 
 
 def render_github(report: Report) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
+from kdoctor.engine.report import JudgedFinding, Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.words import by_family, counting, reason_words, rollback_words
-from kdoctor.report_model import JudgedFinding, Report, Result
+from kdoctor.report.phrases import by_family, counting, reason_words, rollback_words
 
 
 def render_junit(report: Report) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdoctor.report.words import verdict_words
-from kdoctor.report_model import Report
+from kdoctor.engine.report import Report
+from kdoctor.report.phrases import verdict_words
 
 
 def render_line(report: Report) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kdoctor.report.words import (
+from kdoctor.engine.report import JudgedFinding, Report, Result
+from kdoctor.report.phrases import (
     FAMILY_TITLES,
     by_family,
     counting,
@@ -17,7 +18,6 @@ from kdoctor.report.words import (
     verdict_words,
     waived,
 )
-from kdoctor.report_model import JudgedFinding, Report, Result
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 _AT_START = re.compile(r"^(\d*)([-+=.)])")

@@ -5,15 +5,15 @@ Source: https://nagios-plugins.org/doc/guidelines.html ("Plugin Output for Nagio
 
 from __future__ import annotations
 
-from kdoctor.report.words import verdict_words
-from kdoctor.report_model import Report
+from kdoctor.engine.report import Report
+from kdoctor.report.phrases import verdict_words
 
 
 def render_nagios(report: Report) -> str:
     """``KDOCTOR CRITICAL - ... | pass=7 fail=1 ... time=34.21s``.
 
     The service's state is WARNING where a failure did not stop the job. The exit code that goes with it is computed
-    by :func:`kdoctor.judge.exit_code_for`.
+    by :func:`kdoctor.engine.judge.exit_code_for`.
     """
     # A bar ends the text, and everything after it is read as performance data.
     words = " ".join(verdict_words(report).split()).replace("|", "/")

@@ -11,9 +11,10 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from kdoctor import __version__
+from kdoctor.engine.report import Conclusion, Report, Training
 from kdoctor.model import Status
-from kdoctor.report.words import counting
-from kdoctor.report_model import Conclusion, Report, Training
+from kdoctor.report.phrases import counting
 
 _Sample = tuple[Mapping[str, str], float]
 
@@ -25,8 +26,6 @@ def render_prometheus(report: Report) -> str:
 
 
 def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
-    from kdoctor import __version__
-
     verdict = report.verdict.conclusion
     yield (
         "info",

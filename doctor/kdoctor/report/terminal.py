@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from kdoctor.engine.report import Decision, Drift, JudgedFinding, Report, Result
 from kdoctor.model import Remedy, Rollback, Severity, Status
-from kdoctor.report.canvas import Canvas
-from kdoctor.report.words import (
+from kdoctor.report.phrases import (
     FAMILY_TITLES,
     by_family,
     counting,
@@ -24,7 +24,7 @@ from kdoctor.report.words import (
     verdict_words,
     waived,
 )
-from kdoctor.report_model import Decision, Drift, JudgedFinding, Report, Result
+from kdoctor.text.canvas import Canvas
 
 _STYLES = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "dim", Status.UNKNOWN: "bold yellow"}
 _VERDICT_STYLES = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from kdoctor.lock import Lock, Recorded, drift
-from kdoctor.report_model import DriftChange
-from kdoctor.rollback.distributions import bring_back, new_environment
-from kdoctor.rollback.how import HowMade
+from kdoctor.engine.report import DriftChange
+from kdoctor.lock.document import Lock
+from kdoctor.lock.drift import drift
+from kdoctor.lock.facts import Recorded
+from kdoctor.rollback.installers import HowMade
 from kdoctor.rollback.model import RollbackPlan
+from kdoctor.rollback.packages import bring_back, new_environment
 from kdoctor.rollback.settings import keras_json, variables
 from kdoctor.rollback.system import driver, hardware, image, libraries
 

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kdoctor.collect.child import ChildEnd
 from kdoctor.errors import UsageError
-from kdoctor.lock import Lock
-from kdoctor.rollback.distributions import pins
+from kdoctor.lock.document import Lock
+from kdoctor.probes.process.child import ChildEnd
+from kdoctor.rollback.packages import pins
 
 _LINES = 12
 """So many of the installer's last lines are shown."""

@@ -6,11 +6,11 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from kdoctor.keras_json import put_settings, see_settings
+from kdoctor.commands.keras_json import put_settings, see_settings
+from kdoctor.commands.shell import restores
+from kdoctor.engine.report import DriftChange
 from kdoctor.lock.facts import OF_ONE_JOB, WITHHELD
-from kdoctor.report_model import DriftChange
 from kdoctor.rollback.model import RollbackStep
-from kdoctor.rollback.words import restores
 
 _SETTINGS = ("keras.floatx", "keras.epsilon", "keras.image_data_format")
 _ASSIGNABLE = re.compile(r"[A-Za-z_]\w*")

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
+from kdoctor.commands.shell import restores
+from kdoctor.engine.report import DriftChange
 from kdoctor.facts.libraries import WHEELS
-from kdoctor.lock import Lock
-from kdoctor.report_model import DriftChange
-from kdoctor.rollback.how import HowMade, Manager
+from kdoctor.lock.document import Lock
+from kdoctor.rollback.installers import HowMade, Manager
 from kdoctor.rollback.model import RollbackStep
-from kdoctor.rollback.words import restores
 
 _VERSION = re.compile(r"\d+(\.\d+)+")
 

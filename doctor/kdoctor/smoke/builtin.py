@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kdoctor.collect.program import target_folder
-from kdoctor.smoke.on_jax import ON_JAX
-from kdoctor.smoke.own import OWN_DEADLINE_S, OWN_MODEL
+from kdoctor.probes.process.launch import target_folder
+from kdoctor.smoke.jax import ON_JAX
+from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.scenario import Scenario
 
 _PROGRAMS = target_folder() / "scenarios"

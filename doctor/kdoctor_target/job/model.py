@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Dict, Iterator, List, Optional
 
 from kdoctor_target.job.parts import is_default, keras_of
-from kdoctor_target.training import read_copies
+from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
 _NAMES_SHOWN = 6

@@ -13,7 +13,7 @@ import tensorflow as tf
 from kdoctor_target.job.copies import Copier, CopyError, stochastic
 from kdoctor_target.job.model import is_compiled
 from kdoctor_target.job.parts import describe, is_default, keras_of, replica_devices
-from kdoctor_target.training import read_copies
+from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
 T = TypeVar("T")

@@ -6,9 +6,9 @@ from typing import Any, Tuple
 
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training import Batches, describe_strategy, regression, replica_devices
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
+from kdoctor_target.training.replicas import Batches, describe_strategy, regression, replica_devices
 
 STEPS = 6
 PER_REPLICA = 8

@@ -14,8 +14,8 @@ from typing import Any, List
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     FEATURES,
     LEARNING_RATE,

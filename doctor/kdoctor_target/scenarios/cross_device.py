@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     Batches,
     describe_strategy,
     inspect_weights,

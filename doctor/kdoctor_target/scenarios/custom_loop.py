@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kdoctor_target.by_hand import train_by_hand
-from kdoctor_target.case import Case
-from kdoctor_target.training import Batches, inspect_weights, make_strategy, regression, train_reference
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.replicas import Batches, inspect_weights, make_strategy, regression, train_reference
 
 STEPS = 6
 PER_REPLICA = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdoctor_target.case import Case
-from kdoctor_target.jax_training import data_parallel, examples, inspect_weights, train, train_reference
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.jax import data_parallel, examples, inspect_weights, train, train_reference
 
 STEPS = 6
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from kdoctor_target.case import Case
-from kdoctor_target.jax_training import (
-    Examples,
-    data_parallel,
-    examples,
-    inspect_weights,
-    train,
-    train_reference,
-)
-from kdoctor_target.regression import regression
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.jax import Examples, data_parallel, examples, inspect_weights, train, train_reference
+from kdoctor_target.training.regression import regression
 
 STEPS = 5
 

@@ -16,11 +16,9 @@ from typing import Any, Callable, Dict, List, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.operations import operations, random_numbers_in_a_map
-from kdoctor_target.steps import clock
-from kdoctor_target.timing import fastest_seconds, fit_step_seconds
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.operations import operations, random_numbers_in_a_map
+from kdoctor_target.training.replicas import (
     EPOCHS,
     FEATURES,
     LEARNING_RATE,
@@ -29,6 +27,8 @@ from kdoctor_target.training import (
     regression,
     replica_devices,
 )
+from kdoctor_target.training.steps import clock
+from kdoctor_target.training.timing import fastest_seconds, fit_step_seconds
 
 STEPS = 6
 PER_REPLICA = 8

@@ -9,9 +9,8 @@ from typing import Any, Dict
 
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.steps import clock
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     FEATURES,
     LEARNING_RATE,
@@ -20,6 +19,7 @@ from kdoctor_target.training import (
     make_strategy,
     regression,
 )
+from kdoctor_target.training.steps import clock
 
 PER_REPLICA = 4
 MOST_SIZES = 32

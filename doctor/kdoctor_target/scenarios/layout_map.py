@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
-from kdoctor_target.case import Case
-from kdoctor_target.jax_training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.jax import (
     PER_DEVICE,
     examples,
     fit,

@@ -11,10 +11,10 @@ import signal
 import time
 from typing import Any
 
-from kdoctor_target.by_hand import train_by_hand
-from kdoctor_target.case import Case
+from kdoctor_target.runner.case import Case
 from kdoctor_target.scenarios.multi_worker import join
-from kdoctor_target.workers import Cluster, Task, note_workers
+from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.workers import Cluster, Task, note_workers
 
 WORKERS = 2
 PATIENCE_S = 25.0

@@ -9,8 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     Batches,
     compile_model,
     describe_strategy,
@@ -21,7 +21,7 @@ from kdoctor_target.training import (
     replica_devices,
     train,
 )
-from kdoctor_target.workers import Cluster, Task, note_workers
+from kdoctor_target.training.workers import Cluster, Task, note_workers
 
 STEPS = 4
 PER_REPLICA = 8

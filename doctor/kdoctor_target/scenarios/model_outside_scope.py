@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     Batches,
     compile_model,
     inspect_weights,

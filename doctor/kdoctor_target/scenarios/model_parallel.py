@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Optional
 
-from kdoctor_target.case import Case
-from kdoctor_target.jax_training import PER_DEVICE, examples, inspect_weights, model_parallel, train, train_reference
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.jax import PER_DEVICE, examples, inspect_weights, model_parallel, train, train_reference
 
 STEPS = 6
 LAYOUTS = {

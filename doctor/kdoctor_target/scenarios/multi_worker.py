@@ -13,9 +13,9 @@ from typing import Any, Callable, List, Tuple
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.by_hand import train_by_hand
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.replicas import (
     Batches,
     describe_strategy,
     inspect_weights,
@@ -25,7 +25,7 @@ from kdoctor_target.training import (
     train_mirrored,
     train_reference,
 )
-from kdoctor_target.workers import Cluster, Facts, Task, expect_all_trained, note_workers
+from kdoctor_target.training.workers import Cluster, Facts, Task, expect_all_trained, note_workers
 
 STEPS = 6
 PER_REPLICA = 8

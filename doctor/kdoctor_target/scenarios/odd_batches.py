@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.steps import clock
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     Batches,
     compile_model,
@@ -23,6 +22,7 @@ from kdoctor_target.training import (
     regression,
     train,
 )
+from kdoctor_target.training.steps import clock
 
 STEPS = 4
 PER_REPLICA = 8

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict
 
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     Batches,
     Reference,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kdoctor_target.case import Case
 from kdoctor_target.job.examine import Job
 from kdoctor_target.job.parts import PartError, find
-from kdoctor_target.training import make_strategy
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import make_strategy
 
 
 def own_model(case: Case) -> None:

@@ -24,19 +24,13 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.alone import SURVEY_S, in_a_process, list_devices, note_devices, take_devices
-from kdoctor_target.by_hand import train_by_hand
-from kdoctor_target.case import Case
-from kdoctor_target.exchange import bytes_per_s, message_bytes, wrong_values
-from kdoctor_target.tournament import tournament
-from kdoctor_target.training import (
-    Batches,
-    Reference,
-    describe_strategy,
-    inspect_weights,
-    regression,
-)
-from kdoctor_target.workers import Facts, Task, expect_all_trained
+from kdoctor_target.runner.case import Case
+from kdoctor_target.runner.isolated import SURVEY_S, in_a_process, list_devices, note_devices, take_devices
+from kdoctor_target.training.all_reduce import bytes_per_s, message_bytes, wrong_values
+from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.replicas import Batches, Reference, describe_strategy, inspect_weights, regression
+from kdoctor_target.training.round_robin import tournament
+from kdoctor_target.training.workers import Facts, Task, expect_all_trained
 
 LEAST = 3
 STEPS = 6

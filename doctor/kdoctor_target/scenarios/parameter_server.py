@@ -13,8 +13,8 @@ from typing import Any, Callable, List
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     LEARNING_RATE,
     Batches,
@@ -24,7 +24,7 @@ from kdoctor_target.training import (
     one_thread_each,
     regression,
 )
-from kdoctor_target.workers import Cluster, Task
+from kdoctor_target.training.workers import Cluster, Task
 
 STEPS = 12
 BATCH = 8

@@ -13,9 +13,8 @@ from typing import Any, List
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.case import Case
-from kdoctor_target.steps import clock
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     EPOCHS,
     Batches,
     Reference,
@@ -26,6 +25,7 @@ from kdoctor_target.training import (
     regression,
     train_mirrored,
 )
+from kdoctor_target.training.steps import clock
 
 STEPS = 6
 PER_REPLICA = 8

@@ -6,7 +6,7 @@ is timed alone, and must give as many examples as the steps use.
 Measures: ``per_s 1`` and the like, examples per second over that many replicas, as many for each; ``step 1`` and the
 like, median seconds of such a step; ``efficiency``, the throughput over all replicas divided by that of one and their
 number; ``all_reduce_gbs``, GB/s that the all-reduce of a large message sends from each replica (see
-``kdoctor_target.exchange``); ``input_per_s``, examples per second of the input pipeline alone.
+``kdoctor_target.training.all_reduce``); ``input_per_s``, examples per second of the input pipeline alone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, Callable, List
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.alone import in_a_process, list_devices, note_devices, take_devices
-from kdoctor_target.case import Case
-from kdoctor_target.exchange import bytes_per_s, message_bytes
-from kdoctor_target.timing import fit_step_seconds, median_seconds
-from kdoctor_target.training import LEARNING_RATE
-from kdoctor_target.workers import Facts, Task, expect_all_trained
+from kdoctor_target.runner.case import Case
+from kdoctor_target.runner.isolated import in_a_process, list_devices, note_devices, take_devices
+from kdoctor_target.training.all_reduce import bytes_per_s, message_bytes
+from kdoctor_target.training.replicas import LEARNING_RATE
+from kdoctor_target.training.timing import fit_step_seconds, median_seconds
+from kdoctor_target.training.workers import Facts, Task, expect_all_trained
 
 WIDTHS = {"cpu": 256, "gpu": 2048}
 """Units of a layer: a GPU's step must take longer than it takes to ask for it."""

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from kdoctor_target.by_hand import train_by_hand
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
-    Batches,
-    describe_strategy,
-    inspect_weights,
-    regression,
-    train_reference,
-)
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.replicas import Batches, describe_strategy, inspect_weights, regression, train_reference
 
 STEPS = 6
 PER_REPLICA = 8

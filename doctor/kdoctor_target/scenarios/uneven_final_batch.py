@@ -16,8 +16,8 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from kdoctor_target.case import Case
-from kdoctor_target.training import (
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import (
     Batches,
     Reference,
     inspect_weights,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts.base import DRIVER
-from kdoctor.collect.kernel_log import parse_log
 from kdoctor.facts import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent
+from kdoctor.probes.kernel_log import parse_log
 
 
 def node(path: str, *, readable: bool = True, writable: bool = True) -> DeviceNode:

@@ -16,13 +16,13 @@ import pytest
 from helpers import nvml_library as nvml
 from helpers.machines import healthy, peculiar, silent
 from helpers.machines.description import Description
-from kdoctor.collect import environment as environment_probe
-from kdoctor.collect import host, kernel, kernel_log, pci
-from kdoctor.collect import nvml as nvml_probe
-from kdoctor.collect.child import Children
-from kdoctor.collect.collector import collect_facts
-from kdoctor.collect.probe import ROOT_VARIABLE, Context
 from kdoctor.facts import FactGroup, Gpus, Unavailable
+from kdoctor.probes import environment as environment_probe
+from kdoctor.probes import host, kernel, kernel_log, pci
+from kdoctor.probes.collector import collect_facts
+from kdoctor.probes.nvml import probe as nvml_probe
+from kdoctor.probes.probe import ROOT_VARIABLE, Context
+from kdoctor.probes.process.child import Children
 
 FactTable = dict[type[FactGroup], "FactGroup | Unavailable"]
 

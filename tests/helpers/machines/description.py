@@ -9,7 +9,7 @@ from typing import Any
 
 from helpers.nvml_library import Facts, Machine
 from helpers.trees import Slot, Tree, affinity, level, nvml_bus_id
-from kdoctor.collect import nvml as nvml_probe
+from kdoctor.probes.nvml import probe as nvml_probe
 
 NO_P2P: dict[str, int | str] = {"pair.*.p2p_read": 2, "pair.*.p2p_write": 2, "pair.*.p2p_nvlink": 5}
 """GNS, as GeForce says."""

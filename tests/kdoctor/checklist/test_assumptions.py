@@ -8,8 +8,12 @@ import pytest
 import yaml
 
 from helpers.catalogs import host_check, small_catalog
-from kdoctor.catalog import Catalog
-from kdoctor.checklist import Checklist, ChecklistError, json_schema, load_checklist, plain_text, resolved_text
+from kdoctor.checklist.document import json_schema
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.text import plain_text, resolved_text
+from kdoctor.engine.catalog import Catalog
 from kdoctor.model import Assumptions
 
 STATED = """\

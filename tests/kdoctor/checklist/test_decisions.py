@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.reports import failure, result
-from kdoctor.checklist import Checklist, RollbackPolicy, decisions
+from kdoctor.checklist.policy import decisions
+from kdoctor.checklist.resolve import Checklist, RollbackPolicy
+from kdoctor.engine.report import Decision, Result
 from kdoctor.model import Assumptions, Status
-from kdoctor.report_model import Decision, Result
 
 POLICY = RollbackPolicy(decides="ada", at_once=("versions.*", "gpu.free"), fix_forward=("gpu",))
 

@@ -8,8 +8,9 @@ import pytest
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, told
-from kdoctor.catalog import Catalog
-from kdoctor.checklist import ChecklistError, load_checklist
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.engine.catalog import Catalog
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, HEAD, NO_SCENARIOS, read
-from kdoctor.catalog import Catalog
-from kdoctor.checklist import ChecklistError, Problem, json_schema
+from kdoctor.checklist.document import json_schema
+from kdoctor.checklist.problems import ChecklistError, Problem
+from kdoctor.engine.catalog import Catalog
+from kdoctor.engine.report import Waiver
 from kdoctor.model import GpuAssumption, Severity
-from kdoctor.report_model import Waiver
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import CHECKS, HEAD, NO_SCENARIOS, read, told
-from kdoctor.catalog import Catalog
-from kdoctor.checklist import ChecklistError
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.engine.catalog import Catalog
 
 
 @pytest.fixture

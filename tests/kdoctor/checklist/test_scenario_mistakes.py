@@ -6,7 +6,7 @@ import pytest
 
 from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
 from helpers.checklist_texts import CHECKS, FULL, HEAD, NO_SCENARIOS, ONLY_BASELINE, REASON, read, told
-from kdoctor.catalog import Catalog
+from kdoctor.engine.catalog import Catalog
 
 
 @pytest.fixture

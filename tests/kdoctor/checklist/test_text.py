@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from helpers.catalogs import small_catalog
-from kdoctor.catalog import load_catalog
-from kdoctor.checklist import load_checklist, plain_text, resolved_text
-from kdoctor.checklist.text import scalar
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.text import plain_text, resolved_text, scalar
+from kdoctor.engine.catalog import load_catalog
 
 TEAM = """\
 schema: kdoctor/checklist/v1

@@ -146,9 +146,9 @@ def test_wrong_usage_is_told_in_words_with_exit_code_2(arguments: list[str], wor
 
 def test_a_defect_of_kdoctor_is_told_in_one_line_with_exit_code_4(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import kdoctor.catalog\n"
+        "import kdoctor.engine.catalog\n"
         "def broken(*_):\n    raise RuntimeError('a defect')\n"
-        "kdoctor.catalog.load_catalog = broken\n"
+        "kdoctor.engine.catalog.load_catalog = broken\n"
     )
     done = kdoctor("list", PYTHONPATH=str(tmp_path))
     assert done.returncode == 4

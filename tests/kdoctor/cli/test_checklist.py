@@ -9,11 +9,11 @@ import pytest
 from helpers.command import kdoctor, make_target
 from helpers.facts import cpu_host, keras, package, packages
 from helpers.judging import fact_table
-from kdoctor.catalog import load_catalog
+from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import FactGroup
-from kdoctor.lock import read_lock
-from kdoctor.redaction import Redaction
-from kdoctor.snapshot import Snapshot, dumps
+from kdoctor.lock.store import read_lock
+from kdoctor.snapshot.document import Snapshot, dumps
+from kdoctor.snapshot.redaction import Redaction
 
 NOBODY = Redaction(home="", user="")
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from kdoctor.cli.this_machine import Asked, Found, describe
-from kdoctor.matrix import load_matrix
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.machine import Asked, Found, describe
 
 KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
 EXAMPLE = ("--driver", "535.161.08", "--gpu", "A100", "--python", "3.11")
@@ -158,7 +158,7 @@ def test_nothing_of_pydantic_or_tensorflow_is_imported() -> None:
     code = (
         "import sys\nsys.argv = ['kdoctor', 'matrix', *sys.argv[1:]]\nfrom kdoctor.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'pydantic', 'tensorflow', 'keras', 'numpy', 'pynvml', 'psutil', 'kdoctor.judge'}\n"
+        "heavy = {'pydantic', 'tensorflow', 'keras', 'numpy', 'pynvml', 'psutil', 'kdoctor.engine.judge'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(

@@ -11,8 +11,8 @@ from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
 from helpers.judging import fact_table
 from helpers.wheels import wheel
-from kdoctor.redaction import Redaction
-from kdoctor.snapshot import Snapshot, dumps
+from kdoctor.snapshot.document import Snapshot, dumps
+from kdoctor.snapshot.redaction import Redaction
 
 LIST = """\
 schema: kdoctor/checklist/v1

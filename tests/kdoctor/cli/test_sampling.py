@@ -73,7 +73,7 @@ def test_ctrl_c_leaves_no_process_that_samples(tmp_path: Path) -> None:
         # A shell may have the tests ignore Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
-    assert _wait_for(lambda: any("sampler_child" in " ".join(_words(one)) for one in _marked(tmp_path)))
+    assert _wait_for(lambda: any("sampling_child" in " ".join(_words(one)) for one in _marked(tmp_path)))
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130

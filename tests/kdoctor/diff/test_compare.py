@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
-from kdoctor.catalog import Catalog
 from kdoctor.check import Check, check
-from kdoctor.diff import Change, Comparison, Kind, Side, compare, from_files
+from kdoctor.diff.compare import compare
+from kdoctor.diff.model import Change, Comparison, Kind
+from kdoctor.diff.sources import Side, from_files
+from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Host
-from kdoctor.lock import Accepted, Lock, text_of, write_lock
+from kdoctor.lock.document import Accepted, Lock, text_of
+from kdoctor.lock.store import write_lock
 from kdoctor.model import Evidence, Outcome, Severity
 
 

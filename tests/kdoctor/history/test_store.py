@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from helpers.reports import cpu_report, gpu_report
+from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
 from kdoctor.history import read
-from kdoctor.history.keep import keep
-from kdoctor.history.place import KEEP, history_file, is_off, is_on_network, runs_to_keep
+from kdoctor.history.location import KEEP, history_file, is_off, is_on_network, runs_to_keep
+from kdoctor.history.record import keep
 from kdoctor.history.store import STEPS, VERSION, HistoryError, opened
-from kdoctor.report_model import Report
 
 SOURCES = os.pathsep.join(path for path in sys.path if path.endswith(("doctor", "checks", "checklists", "tests")))
 
@@ -44,7 +44,7 @@ def run_python(program: str, place: Path, prefix: str = "") -> subprocess.Popen[
 KEEP_ONE = """
 import os
 from helpers.reports import cpu_report
-from kdoctor.history.keep import keep
+from kdoctor.history.record import keep
 print(keep(cpu_report(), "", os.environ)[1])
 """
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.locks import lock
-from kdoctor.lock import Accepted, Lock, LockError, Measure, loads, text_of
-from kdoctor.lock.document import NewerLockError
+from kdoctor.lock.document import Accepted, Lock, LockError, Measure, NewerLockError, loads, text_of
 
 TEXTS = st.text(max_size=12)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

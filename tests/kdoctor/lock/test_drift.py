@@ -8,10 +8,11 @@ import pytest
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages, smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import failure, finding, result
+from kdoctor.engine.report import Drift, Result
 from kdoctor.facts import FactGroup, Gpus, Packages, SmokeRuns, Unavailable
-from kdoctor.lock import drift, recorded_facts
+from kdoctor.lock.drift import drift
+from kdoctor.lock.facts import recorded_facts
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Drift, Result
 
 
 def compared(*changed: FactGroup, results: tuple[Result, ...] = ()) -> Drift:

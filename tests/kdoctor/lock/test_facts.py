@@ -8,8 +8,7 @@ import pytest
 from helpers.facts import environment, gpu, gpus, host, packages, smoke_case, smoke_run, target
 from helpers.locks import node_facts
 from kdoctor.facts import Environment, FactGroup, Gpus, Packages, SmokeRuns, Unavailable
-from kdoctor.lock import recorded_facts, without_job
-from kdoctor.lock.facts import WITHHELD
+from kdoctor.lock.facts import WITHHELD, recorded_facts, without_job
 
 
 def test_gpus_and_topology_are_recorded_by_shape() -> None:

@@ -9,10 +9,13 @@ from helpers.catalogs import small_catalog
 from helpers.facts import smoke_case, smoke_run
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
-from kdoctor.checklist import Checklist, load_checklist
-from kdoctor.lock import Accepted, Measure, Recorded, make_lock, not_green, recorded_facts
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.report import Report, Result
+from kdoctor.lock.document import Accepted, Measure
+from kdoctor.lock.facts import Recorded, recorded_facts
+from kdoctor.lock.record import make_lock, not_green
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Report, Result
 
 TEXT = """\
 schema: kdoctor/checklist/v1

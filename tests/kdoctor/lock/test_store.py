@@ -11,8 +11,11 @@ import pytest
 
 from helpers.catalogs import small_catalog
 from helpers.locks import lock
-from kdoctor.checklist import Checklist, load_checklist
-from kdoctor.lock import LockError, expectations_of, load_lock, lock_path, read_lock, text_of, write_lock
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.lock.document import LockError, text_of
+from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
 from kdoctor.output import OutputError
 
 TEXT = """\
@@ -100,7 +103,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 sys.path[:0] = sys.argv[2:]
 from helpers.locks import lock
-from kdoctor.lock import write_lock
+from kdoctor.lock.store import write_lock
 from kdoctor.output import OutputError
 path = Path(sys.argv[1])
 try:

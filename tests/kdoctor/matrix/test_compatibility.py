@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor.matrix import Machine, Verdict, best, code_for, compatible, find_gpu, load_matrix, overlap
+from kdoctor.matrix.compatibility import best, code_for, compatible
+from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.known_bad import overlap
+from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import specifier
+from kdoctor.matrix.verdict import Machine, Verdict
 
 MATRIX = load_matrix(environ={})
 

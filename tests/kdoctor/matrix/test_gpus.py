@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor.matrix import GpuNameError, find_gpu, load_matrix
+from kdoctor.matrix.gpus import GpuNameError, find_gpu
+from kdoctor.matrix.load import load_matrix
 
 MATRIX = load_matrix(environ={})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.matrix import MatrixError, load_matrix, loads, shipped_text
+from kdoctor.matrix.load import MatrixError, load_matrix, loads, shipped_text
 
 SHIPPED = load_matrix(environ={})
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor.matrix import UnknownReleaseError, find_release, load_matrix, requirements
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.requirements import UnknownReleaseError, find_release, requirements
 
 MATRIX = load_matrix(environ={})
 

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 import pytest
 
 from helpers.reports import MARKUP_COMMAND, cpu_report, gpu_report, result, with_text
+from kdoctor.engine.report import Report
 from kdoctor.model import Severity, Status
-from kdoctor.report import render
-from kdoctor.report_model import Report
+from kdoctor.report.formats import render
 
 # As the runner reads a line (ActionCommand.TryParseV2 of actions/runner): command, properties, data.
 COMMAND = re.compile(r"^::(?P<command>[a-z-]+)(?: (?P<properties>.*?))?::(?P<data>.*)$")

@@ -14,12 +14,12 @@ from helpers.facts import event, gpu_use, sampled_gpu, sampling
 from helpers.reports import GPU_WORK, cpu_report, gpu_report
 from kdoctor.facts import GpuSampling, GpuSeries, GpuUse
 from kdoctor.history import read
-from kdoctor.history.keep import keep
+from kdoctor.history.record import keep
+from kdoctor.history.render import list_trends
 from kdoctor.history.store import opened
-from kdoctor.history.words import list_trends
-from kdoctor.measured import with_measurements
-from kdoctor.report import render
-from kdoctor.report.canvas import Canvas
+from kdoctor.report.formats import render
+from kdoctor.run.measured import with_measurements
+from kdoctor.text.canvas import Canvas
 
 REPORT = gpu_report(gpu_work=GPU_WORK)
 WORDS = "busy 43 % (at most 97 %), 900 MiB, 89 degrees C, 410 of 700 W; SW Power Cap 3.5 s, HW Thermal Slowdown 1.6 s"

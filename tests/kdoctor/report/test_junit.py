@@ -6,9 +6,9 @@ from dataclasses import replace
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
+from kdoctor.engine.report import Report
 from kdoctor.model import Severity
-from kdoctor.report import render
-from kdoctor.report_model import Report
+from kdoctor.report.formats import render
 
 
 def suites(report: Report) -> dict[str, TestSuite]:

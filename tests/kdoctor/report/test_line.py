@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from helpers.reports import cpu_report, gpu_report, with_text
-from kdoctor.report import render
+from kdoctor.report.formats import render
 
 
 def test_the_verdict_in_one_line() -> None:

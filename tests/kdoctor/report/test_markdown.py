@@ -6,9 +6,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
+from kdoctor.engine.report import Report
 from kdoctor.model import Action, Remedy
-from kdoctor.report import render
-from kdoctor.report_model import Report
+from kdoctor.report.formats import render
 
 
 def tokens(report: Report) -> list[Token]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from helpers.reports import cpu_report, failure, gpu_report, result, with_text
-from kdoctor.judge import conclude, exit_code_for
+from kdoctor.engine.judge import conclude, exit_code_for
+from kdoctor.engine.report import Conclusion, Result, Verdict
 from kdoctor.model import Severity, Status
-from kdoctor.report import render
-from kdoctor.report_model import Conclusion, Result, Verdict
+from kdoctor.report.formats import render
 
 # Of the guidelines: 'label'=value[UOM];[warn];[crit];[min];[max], labels with spaces in single quotes.
 DATUM = re.compile(r"^('[^'=]+'|[^ '=]+)=(-?[0-9.]+)(s|%|c|B)?;([0-9.]*);([0-9.]*);([0-9.]*);?([0-9.]*)$")

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from helpers.reports import cpu_report, gpu_report, with_text
-from kdoctor.report import render
-from kdoctor.report_model import Report
+from kdoctor.engine.report import Report
+from kdoctor.report.formats import render
 
 
 def samples(report: Report) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

@@ -20,9 +20,10 @@ from helpers.reports import (
     waiver,
     with_text,
 )
+from kdoctor.engine.report import Drift, JudgedFinding, Report
 from kdoctor.model import Status
-from kdoctor.report import Canvas, canvas_for, render
-from kdoctor.report_model import Drift, JudgedFinding, Report
+from kdoctor.report.formats import render
+from kdoctor.text.canvas import Canvas, canvas_for
 
 WIDTHS = (40, 60, 80, 120)
 REPORTS = {"cpu": cpu_report(), "gpu": gpu_report()}

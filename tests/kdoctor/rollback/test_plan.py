@@ -7,7 +7,8 @@ from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.locks import RECORDED, lock
 from helpers.rollbacks import planned, with_packages
 from kdoctor.facts import Libraries
-from kdoctor.rollback import RollbackPlan, as_json, as_script, as_text
+from kdoctor.rollback.model import RollbackPlan
+from kdoctor.rollback.render import as_json, as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from helpers.facts import environment, keras
 from helpers.locks import lock, node_facts
 from helpers.rollbacks import planned, shell
-from kdoctor.lock import recorded_facts
-from kdoctor.rollback import how_made, plan_rollback
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.plan import plan_rollback
 
 
 def test_variables_are_set_and_unset_as_they_were() -> None:

@@ -7,7 +7,7 @@ from helpers.facts.libraries import libraries, library
 from helpers.locks import lock
 from helpers.rollbacks import planned, with_packages
 from kdoctor.facts import FactGroup, Libraries
-from kdoctor.rollback import as_text
+from kdoctor.rollback.render import as_text
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import pytest
 from helpers.command import kdoctor
 from helpers.locks import lock
 from helpers.wheels import wheel
-from kdoctor.catalog import load_catalog
-from kdoctor.checklist import load_checklist
-from kdoctor.lock import Lock, expectations_of, text_of
+from kdoctor.checklist.load import load_checklist
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.lock.document import Lock, text_of
+from kdoctor.lock.expectations import expectations_of
 
 HERE = ".".join(map(str, sys.version_info[:3]))
 

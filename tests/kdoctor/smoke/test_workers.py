@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from helpers import smoke
-from kdoctor.collect.child import ChildrenEnded
 from kdoctor.facts import SmokeCase
+from kdoctor.probes.process.child import ChildrenEnded
 from kdoctor_checks.smoke._cases import how_it_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
@@ -22,7 +22,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps it
 
 _CLUSTER = """
 import os, signal, socket, time
-from kdoctor_target.workers import Cluster, Task, expect_all_trained, note_workers
+from kdoctor_target.training.workers import Cluster, Task, expect_all_trained, note_workers
 
 def task(own, me):
     own.phase("train")

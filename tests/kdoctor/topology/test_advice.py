@@ -8,7 +8,9 @@ from itertools import combinations
 from helpers import facts as healthy
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices
 from kdoctor.facts.pci import ACS_REQUEST_REDIRECT, PciBridge, PciDevice
-from kdoctor.topology import Advice, advise, choose, read_layout
+from kdoctor.topology.advice import Advice, advise
+from kdoctor.topology.choice import choose
+from kdoctor.topology.layout import read_layout
 
 
 def advice_for(*devices: Gpu, nvlinks: int = 0, pci: PciDevices | None = None) -> Advice:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from helpers import facts as healthy
 from kdoctor.errors import UsageError
 from kdoctor.facts import GpuPair, Gpus
-from kdoctor.topology import Layout, choose, read_layout
+from kdoctor.topology.choice import choose
+from kdoctor.topology.layout import Layout, read_layout
 
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 

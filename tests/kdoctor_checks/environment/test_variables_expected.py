@@ -4,9 +4,9 @@ import pytest
 
 from helpers.facts import environment, keras
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import Environment, KerasChoice
 from kdoctor.model import Assumptions, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.environment.variables_expected import variables_expected
 
 

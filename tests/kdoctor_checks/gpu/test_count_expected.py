@@ -4,9 +4,9 @@ import pytest
 
 from helpers.facts import gpu, gpus, lost_gpu
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.gpu.count_expected import count_expected
 
 

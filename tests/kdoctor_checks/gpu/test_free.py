@@ -4,9 +4,9 @@ from typing import Any
 
 from helpers.facts import GIB, MIB, gpu, gpus
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, GpuProcess
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor_checks.gpu.free import free
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.gpu.kernel_log import kernel_log
 
 

@@ -15,9 +15,9 @@ from helpers.facts import (
     target,
 )
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, SmokeRuns
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor_checks.gpu.replicas_match import replicas_match
 
 

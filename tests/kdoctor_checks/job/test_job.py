@@ -9,9 +9,9 @@ import pytest
 
 from helpers.facts import smoke_case, smoke_run
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining, SmokeRun, SmokeRuns
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor_checks import checks
 
 CHECKS = {check.id: check for check in checks() if check.family == "job"}

@@ -7,9 +7,9 @@ import pytest
 
 from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, pair, smoke_case, smoke_run
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, SmokeRun
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.smoke.bandwidth import bandwidth
 
 

@@ -18,9 +18,9 @@ from helpers.facts import (
     spread,
 )
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import EventTime, FactGroup, GpuSampling, GpuUse, SmokeRuns
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.smoke.gpus_unslowed import gpus_unslowed
 
 

@@ -20,9 +20,9 @@ from helpers.facts import (
     spread,
 )
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, GpuSampling, GpuUse, SmokeRuns, Weights
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.smoke.gpus_worked import gpus_worked
 
 NO_SPREAD: dict[str, Any] = {"memory_used_bytes": None, "processes": None}

@@ -6,9 +6,9 @@ import pytest
 
 from helpers.facts import gpu, gpus, kernel_settings, lost_gpu, pair, pci, pci_gpu
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Kernel, PciDevices
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.topology.iommu import iommu
 
 OVER_PCIE = (pair(level="PIX", nvlinks=0),)

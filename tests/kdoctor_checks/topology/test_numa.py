@@ -4,9 +4,9 @@ import pytest
 
 from helpers.facts import gpu, gpus, host, lost_gpu, near, pci, pci_gpu
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Host, NumaNode
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.topology.numa import numa
 
 

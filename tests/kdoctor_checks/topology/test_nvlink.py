@@ -5,9 +5,9 @@ from typing import Any
 
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, nvlinks, pci, v100_workstation
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, NvLink, PciDevices
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.topology.nvlink import nvlink
 
 

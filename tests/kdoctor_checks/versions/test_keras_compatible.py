@@ -6,8 +6,8 @@ import pytest
 
 from helpers.facts import PYTHON, keras, package, packages, target
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.model import Status
-from kdoctor.report_model import Result
 from kdoctor_checks.versions.keras_compatible import keras_compatible
 
 

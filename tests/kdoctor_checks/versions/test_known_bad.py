@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
 from helpers.judging import compute_check, shipped_matrix
-from kdoctor.matrix import loads, shipped_text
+from kdoctor.engine.report import Result
+from kdoctor.matrix.load import loads, shipped_text
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Status
-from kdoctor.report_model import Result
-from kdoctor.version_matrix import VersionMatrix
 from kdoctor_checks.versions.known_bad import known_bad
 
 

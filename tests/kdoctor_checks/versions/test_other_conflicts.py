@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from helpers.facts import keras, package, packages, target, tensorflow
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import Package
 from kdoctor.model import Severity, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.versions.other_conflicts import other_conflicts
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from helpers.facts import PYTHON, package, packages, target
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.model import Assumptions, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.versions.packages_expected import packages_expected
 
 

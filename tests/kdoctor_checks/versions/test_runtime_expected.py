@@ -17,9 +17,9 @@ from helpers.facts import (
 )
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.judging import compute_check
+from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, TensorFlowBuild
 from kdoctor.model import Assumptions, Status
-from kdoctor.report_model import Result
 from kdoctor_checks.versions.runtime_expected import runtime_expected
 
 NODE = (*h100_node(), libraries(), packages(), target())

@@ -1,0 +1,120 @@
+"""A checklist and the options of a run into the plan that the judge follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry, matches
+from kdoctor.engine.catalog import Catalog
+from kdoctor.engine.judge import PlannedCheck
+from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.smoke.own_model import OWN_MODEL
+
+
+class SelectionError(UsageError):
+    """``--select`` or ``--skip`` name nothing, or leave nothing."""
+
+
+def plan(
+    checklist: Checklist,
+    catalog: Catalog,
+    *,
+    select: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    smoke: bool = True,
+) -> tuple[PlannedCheck, ...]:
+    """The checks of a run, in the checklist's order, each prerequisite before what requires it.
+
+    Prerequisites of the selected checks come along, unless they are skipped by name. What is left out stays in
+    the plan with its reason.
+
+    Args:
+        checklist: what is asked for.
+        catalog: where prerequisites that the checklist does not list are found.
+        select: patterns (ids, families, globs) of what is wanted; all if there are none.
+        skip: patterns of what is not wanted.
+        smoke: whether the smoke trainings are run.
+
+    Raises:
+        SelectionError: a pattern matches nothing, or nothing is left.
+    """
+    entries = _with_prerequisites(checklist, catalog)
+    for option, patterns in (("--select", select), ("--skip", skip)):
+        for pattern in patterns:
+            _must_match(option, pattern, entries, checklist, catalog)
+    left_out = {entry.check.id: _left_out(entry, skip, smoke=smoke) for entry in entries}
+    wanted = [
+        entry.check.id
+        for entry in entries
+        if not left_out[entry.check.id] and (not select or any(matches(entry.check, pattern) for pattern in select))
+    ]
+    if not wanted:
+        raise SelectionError("nothing is left to check", hint=_why_nothing(select, skip, smoke=smoke))
+    needed = {check.id for check in catalog.closure(wanted)}
+    not_selected = f"not selected (--select {' --select '.join(select)})"
+    return tuple(
+        PlannedCheck(
+            check=entry.check,
+            severity=entry.severity,
+            parameters=entry.parameters,
+            accept_unknown=entry.accept_unknown,
+            deselected=left_out[entry.check.id] or (None if entry.check.id in needed else not_selected),
+        )
+        for entry in entries
+    )
+
+
+def scenarios_to_run(checklist: Checklist, planned: Sequence[PlannedCheck]) -> tuple[ScenarioEntry, ...]:
+    """The scenarios that a check of the plan waits for, in the checklist's order."""
+    judging = [
+        entry.check
+        for entry in planned
+        if not entry.deselected and (checklist.assumptions.expects_gpus or not entry.check.needs_gpus)
+    ]
+    if any(check.judges_trainings and check.scenario is None for check in judging):
+        return checklist.scenarios
+    awaited = {check.scenario for check in judging}
+    return tuple(entry for entry in checklist.scenarios if entry.scenario.id in awaited)
+
+
+def _with_prerequisites(checklist: Checklist, catalog: Catalog) -> tuple[ChecklistEntry, ...]:
+    listed = {entry.check.id: entry for entry in checklist.entries}
+    ordered: dict[str, ChecklistEntry] = {}
+    for check_id in listed:
+        for check in catalog.closure([check_id]):
+            default = ChecklistEntry(check=check, severity=check.severity)
+            ordered.setdefault(check.id, listed.get(check.id, default))
+    return tuple(ordered.values())
+
+
+def _left_out(entry: ChecklistEntry, skip: Sequence[str], *, smoke: bool) -> str | None:
+    """Why a check is not to be evaluated, whatever is selected."""
+    pattern = next((pattern for pattern in skip if matches(entry.check, pattern)), None)
+    if pattern:
+        return f"left out by --skip {pattern}"
+    if entry.check.judges_trainings and not smoke and entry.check.scenario != OWN_MODEL:
+        return "trainings were left out (--no-smoke)"
+    return None
+
+
+def _must_match(
+    option: str, pattern: str, entries: Sequence[ChecklistEntry], checklist: Checklist, catalog: Catalog
+) -> None:
+    if any(matches(entry.check, pattern) for entry in entries):
+        return
+    elsewhere = [check.id for check in catalog.checks.values() if matches(check, pattern)]
+    if elsewhere:
+        more = " and others" if len(elsewhere) > 1 else ""
+        message = f"{option} {pattern}: checklist {checklist.name} does not ask for {elsewhere[0]}{more}"
+        raise SelectionError(message, hint="See what it asks for with: kdoctor checklist show " + checklist.name)
+    known = [*(entry.check.id for entry in entries), *(entry.check.family for entry in entries)]
+    raise SelectionError(
+        f"{option} {pattern}: this matches no check{did_you_mean(pattern, known)}",
+        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); see kdoctor list",
+    )
+
+
+def _why_nothing(select: Sequence[str], skip: Sequence[str], *, smoke: bool) -> str:
+    options = [f"--select {pattern}" for pattern in select] + [f"--skip {pattern}" for pattern in skip]
+    options += [] if smoke else ["--no-smoke"]
+    return f"{' '.join(options)} together leave no check of the checklist; an empty run would test nothing."

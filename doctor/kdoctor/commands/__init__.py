@@ -1,0 +1,1 @@
+"""Shell commands that remedies and rollbacks print."""

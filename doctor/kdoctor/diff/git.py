@@ -1,0 +1,40 @@
+"""As an external diff of git: two files of one path, either of which may be missing, a checklist's or a lock's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from kdoctor.diff.compare import compare, compare_locks
+from kdoctor.diff.model import Comparison
+from kdoctor.diff.sources import from_files
+from kdoctor.engine.catalog import Catalog
+from kdoctor.lock.store import read_lock
+
+_NONE = Path("/dev/null")
+_LOCK = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
+
+
+def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Comparison | str:
+    """What is otherwise; for a checklist that came or went a line that says so.
+
+    Args:
+        path: the path in the repository, which paths in a checklist count from.
+        old: the older file, or /dev/null.
+        new: the newer file, or /dev/null.
+        catalog: what a checklist may name.
+
+    Raises:
+        UsageError: a side cannot be read.
+    """
+    files = [file for file in (old, new) if file != _NONE]
+    if any(_LOCK.search(file.read_bytes()) for file in files):
+        before, after = (None if file == _NONE else read_lock(file) for file in (old, new))
+        return compare_locks(before, after, path)
+    if len(files) == 1:
+        return f"{path}: a checklist was {'added' if old == _NONE else 'removed'}\n"
+    at = Path(path)
+    left, right = (from_files(f"{file.parent}/{file.name}", catalog, at=at) for file in files)
+    # git's copies have names that nobody knows.
+    return compare(replace(left, shown=f"a/{path}"), replace(right, shown=f"b/{path}"))

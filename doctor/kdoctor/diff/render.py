@@ -1,0 +1,90 @@
+"""A comparison as text for the terminal, as Markdown for a pull request, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Literal
+
+from kdoctor.diff.model import KINDS, Change, Comparison, Kind
+from kdoctor.report.markdown import escape
+from kdoctor.text.sanitize import cleaned
+
+SCHEMA = "kdoctor/checklist-diff/v1"
+Format = Literal["terminal", "markdown", "json"]
+FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json")
+
+_TITLES: dict[Kind, str] = {
+    "loosened": "Loosened: something that failed before may pass now",
+    "tightened": "Tightened: something that passed before may fail now",
+    "moved": "Moved: another expectation, or another recorded fact",
+    "cosmetic": "Cosmetic",
+}
+
+
+def render_diff(comparison: Comparison, format: Format) -> str:  # noqa: A002 - the option's name
+    """Write a comparison; the same comparison is the same text."""
+    clean = cleaned(comparison)
+    if format == "json":
+        return _json(clean)
+    return "".join(f"{line}\n" for line in (_markdown(clean) if format == "markdown" else _terminal(clean)))
+
+
+def summary(comparison: Comparison) -> str:
+    """``2 loosened, 1 moved`` or ``no change``."""
+    counts = [(kind, len(comparison.of(kind))) for kind in KINDS]
+    return ", ".join(f"{number} {kind}" for kind, number in counts if number) or "no change"
+
+
+def _terminal(comparison: Comparison) -> Iterator[str]:
+    yield f"{comparison.old} -> {comparison.new}: {summary(comparison)}"
+    for kind in KINDS:
+        if comparison.of(kind):
+            yield from ("", _TITLES[kind])
+        for change in comparison.of(kind):
+            yield f"  {change.where}: {_values(change)}"
+            yield f"      {change.why}"
+    if comparison.notes:
+        yield from ("", "To ask about")
+        yield from (f"  - {note}" for note in comparison.notes)
+
+
+def _values(change: Change) -> str:
+    return f"{change.old or 'nothing'} -> {change.new or 'nothing'}"
+
+
+def _markdown(comparison: Comparison) -> Iterator[str]:
+    yield f"### kdoctor checklist: {summary(comparison)}"
+    yield ""
+    yield f"{escape(comparison.old)} → {escape(comparison.new)}"
+    for kind in KINDS:
+        changes = comparison.of(kind)
+        if not changes:
+            continue
+        yield ""
+        folded = kind == "cosmetic"
+        yield from ("<details><summary>Cosmetic</summary>", "") if folded else (f"**{_TITLES[kind]}**", "")
+        yield from ("| Where | Before | After | |", "|---|---|---|---|")
+        for change in changes:
+            cells = (change.where, change.old or "nothing", change.new or "nothing", change.why)
+            yield f"| {' | '.join(escape(cell) or '-' for cell in cells)} |"
+        if folded:
+            yield from ("", "</details>")
+    if comparison.notes:
+        yield ""
+        yield from (f"- ⚠ {escape(note)}" for note in comparison.notes)
+
+
+def _json(comparison: Comparison) -> str:
+    document = {
+        "schema": SCHEMA,
+        "old": comparison.old,
+        "new": comparison.new,
+        "counts": {kind: len(comparison.of(kind)) for kind in KINDS},
+        "changes": [
+            {"kind": item.kind, "where": item.where, "old": item.old, "new": item.new, "why": item.why}
+            for item in comparison.changes
+        ],
+        "notes": list(comparison.notes),
+    }
+    return json.dumps(document, indent=2) + "\n"

@@ -1,0 +1,129 @@
+"""Where the two sides of a comparison come from: files, or a revision of a git repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.problems import ChecklistError, Problem
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.catalog import Catalog
+from kdoctor.errors import UsageError
+from kdoctor.lock.document import Lock, loads
+from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.store import load_lock, lock_path
+from kdoctor.probes.process.child import ChildEnd
+
+Git = Callable[[Sequence[str]], "ChildEnd"]
+"""Runs git with these arguments."""
+
+_LARGEST_BYTES = 60 * 1024
+"""What the end of a child's output surely holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A checklist, with the lock that lies beside it."""
+
+    shown: str
+    checklist: Checklist
+    lock: Lock | None = None
+    expectations: str = ""
+    """Digest of what the checklist expects."""
+
+
+def from_files(name_or_path: str, catalog: Catalog, *, at: Path | None = None) -> Side:
+    """A checklist of the disk, or a shipped one.
+
+    Args:
+        name_or_path: which checklist.
+        catalog: what is shipped, and what it may name.
+        at: where the file belongs, if it is a copy; a copy has no lock.
+
+    Raises:
+        ChecklistError: it cannot be used.
+        LockError: the lock beside it cannot be used.
+    """
+    checklist = load_checklist(name_or_path, catalog, at=at)
+    lock = load_lock(checklist)[1] if at is None and checklist.source != "shipped" else None
+    return Side(shown=name_or_path, checklist=checklist, lock=lock, expectations=expectations_of(checklist))
+
+
+def from_git(revision: str, path: Path, catalog: Catalog, git: Git) -> Side | None:
+    """The checklist as it stands in a revision; None if that has no such file.
+
+    Raises:
+        UsageError: there is no git, no repository or no such revision.
+        ChecklistError: it cannot be used.
+        LockError: the lock beside it cannot be used.
+    """
+    tree = _Tree(revision, git, path)
+    if tree.size(path) is None:
+        return None
+    checklist = load_checklist(str(path), catalog, read=tree.read)
+    shown = f"{path} at {revision}"
+    beside = lock_path(checklist)
+    lock = loads(tree.read(beside), f"{beside} at {revision}") if tree.size(beside) is not None else None
+    return Side(shown=shown, checklist=checklist, lock=lock, expectations=expectations_of(checklist))
+
+
+class _Tree:
+    """The files of a revision."""
+
+    def __init__(self, revision: str, git: Git, path: Path) -> None:
+        self._git = git
+        self._revision = revision
+        folder = path.absolute().parent
+        while not folder.is_dir():
+            folder = folder.parent
+        top = self._run(["-C", str(folder), "rev-parse", "--show-toplevel"])
+        if not top.ok:
+            raise UsageError(f"{path} is in no git repository", hint=_last(top))
+        self._top = Path(top.chatter.strip())
+        commit = self._run(
+            ["-C", str(self._top), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
+        )
+        if not commit.ok:
+            raise UsageError(
+                f"--base {revision}: there is no such revision in this repository",
+                hint="In a shallow clone, fetch it first: git fetch origin <branch>",
+            )
+        self._commit = commit.chatter.strip()
+
+    def size(self, path: Path) -> int | None:
+        """The file's size in bytes, or None if the revision has no such file."""
+        end = self._run(["-C", str(self._top), "cat-file", "-s", self._name(path)])
+        return int(end.chatter) if end.ok else None
+
+    def read(self, path: Path) -> bytes:
+        """The file's content.
+
+        Raises:
+            ChecklistError: it is not there, or too large.
+        """
+        size = self.size(path)
+        if size is None:
+            raise _problem(f"{path} at {self._revision}", "there is no such file in that revision")
+        if size > _LARGEST_BYTES:
+            raise _problem(f"{path} at {self._revision}", f"it is too large to be read through git ({size} bytes)")
+        return self._run(["-C", str(self._top), "cat-file", "blob", self._name(path)]).chatter.encode()
+
+    def _name(self, path: Path) -> str:
+        return f"{self._commit}:{Path(os.path.relpath(os.path.realpath(path), os.path.realpath(self._top))).as_posix()}"
+
+    def _run(self, arguments: Sequence[str]) -> ChildEnd:
+        try:
+            return self._git(arguments)
+        except OSError as error:
+            raise UsageError(f"--base needs git, which cannot be started: {error.strerror or error}") from error
+
+
+def _problem(shown: str, message: str) -> ChecklistError:
+    return ChecklistError(shown, [Problem(line=None, column=None, message=message)])
+
+
+def _last(end: ChildEnd) -> str | None:
+    return next((line for line in reversed(end.stderr.splitlines()) if line.strip()), None)

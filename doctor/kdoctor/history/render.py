@@ -1,0 +1,180 @@
+"""The history in words: pure functions from what was read to text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kdoctor.history.read import RECENT, Flaky, Run, Trend
+from kdoctor.text.lists import some
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII = "_.-=+*#@"
+_SHOWN = 3
+"""So many changes of a run stand in its line."""
+
+Changes = Mapping[int, Sequence[tuple[str, str, str]]]
+Results = Mapping[str, Mapping[str, Any]]
+"""Check id to its result in a JSON report."""
+
+
+def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
+    """A line for each run: number, start, verdict, time, checklist, and what changed since the one before it."""
+    # A history is long, and most runs are as the one before them: what is not asked of each costs nothing.
+    for run in runs:
+        number, started_at, conclusion, before, duration_s, checklist, scope = run
+        end = f" {scope}" if scope else ""
+        if number in changes or before != conclusion:
+            end += _notes(run, changes)
+        yield f"{number:>6}  {started_at[:19]}  {conclusion.upper():<7} {duration_s:>7.1f} s  {checklist}{end}\n"
+
+
+def _notes(run: Run, changes: Changes) -> str:
+    notes = ["first red"] if run.first_red else []
+    notes += [_changed(changes[run.id])] if run.id in changes else []
+    return f"  {'; '.join(notes)}" if notes else ""
+
+
+def _changed(changes: Sequence[tuple[str, str, str]]) -> str:
+    return some([f"{check} {old} -> {new}" for check, old, new in changes], _SHOWN)
+
+
+def list_flaky(found: Sequence[Flaky]) -> str:
+    """The checks that go to and fro; nothing if none does."""
+    if not found:
+        return ""
+    lines = [f"  {item.check} changed {item.flips} times ({item.checklist} on {item.host})" for item in found]
+    return "\n".join(["", f"Flaky in the last {RECENT} runs", *lines, ""])
+
+
+def list_trends(found: Sequence[Trend], *, unicode: bool) -> str:
+    """A curve for each measure, with its first and last value; nothing if nothing was measured twice."""
+    if not found:
+        return ""
+    lines = [f"  {sparkline(item.values, unicode=unicode)}  {_ends(item)}" for item in found]
+    return "\n".join(["", "Trends, the newest run on the right", *lines, ""])
+
+
+def sparkline(values: Sequence[float], *, unicode: bool) -> str:
+    """Eight heights from the least to the greatest value; equal values lie in the middle."""
+    marks = _BLOCKS if unicode else _ASCII
+    low, high = min(values), max(values)
+    if low == high:
+        return marks[3] * len(values)
+    return "".join(marks[min(7, int(8 * (value - low) / (high - low)))] for value in values)
+
+
+def _ends(trend: Trend) -> str:
+    first, last = trend.values[0], trend.values[-1]
+    change = f", {100 * (last - first) / first:+.0f} %" if first else ""
+    name, _, unit = trend.name.rpartition("_")
+    if unit == "s":
+        return f"{name}: {_milliseconds(first)} -> {_milliseconds(last)}{change}"
+    return f"{name}: {first:.4g} -> {last:.4g} {unit.replace('gbs', 'GB/s')}{change}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms"
+
+
+def show_run(report: Mapping[str, Any]) -> str:
+    """One run: its verdict, everything that did not pass, with what mends it or who waived it, and what was decided."""
+    checklist = report["checklist"]
+    lines = [f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})"]
+    lines += [f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}"]
+    lines += [f"  Target     {report['target']}"]
+    lines += [f"  Checklist  {checklist['name']}, version {checklist['version']}"]
+    counts = ", ".join(f"{number} {status}" for status, number in report["counts"].items())
+    lines += [f"  Checks     {counts}"]
+    for result in report["results"]:
+        if result["status"] in ("fail", "unknown"):
+            lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']}): {result['title']}"]
+            lines += [f"  {result['reason']}"] if result["reason"] else []
+            for finding in filter(_counts, result["findings"]):
+                lines += [f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"]
+                lines += [f"    Fix: {finding['remedy']['summary']}"]
+                lines += [f"      {command}" for command in finding["remedy"]["commands"]]
+    lines += _waived(report)
+    decisions = report.get("decisions", ())  # reports of before had none
+    lines += ["", "Decided in advance"] if decisions else []
+    lines += [f"  {item['action'].capitalize()}: {', '.join(item['checks'])}" for item in decisions]
+    return "\n".join(lines) + "\n"
+
+
+def _counts(finding: Mapping[str, Any]) -> bool:
+    return not finding.get("waiver") or bool(finding["waiver"]["expired"])
+
+
+def _waived(report: Mapping[str, Any]) -> Iterator[str]:
+    for result in report["results"]:
+        waived = [finding for finding in result["findings"] if not _counts(finding)]
+        if waived:
+            yield from ("", f"WAIVED  {result['id']} ({result['severity']}): {result['title']}")
+        for finding in waived:
+            waiver = finding["waiver"]
+            yield f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"
+            yield f"    until {waiver['expires']}, by {waiver['owner']}: {waiver['reason']}"
+
+
+def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What is otherwise in the second run: what was examined, each check, what was found, and the trainings' speed."""
+    one, other = (f"{run['run']} ({run['verdict']}, {run['started_at']})" for run in (old, new))
+    lines = [f"Run {one} -> {other}"]
+    changed = [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)]
+    return "\n".join([*lines, *(f"  {line}" for line in changed or ["nothing changed"])]) + "\n"
+
+
+def _circumstances(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("target", "kdoctor", "checklist"):
+        if old[name] != new[name]:
+            yield f"{name}: {_plain(old[name])} -> {_plain(new[name])}"
+
+
+def _plain(value: Any) -> str:
+    return f"{value['name']}, version {value['version']}" if isinstance(value, Mapping) else str(value)
+
+
+def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    before = {result["id"]: result for result in old["results"]}
+    after = {result["id"]: result for result in new["results"]}
+    # Another checklist or --select: a line for each check would bury what really changed.
+    yield from _in_one_run_only(before, after, old["run"])
+    yield from _in_one_run_only(after, before, new["run"])
+    for name in [name for name in before if name in after]:
+        one, other = before[name], after[name]
+        if one["status"] != other["status"]:
+            yield f"{name}: {one['status']} -> {other['status']}"
+        found = {item["subject"]: item["observed"] for item in one["findings"]}
+        now = {item["subject"]: item["observed"] for item in other["findings"]}
+        for subject in [*found, *(subject for subject in now if subject not in found)]:
+            if found.get(subject) != now.get(subject):
+                yield f"  {subject}: {found.get(subject, 'no finding')} -> {now.get(subject, 'no finding')}"
+
+
+def _in_one_run_only(checks: Results, others: Results, run: int) -> Iterator[str]:
+    """What only this run asked: how many checks, and which of them were red or could not be judged."""
+    statuses = {name: str(result["status"]) for name, result in checks.items() if name not in others}
+    if statuses:
+        counts = Counter(statuses.values())
+        number = ", ".join(
+            f"{counts[status]} {status}" for status in ("pass", "fail", "skip", "unknown") if counts[status]
+        )
+        yield f"only in run {run}: {number}"
+        for name, status in statuses.items():
+            if status in ("fail", "unknown"):
+                yield f"  {name}: {status}"
+
+
+_NOTABLE = 0.2
+"""Steps differ by so much from run to run on a machine that nobody touched."""
+
+
+def _steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    before = {(item["scenario"], item["case"]): item["step_s"] for item in old["trainings"]}
+    for item in new["trainings"]:
+        one, other = before.get((item["scenario"], item["case"])), item["step_s"]
+        if one and other and abs(other - one) > _NOTABLE * one:
+            share = 100 * (other - one) / one
+            name = f"{item['scenario']}/{item['case']}"
+            yield f"{name} step: {_milliseconds(one)} -> {_milliseconds(other)} ({share:+.0f} %)"

@@ -1,0 +1,284 @@
+"""What ``kdoctor matrix`` knows of the machine: what was asked about, and for the rest what this machine says at once.
+
+It reads files only: the kernel module's version and the models from /proc/driver/nvidia, the C library's version and
+the names of installed distributions. Only where those do not tell a GPU's compute capability is NVML asked, by its
+probe, in a child with a deadline.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TypeVar
+
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus
+from kdoctor.matrix.gpus import GpuNameError, NamedGpu, find_gpu
+from kdoctor.matrix.model import VersionMatrix, numbers
+from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.view import Fact
+from kdoctor.probes.collector import collect_facts
+from kdoctor.probes.files import read_text
+from kdoctor.probes.kernel import parse_version
+from kdoctor.probes.nvml.probe import PROBE
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
+from kdoctor.probes.target import choose_target
+
+T = TypeVar("T")
+
+READ_DEADLINE_S = 2.0
+"""Seconds that /proc/driver/nvidia has to answer: a sick driver may block its readers."""
+
+_MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
+_DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
+_LEAST_DRIVER_NUMBERS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the options name; what they do not is this machine's."""
+
+    driver: str | None = None
+    gpus: tuple[str, ...] = ()
+    python: str | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether a machine is asked about at all."""
+        return self.driver is not None or bool(self.gpus) or self.python is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The machine, and where each thing of it is from."""
+
+    machine: Machine
+    facts: tuple[Fact, ...]
+    installed: str | None
+    """Version of the TensorFlow of the index that the target has, if it has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gpus:
+    gpus: tuple[NamedGpu, ...] | None
+    unnamed: tuple[str, ...]
+    fact: Fact
+
+
+def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *, root: Path = Path("/")) -> Found:
+    """The machine that is asked about.
+
+    Args:
+        matrix: knows the GPUs.
+        asked: what the options name.
+        environ: the user's environment variables.
+        root: root of /proc and /dev; tests set another.
+
+    Raises:
+        UsageError: an option's value is no driver version, no Python, or no GPU that the matrix knows.
+    """
+    # Whoever names driver or GPU asks about another machine, whose C library and processor are not ours.
+    here = asked.driver is None and not asked.gpus
+    driver, driver_fact = _driver(asked.driver, root)
+    gpus = _named(matrix, asked.gpus) if asked.gpus else _own_gpus(matrix, environ, root, asked)
+    python, python_fact, folders = _python(asked.python, environ)
+    installed, installed_fact = _installed(folders)
+    machine = Machine(
+        driver=driver,
+        gpus=gpus.gpus,
+        unnamed_gpus=gpus.unnamed,
+        python=python,
+        glibc=_glibc() if here else None,
+        platform=_platform() if here else None,
+    )
+    facts = [driver_fact, gpus.fact, python_fact]
+    if here and machine.glibc:
+        facts.append(Fact(label="glibc", value=machine.glibc, origin="this machine"))
+    if installed_fact is not None:
+        facts.append(installed_fact)
+    return Found(machine=machine, facts=tuple(facts), installed=installed)
+
+
+def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
+    if option is not None:
+        return _driver_version(option), Fact(label="Driver", value=option.strip(), origin="--driver")
+    version = _within(READ_DEADLINE_S, lambda: _kernel_module(root))
+    if version:
+        return version, Fact(label="Driver", value=version, origin="the loaded kernel module")
+    return None, Fact(label="Driver", value="not known", origin="no NVIDIA kernel module is loaded here; see --driver")
+
+
+def _driver_version(option: str) -> str:
+    text = option.strip()
+    parts = _numbers(text)
+    if len(parts) < _LEAST_DRIVER_NUMBERS or parts[0] < 100:  # noqa: PLR2004 - every driver of this century has three digits
+        hint = "Such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+        raise UsageError(f"--driver {option}: this is no version of an NVIDIA driver", hint=hint)
+    return text
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """A dotted version as integers; nothing where it is none."""
+    try:
+        return numbers(text)
+    except ValueError:
+        return ()
+
+
+def _kernel_module(root: Path) -> str | None:
+    if not any((root / path).exists() for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version")):
+        return None  # before anything is imported that reads them
+
+    version, _ = parse_version(read_text(root / "proc/driver/nvidia/version") or "")
+    return version or read_text(root / "sys/module/nvidia/version") or None
+
+
+def _named(matrix: VersionMatrix, names: tuple[str, ...]) -> _Gpus:
+    gpus = tuple(find_gpu(matrix, name) for name in names)
+    return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "--gpu"))
+
+
+def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, asked: Asked) -> _Gpus:
+    models = _within(READ_DEADLINE_S, lambda: _models(root)) or ()
+    gpus, unnamed = _look_up(matrix, models)
+    if models and not unnamed:
+        return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "/proc/driver/nvidia/gpus"))
+    driver_here = (root / "proc/driver/nvidia").is_dir() or (root / "dev/dxg").exists()
+    if driver_here and root == Path("/"):
+        asked_driver = _ask_driver(matrix, environ)
+        if asked_driver is not None:
+            return asked_driver
+    if models:
+        return _Gpus(gpus=gpus, unnamed=unnamed, fact=_gpu_fact(gpus, unnamed, "/proc/driver/nvidia/gpus"))
+    if driver_here:
+        fact = Fact(label="GPUs", value="not known", origin="the driver did not name any; see --gpu")
+        return _Gpus(gpus=None, unnamed=(), fact=fact)
+    if asked.driver is not None:
+        return _Gpus(
+            gpus=None, unnamed=(), fact=Fact(label="GPUs", value="not known", origin="none is named; see --gpu")
+        )
+    fact = Fact(label="GPUs", value="none", origin="no NVIDIA driver here: judged for the CPU")
+    return _Gpus(gpus=(), unnamed=(), fact=fact)
+
+
+def _models(root: Path) -> tuple[str, ...]:
+    """The models as the kernel module names them, one for each GPU."""
+    files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
+    found = (_MODEL.search(read_text(file) or "") for file in files)
+    return tuple(match[1] if match else "a GPU that has no name" for match in found)
+
+
+def _look_up(matrix: VersionMatrix, models: tuple[str, ...]) -> tuple[tuple[NamedGpu, ...], tuple[str, ...]]:
+    gpus: list[NamedGpu] = []
+    unnamed: list[str] = []
+    for model in models:
+        try:
+            gpus.append(find_gpu(matrix, model))
+        except GpuNameError:
+            unnamed.append(model)
+    return tuple(gpus), tuple(unnamed)
+
+
+def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | None:
+    """The GPUs by NVML, with their capabilities; None where it does not answer."""
+    context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(environ), children=Children())
+    facts = collect_facts([PROBE], context).get(Gpus)
+    if not isinstance(facts, Gpus) or not facts.devices:
+        return None
+    gpus: list[NamedGpu] = []
+    unnamed: list[str] = []
+    for device in facts.devices:
+        name = device.name or device.subject
+        kind = matrix.capability(device.compute_capability) if device.compute_capability else None
+        if kind is not None:
+            gpus.append(NamedGpu(name=name, capability=kind.capability))
+        else:
+            unnamed.append(f"{name} (compute capability {device.compute_capability or 'not known'})")
+    found = tuple(gpus), tuple(unnamed)
+    return _Gpus(gpus=found[0], unnamed=found[1], fact=_gpu_fact(*found, "NVML"))
+
+
+def _gpu_fact(gpus: tuple[NamedGpu, ...], unnamed: tuple[str, ...], origin: str) -> Fact:
+    words = [f"{gpu.name}, compute capability {gpu.capability}" for gpu in gpus]
+    words += [f"{name}, which the matrix does not know" for name in unnamed]
+    counted = [f"{words.count(word)} x {word}" if words.count(word) > 1 else word for word in dict.fromkeys(words)]
+    return Fact(label="GPUs", value="; ".join(counted), origin=origin)
+
+
+def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, tuple[str, ...]]:
+    """The Python version, where it is from, and the folders that its distributions may be in."""
+    if option is not None and "/" not in option and "\\" not in option:
+        return _python_version(option), Fact(label="Python", value=option.strip(), origin="--python"), ()
+
+    target = choose_target(option, environ)
+    fact = Fact(label="Python", value=target.version, origin=f"{target.python}, {target.chosen_by}")
+    if target.python == sys.executable:
+        return target.version, fact, tuple(sys.path)
+    prefix = Path(target.python).parent.parent
+    minor = ".".join(target.version.split(".")[:2])
+    return target.version, fact, tuple(glob.glob(str(prefix / f"lib*/python{minor}/site-packages")))  # noqa: PTH207
+
+
+def _python_version(option: str) -> str:
+    parts = _numbers(option.strip())
+    if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
+        hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
+        raise UsageError(f"--python {option}: this is no version of Python 3", hint=hint)
+    return option.strip()
+
+
+def _installed(folders: tuple[str, ...]) -> tuple[str | None, Fact | None]:
+    """The TensorFlow in these folders."""
+    if not folders:
+        return None, None
+    found = dict(_distributions(folders))
+    if not found:
+        return None, Fact(label="Installed", value="no TensorFlow", origin="its site-packages")
+    words = ", ".join(f"{name} {version}" for name, version in found.items())
+    version = found.get("tensorflow") or found.get("tf-nightly")
+    return version, Fact(label="Installed", value=words, origin="its site-packages")
+
+
+def _distributions(folders: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for name in _DISTRIBUTIONS:
+        for distribution in metadata.distributions(name=name, path=list(folders)):
+            yield name, distribution.version or "of no version"
+            break
+
+
+def _glibc() -> str | None:
+    """The C library's version; None where it is another, such as musl."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (AttributeError, ValueError, OSError):
+        return None
+    return version if name == "glibc" and version.replace(".", "").isdecimal() else None
+
+
+def _platform() -> str:
+    machine = os.uname().machine if hasattr(os, "uname") else "unknown"
+    return f"{sys.platform}-{machine}"
+
+
+def _within(deadline_s: float, read: Callable[[], T]) -> T | None:
+    """What the function returns, or None where it fails or takes longer; it may go on in its thread."""
+    results: list[T] = []
+
+    def run() -> None:
+        try:
+            results.append(read())
+        except OSError:
+            return
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(deadline_s)
+    return results[0] if results else None

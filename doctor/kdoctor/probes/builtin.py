@@ -1,0 +1,18 @@
+"""The probes that come with kdoctor (entry point ``kdoctor.probes``)."""
+
+from __future__ import annotations
+
+from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, pci
+from kdoctor.probes.nvml import probe as nvml
+from kdoctor.probes.probe import Probe
+
+PROBES: tuple[Probe, ...] = (
+    interpreter.PROBE,
+    libraries.PROBE,
+    nvml.PROBE,
+    kernel.PROBE,
+    kernel_log.PROBE,
+    pci.PROBE,
+    environment.PROBE,
+    host.PROBE,
+)

@@ -1,0 +1,196 @@
+"""Reads the kernel's log for what it says of GPUs.
+
+Sources: https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg for the records of /dev/kmsg;
+https://docs.nvidia.com/deploy/xid-errors/ for Xid lines; the lines of the IOMMU, of AER and of the module loader as
+the kernel prints them (drivers/iommu, drivers/pci/pcie/aer.c, kernel/module/signing.c).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdoctor.facts import KernelLog, KernelLogEvent, KernelLogKind, Unavailable
+from kdoctor.probes.files import reason
+from kdoctor.probes.probe import Collected, Context, Probe
+
+_RECORD_BYTES = 16 * 1024
+"""A record of /dev/kmsg is shorter; a shorter buffer would be refused."""
+_ALIKE = 50
+"""How many events of one kind, device and code are kept: a fault can fill the whole log."""
+
+_ADDRESS = (
+    r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})(?:\.(?P<function>[0-7]))?"
+)
+
+_KMSG = re.compile(r"^\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;(?P<text>.*)$")
+_PREFIXES = (
+    re.compile(r"^(?:kern\s*:\w+\s*: )?\[\s*(?P<boot>\d+\.\d+)\]\s?(?P<text>.*)$"),
+    re.compile(r"^(?:kern\s*:\w+\s*: )?\[(?P<time>\w{3} \w{3}\s+\d+ [\d:]{8} \d{4})\]\s?(?P<text>.*)$"),
+    re.compile(
+        r"^(?P<time>\d{4}-\d\d-\d\dT[\d:]{8}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?) "
+        r"(?:\S+ kernel: )?(?:\[\s*(?P<boot>\d+\.\d+)\] )?(?P<text>.*)$"
+    ),
+    re.compile(r"^(?P<time>\w{3}\s+\d+ [\d:]{8}) \S+ kernel: (?:\[\s*(?P<boot>\d+\.\d+)\] )?(?P<text>.*)$"),
+)
+"""How dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog begin a line."""
+
+_XID = re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
+_SXID = re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
+_RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
+_GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
+_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?![\w:])")
+
+_KINDS: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
+    ("fallen-off-the-bus", re.compile(r"fallen off the bus")),
+    (
+        "iommu-fault",
+        re.compile(r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*[Ff]ault"),
+    ),
+    ("init-failed", re.compile(r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed)")),
+    ("hmm-failed", re.compile(r"request_free_mem_region\S*.*err(?:or)? -?\d+")),
+    ("version-mismatch", re.compile(r"NVRM: API mismatch|NVRM: .*this kernel module has the version")),
+    (
+        "module-rejected",
+        re.compile(
+            r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
+            r"|Lockdown: .*unsigned module loading is restricted"
+        ),
+    ),
+    (
+        "gsp-failed",
+        re.compile(r"NVRM: .*(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot)", re.IGNORECASE),
+    ),
+    ("pcie-error", re.compile(r"AER: .*error|PCIe Bus Error: ")),
+)
+"""Kinds of lines but Xid and SXid, the most telling first: a line is of the first kind that it fits."""
+
+
+def collect(context: Context) -> Collected:
+    """The kernel's log; unavailable where it may not be read (``kernel.dmesg_restrict``, containers)."""
+    path = context.root / "dev/kmsg"
+    try:
+        lines, complete = _read(path)
+    except FileNotFoundError:
+        return {KernelLog: Unavailable(unavailable="the kernel log cannot be read: there is no /dev/kmsg here")}
+    except PermissionError as error:
+        why = f"the kernel log may not be read by this user: {reason(error)} (kernel.dmesg_restrict)"
+        return {KernelLog: Unavailable(unavailable=why)}
+    except OSError as error:
+        return {KernelLog: Unavailable(unavailable=f"the kernel log cannot be read: {reason(error)}")}
+    return {KernelLog: parse_log(lines, source="/dev/kmsg", complete=complete)}
+
+
+def _read(path: Path) -> tuple[list[str], bool | None]:
+    """All lines, and whether the first one is the boot's first."""
+    if not stat.S_ISCHR(path.stat().st_mode):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    else:
+        lines = [line for record in _records(path) for line in record.splitlines()]
+    first = _KMSG.match(lines[0]) if lines else None
+    return lines, first["sequence"] == "0" if first else None
+
+
+def _records(path: Path) -> Iterator[str]:
+    """The records that stand in the kernel's buffer now."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        while True:
+            try:
+                record = os.read(descriptor, _RECORD_BYTES)
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                continue  # the record was overwritten while it was read; the next read goes on behind it
+            if not record:
+                return
+            # A message of several lines stands in one record, with its line feeds written as escapes.
+            yield record.decode("utf-8", "replace").replace("\\x0a", "\n")
+    finally:
+        os.close(descriptor)
+
+
+def parse_log(lines: Iterable[str], *, source: str, complete: bool | None = None) -> KernelLog:
+    """What a log says of GPUs, in whichever of the usual forms it was written.
+
+    Args:
+        lines: the log: records of /dev/kmsg, or the output of dmesg, journalctl or syslog.
+        source: where it was read, for the facts.
+        complete: whether it reaches back to the boot; None where that is not known.
+    """
+    events: list[KernelLogEvent] = []
+    alike: Counter[tuple[KernelLogKind, str | None, int | None]] = Counter()
+    named: str | None = None
+    count = 0
+    for raw in lines:
+        count += 1
+        line = _split(raw)
+        found = _GPU_NAMED.search(line.text)
+        named = _bus_id(found) if found else named
+        event = _event(line, named)
+        if event:
+            alike[event.kind, event.bus_id, event.code] += 1
+            if alike[event.kind, event.bus_id, event.code] <= _ALIKE:
+                events.append(event)
+        if "NVRM:" not in line.text:
+            named = None
+    return KernelLog(source=source, lines=count, complete=complete, events=tuple(events))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    text: str
+    boot_s: float | None = None
+    time: str | None = None
+
+
+def _split(raw: str) -> _Line:
+    """A line without what stands before its message."""
+    record = _KMSG.match(raw)
+    if record:
+        return _Line(text=record["text"], boot_s=int(record["microseconds"]) / 1e6)
+    for prefix in _PREFIXES:
+        found = prefix.match(raw)
+        if found:
+            parts = found.groupdict()
+            boot = parts.get("boot")
+            return _Line(text=found["text"], boot_s=float(boot) if boot else None, time=parts.get("time"))
+    return _Line(text=raw.strip())
+
+
+def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
+    """What a line tells; ``named`` is the GPU that the lines just before it named."""
+    for kind, pattern in (("xid", _XID), ("sxid", _SXID)):
+        found = pattern.search(line.text)
+        if found:
+            recovery = _RECOVERY.search(line.text)
+            return KernelLogEvent(
+                kind="xid" if kind == "xid" else "sxid",
+                text=line.text,
+                bus_id=_bus_id(found),
+                code=int(found["code"]),
+                recovery=recovery["words"] if recovery else None,
+                boot_s=line.boot_s,
+                time=line.time,
+            )
+    for kind, pattern in _KINDS:
+        if pattern.search(line.text):
+            addresses = list(_ANY_ADDRESS.finditer(line.text))
+            # Of several addresses (a port that reports another's error) the last is the culprit's.
+            bus_id = _bus_id(addresses[-1]) if addresses else named if "NVRM:" in line.text else None
+            return KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
+    return None
+
+
+def _bus_id(found: re.Match[str]) -> str:
+    """The address in sysfs form; the kernel leaves out domain 0000 and NVIDIA the function."""
+    domain = int(found["domain"] or "0", 16)
+    return f"{domain:04x}:{found['bus']}:{found['device']}.{found['function'] or '0'}".lower()
+
+
+PROBE = Probe(name="kernel log", provides=(KernelLog,), collect=collect, deadline_s=10)

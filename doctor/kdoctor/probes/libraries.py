@@ -1,0 +1,42 @@
+"""Finds the libraries that the target's TensorFlow would open, by a program in the target interpreter."""
+
+from __future__ import annotations
+
+from kdoctor.facts import Libraries, Unavailable
+from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.probes.process.child import ChildEnd
+from kdoctor.probes.process.launch import program_argv
+from kdoctor.probes.process.records import RecordError, build
+
+DEADLINE_S = 20.0
+"""On a cold network file system the NVIDIA libraries (4 GB) take seconds to load."""
+
+VERSIONS_S = 12.0
+"""Of these, seconds for asking the libraries their versions; what did not answer by then is reported as such."""
+
+
+def collect(context: Context) -> Collected:
+    """Run :mod:`kdoctor_target.inspect.libraries` and read what it sent."""
+    settings = {"deadline_s": DEADLINE_S, "versions_s": VERSIONS_S}
+    argv = program_argv(context.python, "inspect.libraries", settings)
+    end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
+    return {Libraries: read_end(end)}
+
+
+def read_end(end: ChildEnd) -> Libraries | Unavailable:
+    """The facts that the child sent, or why there are none."""
+    for record in end.records:
+        match record:
+            case {"facts": facts}:
+                try:
+                    return build(Libraries, facts)
+                except RecordError as error:
+                    return Unavailable(unavailable=f"the search for TensorFlow's libraries sent rubbish: {error}")
+            case {"error": str(error)}:
+                return Unavailable(unavailable=error)
+            case _:
+                pass
+    return Unavailable(unavailable=f"the search for TensorFlow's libraries {end.describe()}")
+
+
+PROBE = Probe(name="libraries", provides=(Libraries,), collect=collect, deadline_s=DEADLINE_S + 10)

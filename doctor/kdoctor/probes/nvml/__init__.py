@@ -1,0 +1,1 @@
+"""NVML, called in a child process because a call may hang."""

@@ -1,0 +1,168 @@
+"""Reads NVIDIA's PCI devices from sysfs: the kernel's view, which needs no NVIDIA driver.
+
+Sources: https://docs.kernel.org/PCI/sysfs-pci.html,
+https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats and .../sysfs-kernel-iommu_groups.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from kdoctor.facts import PciBridge, PciDevice, PciDevices, Unavailable
+from kdoctor.facts.pci import IommuType
+from kdoctor.probes.files import parse_mask, read_int, read_list, read_quietly, read_text, reason
+from kdoctor.probes.probe import Collected, Context, Probe
+
+NVIDIA_VENDOR = "0x10de"
+_DEVICES = "sys/bus/pci/devices"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+
+_IOMMU_TYPES: dict[str | None, IommuType] = {
+    "identity": "identity",
+    "DMA": "DMA",
+    "DMA-FQ": "DMA-FQ",
+    "unmanaged": "unmanaged",
+    "blocked": "blocked",
+}
+
+_EXTENDED = 0x100
+"""Where the extended capabilities begin. Who is not root is given the first 64 bytes only."""
+_ACS_CAPABILITY = 0x000D
+_ACS_CONTROL = 6
+"""Where the control register stands in the capability."""
+
+
+def collect(context: Context) -> Collected:
+    """Every PCI function of NVIDIA's; unavailable where the bus cannot be read whole."""
+    folder = context.root / _DEVICES
+    try:
+        entries = sorted(folder.iterdir())
+        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR]
+    except FileNotFoundError:
+        return {PciDevices: Unavailable(unavailable="this system shows no PCI bus (/sys/bus/pci/devices is missing)")}
+    except OSError as error:
+        return {PciDevices: Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")}
+    bridges: dict[Path, PciBridge] = {}
+    return {PciDevices: PciDevices(devices=tuple(_read_device(context.root, entry, bridges) for entry in ours))}
+
+
+def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> PciDevice:
+    device_class = _hexadecimal(entry / "class")
+    node = read_int(entry / "numa_node")
+    group = _link_target(entry / "iommu_group")
+    return PciDevice(
+        **_read_function(entry),
+        device_class=device_class[:4] if device_class else None,
+        driver=_link_target(entry / "driver"),
+        numa_node=node if node is not None and node >= 0 else None,
+        subsystem=_subsystem(entry),
+        local_cpus=_local_cpus(entry),
+        iommu_group=int(group) if group and group.isdigit() else None,
+        iommu_type=_IOMMU_TYPES.get(read_quietly(root / "sys/kernel/iommu_groups" / group / "type")) if group else None,
+        path=_read_path(entry, bridges),
+    )
+
+
+def _read_function(entry: Path) -> dict[str, Any]:
+    """The fields of ``PciFunction``."""
+    return {
+        "bus_id": entry.name.lower(),
+        "device_id": _hexadecimal(entry / "device"),
+        "link_speed": _speed(entry / "current_link_speed"),
+        "link_speed_max": _speed(entry / "max_link_speed"),
+        "link_width": _width(entry / "current_link_width"),
+        "link_width_max": _width(entry / "max_link_width"),
+        "acs_control": _acs_control(entry / "config"),
+        "aer_correctable": _aer_total(entry / "aer_dev_correctable"),
+        "aer_nonfatal": _aer_total(entry / "aer_dev_nonfatal"),
+        "aer_fatal": _aer_total(entry / "aer_dev_fatal"),
+    }
+
+
+def _read_path(entry: Path, bridges: dict[Path, PciBridge]) -> tuple[PciBridge, ...] | None:
+    """The bridges above a device, which its place in /sys/devices tells; each bridge is read once."""
+    try:
+        place = entry.resolve(strict=True)
+    except OSError:
+        return None
+    path: list[PciBridge] = []
+    for folder in reversed(place.parents):
+        if _ADDRESS.fullmatch(folder.name):
+            if folder not in bridges:
+                bridges[folder] = PciBridge(**_read_function(folder), vendor_id=_hexadecimal(folder / "vendor"))
+            path.append(bridges[folder])
+    return tuple(path) if any(_ROOT.fullmatch(folder.name) for folder in place.parents) else None
+
+
+def _subsystem(entry: Path) -> str | None:
+    vendor, device = _hexadecimal(entry / "subsystem_vendor"), _hexadecimal(entry / "subsystem_device")
+    return f"{vendor}:{device}" if vendor and device else None
+
+
+def _local_cpus(entry: Path) -> tuple[int, ...] | None:
+    listed = read_list(entry / "local_cpulist")
+    if listed is not None:
+        return listed or None
+    mask = read_quietly(entry / "local_cpus")
+    return (parse_mask(mask) or None) if mask else None
+
+
+def _hexadecimal(path: Path) -> str | None:
+    """``030200`` of ``0x030200``."""
+    text = read_quietly(path)
+    return text.removeprefix("0x").lower() if text else None
+
+
+def _speed(path: Path) -> str | None:
+    text = read_quietly(path)
+    return text if text and not text.startswith("Unknown") else None
+
+
+def _width(path: Path) -> int | None:
+    """Lanes; a port without a link says 0, and one that cannot be read 255."""
+    width = read_int(path)
+    return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
+
+
+def _acs_control(path: Path) -> int | None:
+    """The ACS control register of a configuration space; 0 where it has none; None where it cannot be read."""
+    try:
+        space = path.read_bytes()
+    except OSError:
+        return None
+    if len(space) <= _EXTENDED:
+        return None
+    offset, seen = _EXTENDED, set[int]()
+    while offset >= _EXTENDED and offset + 8 <= len(space) and offset not in seen:
+        seen.add(offset)
+        header = int.from_bytes(space[offset : offset + 4], "little")
+        if header & 0xFFFF == _ACS_CAPABILITY:
+            control = offset + _ACS_CONTROL
+            return int.from_bytes(space[control : control + 2], "little")
+        if header == 0xFFFFFFFF:  # noqa: PLR2004 - all ones: the device does not answer
+            return None
+        offset = header >> 20
+    return 0
+
+
+def _aer_total(path: Path) -> int | None:
+    """The sum of a file of ``aer_stats``, which is its line ``TOTAL_ERR_...``."""
+    for line in (read_quietly(path) or "").splitlines():
+        name, _, number = line.partition(" ")
+        if name.startswith("TOTAL_ERR") and number.strip().isdigit():
+            return int(number)
+    return None
+
+
+def _link_target(path: Path) -> str | None:
+    """The last component of where a link points; it need not lead anywhere (containers hide parts of sysfs)."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None
+
+
+PROBE = Probe(name="pci", provides=(PciDevices,), collect=collect, deadline_s=10)

@@ -1,0 +1,69 @@
+"""A child process that runs beside others until it is told to end."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+
+from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, OnRecord, Process
+
+
+class Companion:
+    """A child in the background. It ends when its standard input does, which it has to watch."""
+
+    def __init__(
+        self,
+        children: Children,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        deadline_s: float,
+        on_record: OnRecord,
+    ) -> None:
+        self._children = children
+        self._process: Process | None = None
+        self._told = threading.Event()
+        self._lock = threading.Lock()
+        self.ended: ChildEnd | None = None
+        """How it ended; None while it runs, and where it was ended with all others."""
+        self.failure: str | None = None
+        """Why it could not be started, or read, if so."""
+        self._thread = threading.Thread(target=self._run, args=(argv, env, deadline_s, on_record), daemon=True)
+        self._thread.start()
+
+    def end(self, grace_s: float) -> None:
+        """Let it end by itself; after some seconds it is killed. Returns soon, whatever it does."""
+        self._told.set()
+        self._close_stdin()
+        self._thread.join(timeout=grace_s)
+        if self._thread.is_alive() and self._process:
+            self._children.end(self._process)
+            self._thread.join(timeout=grace_s)
+
+    def _run(self, argv: Sequence[str], env: Mapping[str, str], deadline_s: float, on_record: OnRecord) -> None:
+        try:
+            self.ended = self._children.run(
+                argv,
+                env=env,
+                deadline_s=deadline_s,
+                on_record=on_record,
+                on_start=self._started,
+                keep_records=False,
+            )
+        except ChildrenEnded:
+            pass  # whoever ended all children tells why
+        except Exception as error:  # noqa: BLE001 - a companion's failure must not end what it accompanies
+            self.failure = f"{type(error).__name__}: {error}"
+
+    def _started(self, process: Process) -> None:
+        with self._lock:
+            self._process = process
+        if self._told.is_set():
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        with self._lock:
+            if self._process and self._process.stdin:
+                with contextlib.suppress(OSError):
+                    self._process.stdin.close()

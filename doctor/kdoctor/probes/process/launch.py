@@ -1,0 +1,56 @@
+"""How programs are started: those of ``kdoctor_target`` in the interpreter that is examined, others in our own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+# Loads the package from its folder without putting that folder's neighbours (kdoctor's own
+# dependencies) on the target's path, takes the working folder off it, and writes no bytecode of ours.
+_BOOTSTRAP = """\
+import importlib, importlib.util, sys
+if sys.path and not sys.path[0]: del sys.path[0]
+folder, program, settings = sys.argv[1:]
+spec = importlib.util.spec_from_file_location(
+    "kdoctor_target", folder + "/__init__.py", submodule_search_locations=[folder])
+package = importlib.util.module_from_spec(spec)
+sys.modules["kdoctor_target"] = package
+keep, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+spec.loader.exec_module(package)
+module = importlib.import_module("kdoctor_target." + program)
+sys.dont_write_bytecode = keep
+import json
+module.main(json.loads(settings))
+"""
+
+# The job's PYTHONPATH and the like are for the job's interpreter, so ours is isolated from them (-I); but it
+# finds what this process finds, wherever that was installed.
+_OWN_BOOTSTRAP = """\
+import importlib, json, sys
+path, module, settings = sys.argv[1:]
+sys.path[:] = json.loads(path)
+importlib.import_module(module).main(json.loads(settings))
+"""
+
+
+def target_folder() -> Path:
+    """The folder of the programs that run in the target interpreter: beside kdoctor's own.
+
+    It is not looked up by name, for a folder of that name may stand earlier on the path.
+    """
+    folder = Path(__file__).resolve().parents[3] / "kdoctor_target"
+    if not (folder / "__init__.py").is_file():
+        raise FileNotFoundError("kdoctor's own programs (kdoctor_target) are missing: reinstall keras-doctor")
+    return folder
+
+
+def program_argv(python: str, program: str, settings: Mapping[str, object]) -> list[str]:
+    """The command line that runs ``kdoctor_target.<program>.main(settings)`` in that interpreter."""
+    return [python, "-c", _BOOTSTRAP, str(target_folder()), program, json.dumps(settings)]
+
+
+def own_program_argv(module: str, settings: Mapping[str, object]) -> list[str]:
+    """The command line that runs ``<module>.main(settings)`` in kdoctor's own interpreter."""
+    return [sys.executable, "-I", "-c", _OWN_BOOTSTRAP, json.dumps(sys.path), module, json.dumps(settings)]

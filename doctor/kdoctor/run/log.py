@@ -1,0 +1,40 @@
+"""What stderr carries beside errors: nothing or a moving line for people, or a JSON object a line for programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Level = Literal["info", "warning", "error"]
+
+
+@dataclass
+class _Style:
+    """How this process logs. Options of the command line set it, once."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+
+style = _Style()
+
+
+def complain(text: str, *, level: Level = "warning", event: str = "note") -> None:
+    """Say on stderr what is wrong."""
+    if style.as_json:
+        log(event, level=level, message=text.removeprefix("kdoctor: "))
+    else:
+        print(text, file=sys.stderr)  # noqa: T201 - plain, so that it never fails and never wraps
+
+
+def log(event: str, *, level: Level = "info", **fields: Any) -> None:
+    """One JSON object on stderr: ``time`` (UTC, ISO 8601), ``level``, ``event`` and the fields. Silent for people."""
+    if not style.as_json:
+        return
+
+    now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
+    line = json.dumps({"time": now, "level": level, "event": event, **fields})
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - it is the log

@@ -1,0 +1,94 @@
+"""What was measured, beside the verdict: the trainings' numbers, the GPUs' work and how they are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kdoctor.engine.judge import FactTable
+from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
+from kdoctor.facts import Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRun, SmokeRuns, Spread
+from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_NAMES
+from kdoctor.topology.layout import read_layout
+
+
+def with_measurements(report: Report, facts: FactTable) -> Report:
+    """The report with what the facts say of trainings and of GPUs. What they do not say stays empty."""
+    gpus = facts.get(Gpus)
+    told = replace(report, trainings=tuple(_trainings(facts)), gpu_work=tuple(_gpu_work(facts)))
+    return _with_gpus(told, gpus, facts) if isinstance(gpus, Gpus) and gpus.devices else told
+
+
+def _trainings(facts: FactTable) -> Iterator[Training]:
+    runs = facts.get(SmokeRuns)
+    for run in runs.runs.values() if isinstance(runs, SmokeRuns) else ():
+        if isinstance(run, SmokeRun):
+            yield from _cases(run)
+
+
+def _cases(run: SmokeRun) -> Iterator[Training]:
+    for case in run.cases:
+        yield Training(
+            scenario=run.scenario,
+            case=case.name,
+            outcome=case.outcome,
+            devices=run.devices_kind,
+            replicas=case.replicas,
+            losses=case.losses,
+            reference_losses=case.reference_losses,
+            build_s=case.build_s,
+            first_step_s=case.first_step_s,
+            step_s=case.step_s,
+            measures=case.measures,
+        )
+
+
+def _gpu_work(facts: FactTable) -> Iterator[GpuWork]:
+    sampling = facts.get(GpuSampling)
+    for gpu in sampling.gpus if isinstance(sampling, GpuSampling) else ():
+        use = gpu.during
+        if not use.samples:
+            continue
+        yield GpuWork(
+            index=gpu.index,
+            name=gpu.name or "GPU",
+            samples=use.samples,
+            mean_utilization_percent=use.utilization_gpu_percent.mean if use.utilization_gpu_percent else None,
+            peak_utilization_percent=_peak(use.utilization_gpu_percent),
+            peak_memory_bytes=_peak(use.memory_used_bytes),
+            peak_temperature_c=_peak(use.temperature_c),
+            peak_power_w=_peak(use.power_draw_w),
+            power_limit_w=gpu.enforced_power_limit_w,
+            held_back={
+                EVENT_NAMES.get(event.bit, f"reason {event.bit:#x}"): event.seconds
+                for event in use.events
+                if event.bit != EVENT_GPU_IDLE
+            },
+            every_s=gpu.series.every_s if gpu.series else 0.0,
+            curves=_curves(gpu.series) if gpu.series else {},
+        )
+
+
+def _peak(spread: Spread | None) -> float | None:
+    return None if spread is None else spread.high
+
+
+def _curves(series: GpuSeries) -> dict[str, tuple[float | None, ...]]:
+    found = {
+        "utilization_percent": series.utilization_gpu_percent,
+        "memory_bytes": series.memory_used_bytes,
+        "temperature_c": series.temperature_c,
+        "power_w": series.power_draw_w,
+    }
+    return {name: values for name, values in found.items() if any(value is not None for value in values)}
+
+
+def _with_gpus(report: Report, gpus: Gpus, facts: FactTable) -> Report:
+    pci = facts.get(PciDevices)
+    layout = read_layout(gpus, pci if isinstance(pci, PciDevices) else None)
+    notes = (
+        GpuNote(index=place.gpu.index, name=place.gpu.name or "GPU", numa_node=place.numa_node, lost=place.lost)
+        for place in layout.places
+    )
+    links = (GpuLinkNote(first=link.first, second=link.second, label=link.label) for link in layout.links.values())
+    return replace(report, gpus=tuple(notes), gpu_links=tuple(links))

@@ -1,0 +1,327 @@
+"""Runs scenarios in the target interpreter and turns what it says into facts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import ChildEnd
+from kdoctor.probes.process.launch import program_argv
+from kdoctor.probes.process.records import RecordError, build
+from kdoctor.smoke.gpu_sampler import Sampler
+from kdoctor.smoke.scenario import Framework, Scenario
+
+EventKind = Literal["importing", "imported", "started", "phase", "ended"]
+
+PRELOAD: Mapping[Framework, tuple[str, ...]] = {
+    "tensorflow": ("tensorflow", "numpy.random"),
+    "jax": ("jax", "keras", "numpy.random"),
+}
+"""What the cases of a framework need imported."""
+
+_TAIL_LINES = 40
+_TEMPORARY = "tmp"
+"""The folder for temporary files of the trainings, in that of the run."""
+
+_SPARE_S = 30.0
+"""Seconds that the runner gets over all its own deadlines before kdoctor ends it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeSettings:
+    """What the trainings run on, and how."""
+
+    devices_kind: Literal["gpu", "cpu"]
+    replicas: int | None = None
+    """Number of replicas; None for every GPU that TensorFlow lists, or for one CPU."""
+    parallel: int | None = None
+    """Cases that run at once; None for one on GPUs, and one for each usable CPU, at most four, on CPUs."""
+    isolation: Literal["auto", "fork", "fresh"] = "auto"
+    """How a case gets its process: forked after the import, or a fresh interpreter."""
+    import_deadline_s: float = 180.0
+    """Seconds for ``import tensorflow``: on a cold network file system it takes minutes."""
+    preload: tuple[str, ...] | None = None
+    """Modules to import before the cases; None for those of the scenarios' framework."""
+    artifacts: Path | None = None
+    """A folder that keeps every case's events, error output and stacks; None keeps nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeEvent:
+    """Something happened in a smoke run; for progress."""
+
+    kind: EventKind
+    scenario: str | None = None
+    case: str | None = None
+    detail: str | None = None
+    """The phase that was entered, the outcome, or the versions that were imported."""
+
+
+OnEvent = Callable[[SmokeEvent], None]
+
+
+@dataclass
+class _Progress:
+    """What is known of one scenario so far."""
+
+    scenario: Scenario
+    cases: dict[str, SmokeCase] = field(default_factory=dict)
+    gpus_seen: int | None = None
+    started: float | None = None
+    ended: float | None = None
+
+
+class SmokeSession:
+    """One run of some scenarios of one framework. What it knows so far can be asked at any time, from any thread."""
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        settings: SmokeSettings,
+        context: Context,
+        on_event: OnEvent | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        self._settings = settings
+        self._context = context
+        self._on_event = on_event
+        self._lock = threading.Lock()
+        self._progress = {scenario.id: _Progress(scenario) for scenario in scenarios}
+        frameworks: set[Framework] = {scenario.framework for scenario in scenarios} or {"tensorflow"}
+        if len(frameworks) > 1:
+            raise ValueError("one process computes with one framework: make a session for each")
+        (self._framework,) = frameworks
+        self._preload = PRELOAD[self._framework] if settings.preload is None else settings.preload
+        self._imported: Mapping[str, Any] = {}
+        self._failure: str | None = None
+        self._stacks: str | None = None
+        self._stderr_tail: str | None = None
+        self._sampler = sampler
+
+    def run(self) -> SmokeRuns:
+        """Run every case of every scenario.
+
+        Raises:
+            ChildrenEnded: the run was interrupted; :meth:`known` has what came before.
+        """
+        if not self._progress:
+            return self.known()
+        self._emit(SmokeEvent(kind="importing"))
+        # Ignoring errors: a process that does not die at once may still write here.
+        with tempfile.TemporaryDirectory(prefix="kdoctor-smoke-", ignore_cleanup_errors=True) as folder:
+            try:
+                end = self._context.children.run(
+                    program_argv(self._context.python, "runner.main", self._runner_settings(folder)),
+                    env=_without_traces(self._context.environ, folder),
+                    deadline_s=self._deadline_s(),
+                    on_record=self._take,
+                )
+            except OSError as error:
+                self._failure = f"{self._context.python} could not be started: {error}"
+            else:
+                self._conclude(end, _read(Path(folder, f"runner-{self._framework}.stacks")))
+            finally:
+                if self._settings.artifacts:
+                    without = shutil.ignore_patterns(_TEMPORARY)
+                    shutil.copytree(folder, self._settings.artifacts, ignore=without, dirs_exist_ok=True)
+        return self.known()
+
+    def known(self) -> SmokeRuns:
+        """What is known so far. A scenario of which nothing is known is ``Unavailable``."""
+        with self._lock:
+            return SmokeRuns(runs={name: self._run_of(progress) for name, progress in self._progress.items()})
+
+    def _run_of(self, progress: _Progress) -> SmokeRun | Unavailable:
+        scenario = progress.scenario
+        cases = tuple(progress.cases[name] for name in scenario.cases if name in progress.cases)
+        is_complete = len(cases) == len(scenario.cases)
+        if not cases and self._failure is None:
+            return Unavailable(unavailable="the run ended before this scenario had a result")
+        began, ended = progress.started, progress.ended
+        return SmokeRun(
+            scenario=scenario.id,
+            version=scenario.version,
+            devices_kind=self._settings.devices_kind,
+            replicas_requested=self._settings.replicas,
+            tensorflow=self._imported.get("tensorflow"),
+            jax=self._imported.get("jax"),
+            keras=self._imported.get("keras"),
+            gpus_seen=progress.gpus_seen,
+            import_s=self._imported.get("import_s"),
+            failure=None if is_complete else self._failure,
+            stacks=None if is_complete else self._stacks,
+            stderr_tail=None if is_complete else self._stderr_tail,
+            cases=cases,
+            seconds=ended - began if began is not None and ended is not None else None,
+        )
+
+    def _runner_settings(self, folder: str) -> dict[str, object]:
+        settings = self._settings
+        return {
+            "folder": folder,
+            "devices_kind": settings.devices_kind,
+            "replicas": settings.replicas,
+            "parallel": settings.parallel,
+            "isolation": settings.isolation,
+            "import_deadline_s": settings.import_deadline_s,
+            "framework": self._framework,
+            "preload": list(self._preload),
+            "respawn": program_argv(self._context.python, "runner.main", {})[:-1],
+            "cases": [
+                {
+                    "scenario": scenario.id,
+                    "program": str(scenario.program),
+                    "case": case,
+                    "deadline_s": scenario.deadline_s,
+                    "settings": dict(scenario.settings),
+                    "stem": re.sub(r"[^A-Za-z0-9._-]", "_", f"{scenario.id}.{case}"),
+                }
+                for scenario in self._scenarios()
+                for case in scenario.cases
+            ],
+        }
+
+    def _scenarios(self) -> Iterable[Scenario]:
+        return (progress.scenario for progress in self._progress.values())
+
+    def _deadline_s(self) -> float:
+        """Enough for the worst case: every case hangs, one after another, each in a fresh interpreter."""
+        import_s = self._settings.import_deadline_s
+        cases_s = sum(len(scenario.cases) * (scenario.deadline_s + import_s) for scenario in self._scenarios())
+        return import_s + cases_s + _SPARE_S
+
+    def _take(self, record: object) -> None:
+        """Take one record of the runner (see ``kdoctor_target.runner.main``)."""
+        if not isinstance(record, dict):
+            return
+        kind = record.get("event")
+        if kind == "imported":
+            with self._lock:
+                self._imported = record
+            self._emit(SmokeEvent(kind="imported", detail=_versions(record)))
+        elif kind == "failed":
+            with self._lock:
+                self._failure = f"{record.get('error_type')}: {record.get('error_message')}"
+        elif record.get("scenario") in self._progress:
+            self._take_case(self._progress[record["scenario"]], record)
+
+    def _take_case(self, progress: _Progress, record: Mapping[str, Any]) -> None:
+        now = time.monotonic()
+        kind, case = record["event"], record["case"]
+        detail = record.get("phase")
+        self._tell_sampler(kind, progress.scenario.id, case, detail)
+        with self._lock:
+            progress.started = now if progress.started is None else progress.started
+            if kind == "ended":
+                progress.ended = now
+                facts = dict(record["facts"])
+                seen = facts.pop("gpus_seen", None)
+                progress.gpus_seen = seen if isinstance(seen, int) else progress.gpus_seen
+                progress.cases[case] = _case_of(case, facts)
+                detail = facts["outcome"]
+        self._emit(SmokeEvent(kind=kind, scenario=progress.scenario.id, case=case, detail=detail))
+
+    def _tell_sampler(self, kind: str, scenario: str, case: str, phase: str | None) -> None:
+        """Have the samples attributed to the case that runs, where one runs at a time."""
+        if self._sampler is None:
+            return
+        if kind == "started":
+            self._sampler.enter(scenario, case, alone=self._settings.parallel in (None, 1))
+        elif kind == "phase" and phase:
+            self._sampler.phase(phase)
+        elif kind == "ended":
+            self._sampler.leave()
+
+    def _conclude(self, end: ChildEnd, stacks: str) -> None:
+        """Say why cases are missing, if some are."""
+        with self._lock:
+            if self._failure is None:
+                self._failure = self._describe(end)
+            self._stacks = stacks or None
+            self._stderr_tail = "\n".join(end.stderr.splitlines()[-_TAIL_LINES:]) or None
+
+    def _describe(self, end: ChildEnd) -> str:
+        what = " and ".join(self._preload) or "the runner"
+        if self._imported:
+            return f"the process that runs the trainings {end.describe()}"
+        if end.timed_out or end.seconds >= self._settings.import_deadline_s:
+            return f"importing {what} did not finish within {self._settings.import_deadline_s:g} s"
+        return f"the process that imports {what} {end.describe()}"
+
+    def _emit(self, event: SmokeEvent) -> None:
+        if self._on_event:
+            self._on_event(event)
+
+
+def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    """The user's environment, in which what is written by the way goes to our folder, which goes with the run.
+
+    That is Keras' ``keras.json`` where the user has none yet, and temporary files: AutoGraph writes the code that it
+    made to one for each function, and removes it when Python exits, which a case's process never does.
+    """
+    temporary = Path(folder, _TEMPORARY)
+    temporary.mkdir(exist_ok=True)
+    environ = {**environ, "TMPDIR": str(temporary)}
+    home = environ.get("HOME")
+    if "KERAS_HOME" in environ or home is None or Path(home, ".keras", "keras.json").exists():
+        return environ
+    return {**environ, "KERAS_HOME": str(Path(folder, "keras"))}
+
+
+def run_scenarios(
+    scenarios: Sequence[Scenario],
+    settings: SmokeSettings,
+    context: Context,
+    on_event: OnEvent | None = None,
+) -> SmokeRuns:
+    """Run every case of the scenarios; for partial results after an interruption keep a :class:`SmokeSession`.
+
+    Raises:
+        ChildrenEnded: the run was interrupted.
+    """
+    runs: dict[str, SmokeRun | Unavailable] = {}
+    for group in by_framework(scenarios):
+        runs.update(SmokeSession(group, settings, context, on_event).run().runs)
+    return SmokeRuns(runs=runs)
+
+
+def by_framework(scenarios: Iterable[Scenario]) -> list[list[Scenario]]:
+    """The scenarios, those of one framework together, for each framework is imported by a process of its own."""
+    groups: dict[Framework, list[Scenario]] = {}
+    for scenario in scenarios:
+        groups.setdefault(scenario.framework, []).append(scenario)
+    return list(groups.values())
+
+
+def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
+    """The case of what its process said. Facts of no known name, of a third party's program, are left out."""
+    try:
+        return build(SmokeCase, {**facts, "name": name})
+    except RecordError as error:
+        return SmokeCase(
+            name=name,
+            outcome="raised",
+            error_type="RecordError",
+            error_message=f"the scenario's program said what is no fact of a case: {error}",
+        )
+
+
+def _versions(record: Mapping[str, Any]) -> str | None:
+    named = [f"{name} {record[name]}" for name in ("tensorflow", "jax") if record.get(name)]
+    return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Snapshots: the facts of a machine as a document."""

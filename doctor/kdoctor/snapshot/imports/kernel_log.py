@@ -1,0 +1,28 @@
+"""Reads a kernel log: of ``dmesg`` (also ``-T`` and ``--time-format iso``), ``journalctl -k`` or syslog."""
+
+from __future__ import annotations
+
+import re
+
+from kdoctor.probes.kernel_log import parse_log
+from kdoctor.snapshot.imports.part import Part, Section
+
+START = re.compile(
+    r"(?:kern\s*:\w+\s*: )?\[\s*\d+\.\d{6}\] "
+    r"|\[\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\] "
+    r"|\d+,\d+,\d+,[^;]*;"
+    r"|\d{4}-\d\d-\d\dT\S+ (?:\S+ kernel: |.*(?:NVRM|nvidia|\bpci\b|ACPI|Linux version))"
+    r"|\w{3}\s+\d+ [\d:]{8} \S+ kernel: "
+    r"|NVRM: "
+)
+"""How a line begins that only the kernel writes; any program writes dates."""
+_UNSURE = re.compile(r"S?Xid \([^)]*\): \d*$")
+"""A line that ends in the middle of a code."""
+
+
+def parse(section: Section) -> Part:
+    """The events that it tells."""
+    lines = section.lines
+    if not section.whole and _UNSURE.search(lines[-1]):
+        lines = lines[:-1]
+    return Part(kind="kernel log", file=section.file, groups=(parse_log(lines, source=section.file),))

@@ -1,0 +1,18 @@
+"""Reads ``/proc/driver/nvidia/version``."""
+
+from __future__ import annotations
+
+from kdoctor.facts import KernelDriver
+from kdoctor.probes.kernel import parse_version
+from kdoctor.snapshot.imports.part import Part, Section
+
+START = "NVRM version:"
+
+
+def parse(section: Section) -> Part:
+    """The module's version and flavour. The file is there only where the module is loaded."""
+    first = section.lines[0]
+    cut = not section.whole and len(section.lines) == 1
+    version, flavour = parse_version(first.rsplit(maxsplit=1)[0] if cut else first)
+    driver = KernelDriver(loaded=True, version=version, flavour=flavour, nodes=None)
+    return Part(kind="/proc/driver/nvidia/version", file=section.file, groups=(driver,))

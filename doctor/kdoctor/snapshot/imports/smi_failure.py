@@ -1,0 +1,48 @@
+"""Reads what nvidia-smi prints when it fails: of a sick machine that is often all there is."""
+
+from __future__ import annotations
+
+import re
+
+from kdoctor.facts.gpus import NvmlState
+from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
+
+_STATES: tuple[tuple[re.Pattern[str], NvmlState], ...] = (
+    (re.compile(r"couldn't communicate with the NVIDIA driver|Driver Not Loaded", re.IGNORECASE), "driver-not-loaded"),
+    (re.compile(r"Driver/library version mismatch", re.IGNORECASE), "library-mismatch"),
+    (re.compile(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE), "library-absent"),
+    (re.compile(r"Insufficient Permissions", re.IGNORECASE), "no-permission"),
+)
+START = re.compile(
+    r"NVIDIA-SMI (?:has failed|couldn't find)|Failed to initialize NVML|No devices were found"
+    r"|Unable to determine the device handle for"
+)
+LOST = re.compile(
+    r"Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
+    r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
+)
+"""What nvidia-smi says of one GPU that does not answer, in the place of what it would say of it."""
+
+
+def lost(line: str) -> GpuPart | None:
+    """The GPU that a line says not to answer, and why."""
+    found = LOST.match(line)
+    if not found:
+        return None
+    return GpuPart(
+        index=int(found["index"]) if found["index"] else None,
+        bus_id=sysfs_bus_id(found["address"]),
+        errors={"handle": found["why"].strip()},
+    )
+
+
+def parse(section: Section) -> Part:
+    """The state of the driver, and nvidia-smi's words."""
+    gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
+    if gone:
+        return Part(kind="nvidia-smi's failure", file=section.file, gpus=tuple(gone))
+    said = " ".join(" ".join(section.lines).split())[:300]
+    if said.startswith("No devices were found"):
+        return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": "ready", "count": 0})
+    state = next((state for pattern, state in _STATES if pattern.search(said)), "failed")
+    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": said})

@@ -1,0 +1,140 @@
+"""Reads the matrices of ``nvidia-smi topo``: ``-m`` (levels, NVLinks, affinities) and ``-p2p`` (access)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kdoctor.snapshot.imports.part import GpuPart, PairPart, Part, Section
+
+_LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+_OLD_LEVELS = {"SOC": "SYS"}
+"""Drivers before 387 say SOC of what is now SYS."""
+_P2P = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
+_GPU = re.compile(r"GPU(\d+)")
+_NVLINK = re.compile(r"NV(\d+)")
+_SET = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
+_TITLE = re.compile(r"(?P<name>CPU Affinity|NUMA Affinity|GPU NUMA ID)")
+_TITLES = {"CPU Affinity": "cpu_affinity", "NUMA Affinity": "numa_affinity", "GPU NUMA ID": "gpu_numa_id"}
+_CAPABILITY = re.compile(r"topo\s.*?-p2p[ =]*(?P<letters>[a-z]+)")
+_FIELDS = {"r": ("p2p_read",), "w": ("p2p_write",), "rw": ("p2p_read", "p2p_write"), "n": ("p2p_nvlink",)}
+
+
+def parse_levels(section: Section) -> Part:
+    """What ``topo -m`` says: the levels or NVLinks of pairs, and each GPU's processors and NUMA nodes."""
+    gpus, titles = _header(section.lines[0])
+    parts: list[GpuPart] = []
+    pairs: dict[tuple[int, int], PairPart] = {}
+    for index, cells, affinities in _rows(section, gpus):
+        parts.append(_gpu(index, titles, affinities))
+        pairs |= _pairs(index, gpus, cells, _level)
+    told = {part.index for part in parts}
+    complete = len(told) == len(gpus)
+    parts += [GpuPart(index=index) for index in gpus if index not in told]
+    return Part(
+        kind="nvidia-smi topo -m",
+        file=section.file,
+        driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
+        gpus=tuple(parts),
+        pairs=pairs,
+        notes=() if complete else (f"{section.file}: its topology matrix ends after {len(told)} of {len(gpus)} rows",),
+    )
+
+
+def parse_access(section: Section) -> Part:
+    """What ``topo -p2p`` says. Which capability it shows stands in the command alone."""
+    gpus, _ = _header(section.lines[0])
+    command = _CAPABILITY.search(section.command or "")
+    fields = _FIELDS.get(command["letters"]) if command else ("p2p_read", "p2p_write")
+    notes: tuple[str, ...] = ()
+    if not command:
+        notes = (f"{section.file}: which access its matrix shows is not in it; taken for reading and writing (rw)",)
+    if fields is None:
+        return Part(
+            kind="nvidia-smi topo -p2p", file=section.file, notes=(f"{section.file}: {section.command} is not read",)
+        )
+    pairs: dict[tuple[int, int], PairPart] = {}
+    for index, cells, _ in _rows(section, gpus):
+        told = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
+        # Both directions stand in the matrix: where they differ, the one that is refused counts.
+        pairs |= {key: pair for key, pair in told.items() if key not in pairs or "OK" in pairs[key].facts.values()}
+    return Part(
+        kind="nvidia-smi topo -p2p",
+        file=section.file,
+        gpus=tuple(GpuPart(index=index) for index in gpus),
+        pairs=pairs,
+        notes=notes,
+    )
+
+
+def _header(line: str) -> tuple[list[int], list[str]]:
+    """The GPUs' indices, and the fields of the columns behind the matrix."""
+    titles = [_TITLES[found["name"]] for found in _TITLE.finditer(line)]
+    return [int(number) for number in _GPU.findall(line.partition("CPU Affinity")[0])], titles
+
+
+def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Index, cells under the GPUs, and what stands behind the matrix (other devices' cells left out)."""
+    others = _others(section.lines[0])
+    for place, line in enumerate(section.lines[1:], start=1):
+        words = line.split()
+        name = _GPU.fullmatch(words[0]) if words else None
+        if not name:
+            continue
+        cells = words[1:]
+        if place == len(section.lines) - 1 and not section.whole:
+            cells = cells[:-1]  # the last word may be cut: NV1 of NV18
+        yield int(name[1]), cells[: len(gpus)], cells[len(gpus) + others :]
+
+
+def _others(header: str) -> int:
+    """Columns of network adapters and other devices between the GPUs and the affinities."""
+    return sum(1 for word in header.partition("CPU Affinity")[0].split() if not _GPU.fullmatch(word))
+
+
+def _gpu(index: int, titles: Sequence[str], words: Sequence[str]) -> GpuPart:
+    facts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for field, word in zip(titles, words, strict=False):
+        if not _SET.fullmatch(word):
+            errors[field] = word
+        elif field == "gpu_numa_id":
+            facts[field] = int(word.split(",", maxsplit=1)[0].split("-", maxsplit=1)[0])
+        else:
+            facts[field] = _numbers(word)
+    return GpuPart(index=index, facts=facts, errors=errors)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The members of ``0-7,16-23``."""
+    found: list[int] = []
+    for piece in text.split(","):
+        first, _, last = piece.partition("-")
+        found.extend(range(int(first), min(int(last or first), int(first) + 4096) + 1))
+    return tuple(found)
+
+
+def _pairs(index: int, gpus: Sequence[int], cells: Sequence[str], read: Any) -> dict[tuple[int, int], PairPart]:
+    return {
+        (min(index, other), max(index, other)): read(cell)
+        for other, cell in zip(gpus, cells, strict=False)
+        if other != index and cell.upper() != "X"
+    }
+
+
+def _level(cell: str) -> PairPart:
+    """A cell of ``-m``: a level, or the NVLinks that stand in its place."""
+    link = _NVLINK.fullmatch(cell)
+    if link:
+        return PairPart(facts={"nvlinks": int(link[1])}, errors={"level": f"topo -m shows {cell} in its place"})
+    level = _OLD_LEVELS.get(cell, cell)
+    if level in _LEVELS:
+        return PairPart(facts={"level": level, "nvlinks": 0})
+    return PairPart(errors={"level": cell, "nvlinks": cell})
+
+
+def _access(cell: str, fields: Sequence[str]) -> PairPart:
+    if cell in _P2P:
+        return PairPart(facts=dict.fromkeys(fields, cell))
+    return PairPart(errors=dict.fromkeys(fields, cell))

@@ -1,0 +1,213 @@
+"""Finds the dumps in a file by what stands in it: one, or several one after another."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+from kdoctor.snapshot.imports import kernel_log, lspci, lstopo, proc_version, smi_failure, smi_nvlink
+from kdoctor.snapshot.imports.part import Kind, Section
+
+UNDERSTOOD = (
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, lstopo's XML, "
+    "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
+)
+_MOST_BYTES = 128 * 1024**2
+_LONGEST_LINE = 100_000
+"""Characters of a line; what is longer is no line of a dump (but for XML without line ends), and would take time."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >])")
+_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END}
+_TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
+_MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
+_MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
+_ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
+_LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
+_COMMAND = re.compile(
+    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
+)
+_RULE = re.compile(r"[#_*-]{20,}\s*")
+_NOT_READ = (
+    (re.compile(r"<system version="), "a topology file of NCCL, which is what somebody set up: it is not read"),
+    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a log of the fabric manager, which is not read"),
+    (re.compile(r"\s*<\?xml"), "XML, but not that of nvidia-smi -q -x"),
+    (re.compile(r"BZh\d|PK\x03\x04"), "an archive: give the files in it"),
+)
+
+_BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
+    ("nvidia-smi -q", _QUERY.fullmatch),
+    ("nvidia-smi", _TABLE.match),
+    ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
+    ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
+    ("nvidia-smi's failure", smi_failure.START.match),
+    ("lspci -vvv", lspci.HEAD.match),
+    ("kernel log", kernel_log.START.match),
+)
+"""How a line begins a dump; those that need the lines around it are told apart in :class:`_Splitter`."""
+
+
+_ONCE: frozenset[Kind] = frozenset(
+    {
+        "nvidia-smi",
+        "nvidia-smi -q -x",
+        "nvidia-smi topo -m",
+        "nvidia-smi topo -p2p",
+        "/proc/driver/nvidia/version",
+    }
+)
+"""Kinds whose beginning stands in a dump once: where it comes again, another dump begins."""
+
+
+def read_sections(path: Path) -> tuple[Section, ...]:
+    """The dumps of a file.
+
+    Raises:
+        UsageError: it cannot be read, or nothing in it is understood.
+    """
+    text = _read(path)
+    lines = _COLOUR.sub("", text).replace("\r\n", "\n").split("\n")
+    whole = lines[-1] == ""
+    if whole:
+        lines.pop()
+    sections = tuple(_Splitter(path.name, lines, whole=whole).sections())
+    if not sections:
+        what = "empty" if not text.strip() else _known_otherwise(text) or "not a dump that kdoctor understands"
+        raise UsageError(f"{path}: {what}", hint=f"Understood are {UNDERSTOOD}.")
+    return sections
+
+
+def _known_otherwise(text: str) -> str | None:
+    """What a file is that tells of machines and is not read."""
+    start = text[:4096]
+    return next((what for pattern, what in _NOT_READ if pattern.search(start)), None)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+            if data.startswith(b"\x1f\x8b"):
+                # nvidia-bug-report.sh and log rotation write such files.
+                data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
+    except IsADirectoryError as error:
+        raise UsageError(f"{path}: a folder, not a dump", hint=f"Understood are {UNDERSTOOD}.") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: compressed, and damaged: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, which no dump is")
+    # Windows' shell writes UTF-16 where output is sent to a file.
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace").replace("\x00", "")
+
+
+@dataclass(kw_only=True)
+class _Open:
+    """A section that is being read."""
+
+    kind: Kind
+    command: str | None
+    lines: list[str] = field(default_factory=list)
+
+
+class _Splitter:
+    """Goes through the lines; each line that begins a dump ends the one before."""
+
+    def __init__(self, file: str, lines: list[str], *, whole: bool) -> None:
+        self._file = file
+        self._lines = lines
+        self._whole = whole
+        self._open: _Open | None = None
+        self._command: str | None = None
+        self._before: list[str] = []
+        """Lines before the first dump: if it is a kernel log, they are the beginning of it."""
+
+    def sections(self) -> Iterator[Section]:
+        """The dumps, in the file's order."""
+        for place, line in enumerate(self._lines):
+            command = _COMMAND.match(line)
+            if command or _RULE.fullmatch(line):
+                yield from self._close(last=False)
+                self._command = command["command"].strip() if command else self._command
+                self._before.clear()
+                continue
+            kind = self._begins(line, place)
+            if kind:
+                yield from self._close(last=False)
+                before = self._before if kind == "kernel log" else []
+                self._open = _Open(kind=kind, command=self._command, lines=[*before])
+                self._before = []
+            if self._open:
+                self._open.lines.append(line)
+            else:
+                self._before.append(line)
+        yield from self._close(last=True)
+
+    def _close(self, *, last: bool) -> Iterator[Section]:
+        opened, self._open = self._open, None
+        if opened:
+            lines = tuple(opened.lines)
+            if opened.kind not in _XML_ENDS:
+                lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in lines)
+            yield Section(
+                kind=opened.kind,
+                file=self._file,
+                lines=lines,
+                whole=not last or self._whole,
+                ended=not last or (self._whole and not lines[-1].strip()),
+                command=opened.command,
+            )
+
+    def _begins(self, line: str, place: int) -> Kind | None:
+        """The kind of the dump that this line begins; None where it belongs to the one that is open."""
+        if len(line) > _LONGEST_LINE and not _XML.match(line):
+            return None
+        current = self._open.kind if self._open else None
+        kind = self._kind(line, place, current)
+        if current in {"nvidia-smi -q", "nvidia-smi"} and smi_failure.LOST.match(line):
+            return None  # one GPU of those that the dump tells of
+        if kind != current:
+            return kind
+        # Of the other kinds, each line or block begins as the dump does.
+        again = kind in _ONCE
+        return kind if again or (kind == "nvidia-smi -q" and "NVSMI LOG" in line) else None
+
+    def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
+        if current in _XML_ENDS and not self._xml_is_over(_XML_ENDS[current]):
+            return None
+        if _XML.match(line):
+            return self._xml_kind(place)
+        if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
+            return self._matrix(place)
+        if not line[:1].strip():
+            return None
+        return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+
+    def _xml_is_over(self, end: str) -> bool:
+        return self._open is not None and any(end in line for line in self._open.lines[-3:])
+
+    def _xml_kind(self, place: int) -> Kind | None:
+        """Whose document begins here: its first lines tell."""
+        first = self._lines[place : place + 3]
+        if any("nvidia_smi_log" in line for line in first):
+            return "nvidia-smi -q -x"
+        return "lstopo" if any(lstopo.START.match(line) for line in first) else None
+
+    def _matrix(self, place: int) -> Kind | None:
+        """Which matrix: the words of its first rows tell, or its header."""
+        rows = [line for line in self._lines[place + 1 : place + 3] if _MATRIX_ROW.match(line)]
+        words = " ".join(rows).split()
+        if not _ACCESS.isdisjoint(words):
+            return "nvidia-smi topo -p2p"
+        is_levels = any(_LEVEL.fullmatch(word) for word in words) or (rows and "Affinity" in self._lines[place])
+        return "nvidia-smi topo -m" if is_levels else None

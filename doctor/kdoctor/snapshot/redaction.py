@@ -1,0 +1,76 @@
+"""Takes what names a person out of facts before they are written: user names, home folders, secrets.
+
+Only text is changed, and equal text changes equally, so the verdicts on a snapshot are those of the live run.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdoctor.text.secrets import mask, mask_variable
+
+USER = "<user>"
+"""What stands in the place of a user's name."""
+
+# Names that every machine has: they say nothing of a person, and folders bear them, too.
+_NOBODY = frozenset({
+    "admin", "app", "bin", "conda", "data", "dev", "docker", "etc", "home", "jovyan", "keras", "lib", "nobody", "opt",
+    "python", "root", "runner", "sbin", "share", "src", "sys", "tensorflow", "tmp", "ubuntu", "user", "usr", "var",
+    "work",
+})  # fmt: skip
+_OTHER_HOME = re.compile(
+    r"(?:^|(?<=[\s:;,=\"'(]))(?P<homes>(?:/home|/Users|[A-Za-z]:\\Users)[/\\])(?P<name>[^/\\:;,\s\"')]+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redaction:
+    """Whose traces are to be removed."""
+
+    home: str
+    """The home folder, which becomes ``~``."""
+    user: str
+    """The user's name."""
+
+    @classmethod
+    def of_this_user(cls) -> Redaction:
+        """That of the user who runs kdoctor; a container's user may have neither name nor home."""
+        try:
+            home = str(Path.home())
+        except RuntimeError:
+            home = ""
+        try:
+            user = getpass.getuser()
+        except (OSError, KeyError):
+            user = ""
+        return cls(home=home, user=user)
+
+    def apply(self, value: object) -> object:
+        """The JSON value without those traces; keys stay as they are."""
+        if isinstance(value, dict):
+            return {key: self._apply_entry(str(key), entry) for key, entry in value.items()}
+        if isinstance(value, list):
+            return [self.apply(entry) for entry in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def _apply_entry(self, key: str, entry: object) -> object:
+        """One entry of an object; a key in capitals is an environment variable."""
+        if not isinstance(entry, str) or not key.isupper():
+            return self.apply(entry)
+        if self.user and entry == self.user and "USER" in key:
+            return USER
+        return self.text(mask_variable(key, entry))
+
+    def text(self, text: str) -> str:
+        """The text without home folders, user names in paths, and secrets."""
+        if len(self.home) > 1:
+            text = re.sub(rf"(?<![\w./\\-]){re.escape(self.home)}(?=$|[/\\:;,\s\"')])", "~", text)
+        text = _OTHER_HOME.sub(rf"\g<homes>{USER}", text)
+        if self.user and self.user.lower() not in _NOBODY:
+            # A package may bear the user's name: below site-packages and dist-packages nothing is a person.
+            name = re.escape(self.user)
+            text = re.sub(rf"(?<=[/\\])(?<!-packages[/\\]){name}(?=$|[/\\:;,\s\"')])", USER, text)
+        return mask(text)

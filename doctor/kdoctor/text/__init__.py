@@ -1,0 +1,1 @@
+"""Helpers for text: lists, wrapping, escaping, secrets."""

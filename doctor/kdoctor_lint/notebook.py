@@ -1,0 +1,125 @@
+"""Notebooks: the code of their cells, without what is for IPython."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from kdoctor_lint.rules import internal as own
+from kdoctor_lint.unreadable import UnreadableError
+
+_CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
+"""Cell magics whose cell is Python all the same."""
+_ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
+_AUTOMATIC = re.compile(r"(cat|cd|conda|cp|less|ll|ls|man|mkdir|more|mv|pip|pwd|rm|rmdir)(\s+[\w./~$*-][^=]*)?$")
+"""Magics that IPython takes without their percent sign."""
+_HELP = re.compile(r"\s*[\w.]+\?{1,2}\s*$|\s*\?{1,2}[\w.]+\s*$")
+
+
+def code_cells(data: bytes) -> Iterator[str]:
+    """The text of every code cell.
+
+    Raises:
+        UnreadableError: it is no notebook, or none of Python.
+    """
+    try:
+        document = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UnreadableError(own.UNREADABLE_FILE, "the notebook is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        message = f"the notebook is no JSON: {error.msg}"
+        raise UnreadableError(own.UNREADABLE_FILE, message, error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise UnreadableError(own.UNREADABLE_FILE, "the notebook's JSON is nested too deeply") from error
+    cells = _cells(document)
+    language = _language(document)
+    if language not in {"", "python", "ipython"}:
+        raise UnreadableError(own.UNREADABLE_FILE, f"the notebook's language is {language}, not Python")
+    for cell in cells:
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            yield _text(cell.get("source", cell.get("input", "")))
+
+
+def without_magics(text: str) -> str:
+    """The cell's code with magics and shell commands replaced, so that every line keeps its number.
+
+    Only where Python objects to a line is it taken for a magic: ``%`` may also go on with an expression.
+    """
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].startswith("%%"):
+        magic = lines[first][2:].split()
+        if not magic or magic[0] not in _CODE_MAGICS:
+            return "\n" * (len(lines) - 1)
+        lines[first] = ""
+    lines = _dedented(lines)
+    while (number := _objection(lines)) is not None and _replace(lines, number):
+        pass
+    return "\n".join(lines)
+
+
+def _objection(lines: list[str]) -> int | None:
+    """Index of the line that is no Python, or None."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile("\n".join(lines), "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except SyntaxError as error:
+        return min(max((error.lineno or 1) - 1, 0), len(lines) - 1)
+    except (RecursionError, MemoryError, ValueError):
+        return None
+    return None
+
+
+def _replace(lines: list[str], number: int) -> bool:
+    """Replace one magic, with the lines that it goes on over; False if it is none."""
+    line = lines[number]
+    stripped = line.lstrip()
+    assigned = _ASSIGNED.match(line)
+    if stripped.startswith(("%", "!")) or _HELP.match(line) or _AUTOMATIC.match(line):
+        lines[number] = f"{line[: len(line) - len(stripped)]}pass"
+    elif assigned:
+        lines[number] = f"{assigned[1]}None"
+    else:
+        return False
+    while line.rstrip().endswith("\\") and number + 1 < len(lines):
+        number += 1
+        line, lines[number] = lines[number], ""
+    return True
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    """A cell may be indented as a whole: IPython takes off what its first line has."""
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(indent) for line in lines] if indent else lines
+
+
+def _cells(document: Any) -> list[Any]:
+    cells = document.get("cells") if isinstance(document, dict) else None
+    if cells is None and isinstance(document, dict):
+        sheets = document.get("worksheets")
+        sheet = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else {}
+        cells = sheet.get("cells")
+    if not isinstance(cells, list):
+        raise UnreadableError(own.UNREADABLE_FILE, "it is no notebook: it has no list of cells")
+    return cells
+
+
+def _language(document: Any) -> str:
+    metadata = document.get("metadata")
+    for key, inner in (("language_info", "name"), ("kernelspec", "language")):
+        part = metadata.get(key) if isinstance(metadata, dict) else None
+        name = part.get(inner) if isinstance(part, dict) else None
+        if isinstance(name, str):
+            return name.lower()
+    return ""
+
+
+def _text(source: Any) -> str:
+    text = "".join(part for part in source if isinstance(part, str)) if isinstance(source, list) else source
+    return text.replace("\r\n", "\n").replace("\0", "") if isinstance(text, str) else ""

@@ -1,0 +1,84 @@
+"""SARIF 2.1.0, the format that code scanning services and editors read (an OASIS standard)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kdoctor import __version__
+from kdoctor.model import Severity
+from kdoctor.text.sanitize import clean
+from kdoctor_lint.model import LintFinding, LintReport, Rule, Spot
+from kdoctor_lint.report.words import one_line
+from kdoctor_lint.rules import RULES
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_ORDER = tuple(RULES)
+
+
+def render_sarif(report: LintReport) -> str:
+    """The report as SARIF: every rule, every finding, and what comments silence as suppressed results."""
+    suppressed = [
+        {**_result(item.finding), "suppressions": [{"kind": "inSource", "justification": clean(item.reason)}]}
+        for item in report.ignored
+    ]
+    driver = {"name": "kdoctor lint", "version": __version__, "rules": [_rule(rule) for rule in RULES.values()]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [*(_result(finding) for finding in report.findings), *suppressed],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    described = {
+        "id": rule.id,
+        "name": "".join(part.capitalize() for part in rule.id.partition(".")[2].split("-")),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": one_line(rule.why)},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "help": {
+            "text": f"{one_line(rule.why)}\n\nWrite:\n\n{rule.good}",
+            "markdown": f"{one_line(rule.why)}\n\nWrite:\n\n```python\n{rule.good}```\n",
+        },
+    }
+    pages = [source for source in rule.sources if source.startswith("https://")]
+    return {**described, "helpUri": pages[0]} if pages else described
+
+
+def _result(finding: LintFinding) -> dict[str, Any]:
+    return {
+        "ruleId": finding.rule.id,
+        "ruleIndex": _ORDER.index(finding.rule.id),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": clean(f"{_cell(finding.spot)}{finding.message}")},
+        "locations": [_location(finding.spot)],
+    }
+
+
+def _cell(spot: Spot) -> str:
+    return f"cell {spot.cell}, line {spot.line}: " if spot.cell else ""
+
+
+def _location(spot: Spot) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(spot.path)}}
+    if spot.cell:
+        # The lines of a cell are not the lines of the notebook's file.
+        return {"physicalLocation": place, "logicalLocations": [{"name": f"cell {spot.cell}", "kind": "module"}]}
+    place["region"] = {
+        "startLine": spot.line,
+        "startColumn": spot.column,
+        "endLine": spot.end_line,
+        "endColumn": max(spot.end_column, spot.column) if spot.end_line == spot.line else spot.end_column,
+    }
+    return {"physicalLocation": place}
+
+
+def _uri(path: str) -> str:
+    if path == "-":
+        return "stdin"
+    return Path(path).as_uri() if Path(path).is_absolute() else quote(Path(path).as_posix(), errors="replace")

@@ -1,0 +1,42 @@
+"""The rule lint.hard-coded-devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace, has_several
+from kdoctor_lint.flow.values import Many, Text
+from kdoctor_lint.model import Hit, Rule
+
+_GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for strategy in trace.strategies:
+        if not has_several(strategy) or not isinstance(strategy.devices, Many):
+            continue
+        names = [item.value for item in strategy.devices.items if isinstance(item, Text)]
+        if names and all(_GPU.search(name) for name in names):
+            yield Hit(node=strategy.node, message=f"the strategy is given {', '.join(names)}, whatever GPUs there are")
+
+
+RULE = Rule(
+    id="lint.hard-coded-devices",
+    severity=Severity.INFO,
+    title="A strategy takes the GPUs that it may see.",
+    why="""A list of devices in the code fails on a machine with fewer GPUs and leaves some idle on one with
+more. Without it MirroredStrategy takes every GPU it sees, and the job's environment (CUDA_VISIBLE_DEVICES, the
+scheduler) says which.""",
+    bad="""import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
+""",
+    good="""import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+""",
+    sources=("https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy",),
+    judge=_judge,
+)

@@ -1,0 +1,47 @@
+"""The rule lint.jit-compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.names import MIRRORED
+from kdoctor_lint.rules.outside import MEASURED
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if trace.legacy:
+        return
+    for event in trace.compiled:
+        if event.jit and event.place is Place.INSIDE and event.strategy and event.strategy.kinds <= MIRRORED:
+            yield Hit(node=event.node, message="jit_compile=True under a mirrored strategy")
+
+
+RULE = Rule(
+    id="lint.jit-compile",
+    severity=Severity.ERROR,
+    title="Under a mirrored strategy jit_compile is left at its default.",
+    why="""XLA cannot compile a step that exchanges gradients between replicas in this way: the first step over
+several replicas fails. Left at "auto", Keras turns it off under a strategy and on without one.""",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse", jit_compile=True)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+""",
+    sources=("https://keras.io/api/models/model_training_apis/", MEASURED),
+    judge=_judge,
+)

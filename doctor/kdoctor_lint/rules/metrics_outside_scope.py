@@ -1,0 +1,50 @@
+"""The rule lint.metrics-outside-scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Metric, Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules.outside import compiled_inside, used_inside
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    metrics = [metric for event in compiled_inside(trace) for metric in event.metrics]
+    for metric in (*metrics, *used_inside(trace, Metric)):
+        if metric.place is Place.OUTSIDE:
+            yield Hit(
+                node=metric.node, message="the metric is made outside the strategy's scope, but it is used inside"
+            )
+
+
+RULE = Rule(
+    id="lint.metrics-outside-scope",
+    severity=Severity.WARNING,
+    title="Metric objects are made inside the strategy's scope.",
+    why="""A metric object counts in variables. Inside the scope each replica counts for itself, and the counts
+are summed when they are read; made outside, there is one variable that no strategy looks after. Keras 3.15
+happens to train with it, other versions raise an error.""",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+accuracy = keras.metrics.CategoricalAccuracy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    accuracy = keras.metrics.CategoricalAccuracy()
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse", metrics=[accuracy])
+""",
+    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training",),
+    judge=_judge,
+)

@@ -1,0 +1,55 @@
+"""The rule lint.no-prefetch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Dataset
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules.batches import splits
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for event in trace.fitted:
+        data = event.data
+        if splits(event.home) and isinstance(data, Dataset) and data.node is not None and not data.prefetched:
+            yield Hit(node=data.node, message="the dataset is batched and trained on without prefetch")
+
+
+RULE = Rule(
+    id="lint.no-prefetch",
+    severity=Severity.INFO,
+    title="Datasets are prefetched after they are batched.",
+    why="""With prefetch the next batches are prepared while the replicas train; several replicas empty a
+pipeline several times as fast as one. A strategy adds a small prefetch of its own, one batch a replica, whose
+size is not tuned: for data that is in memory and not transformed, this may do.""",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.Dataset.from_tensor_slices(arrays).map(decode).batch(batch_size)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.Dataset.from_tensor_slices(arrays).map(decode).batch(batch_size).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    sources=(
+        "https://keras.io/guides/distributed_training_with_tensorflow/",
+        "https://www.tensorflow.org/tutorials/distribute/input",
+    ),
+    judge=_judge,
+)

@@ -1,0 +1,1 @@
+"""Reads the examined environment: packages, libraries, the loader's search."""

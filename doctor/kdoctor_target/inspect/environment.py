@@ -1,0 +1,320 @@
+"""Describes the interpreter that runs it: its packages, its TensorFlow build and the Keras that a job in it will use.
+
+TensorFlow is found and its files are read; it is never imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+import sysconfig
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
+
+from kdoctor_target.runner.channel import Channel
+from kdoctor_target.runner.watchdog import arm
+
+Record = Dict[str, Any]
+T = TypeVar("T")
+
+TENSORFLOW_DISTRIBUTIONS = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tf-nightly",
+    "tf-nightly-cpu",
+    "tensorflow-intel",
+    "tensorflow-cpu-aws",
+    "tensorflow-aarch64",
+    "tensorflow-gpu",
+    "tf-nightly-gpu",
+    "tensorflow-macos",
+    "tensorflow-rocm",
+    "intel-tensorflow",
+)
+"""Distributions that bring the package ``tensorflow``, the likeliest first."""
+
+_HEADER = "include/third_party/gpus/cuda/cuda_config.h"
+_BUILD_INFO = "python/platform/build_info.py"
+_FIRST_WITH_SEPARATE_KERAS = (2, 6)
+"""Before that release, Keras was a part of TensorFlow itself."""
+_KERAS_DEFAULTS = {"floatx": "float32", "epsilon": "1e-07", "image_data_format": "channels_last"}
+"""What both Keras take where ``keras.json`` says nothing (keras/src/backend/config.py, tf_keras/src/backend.py)."""
+
+
+def main(settings: Mapping[str, Any]) -> None:
+    """Send one record for each group of facts, ``{"group": ..., "facts": ...}``, or ``{"group": ..., "error": ...}``.
+
+    ``settings``: ``deadline_s`` (seconds), ``executable`` and ``chosen_by`` (both are handed back).
+    """
+    arm(settings["deadline_s"])
+    channel = Channel()
+    installed = []  # type: List[Record]
+    _send(channel, "target", lambda: read_target(settings["executable"], settings["chosen_by"]))
+
+    def packages() -> Record:
+        installed.extend(read_packages())
+        return {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
+
+    build = {}  # type: Record
+
+    def tensorflow() -> Record:
+        build.update(read_tensorflow(installed))
+        return build
+
+    _send(channel, "packages", packages)
+    _send(channel, "tensorflow", tensorflow)
+    _send(channel, "keras", lambda: read_keras(installed, build.get("version"), os.environ))
+
+
+def _send(channel: Channel, group: str, read: Callable[[], Record]) -> None:
+    """Send a group's facts, or why they could not be read: one group's trouble is not another's."""
+    try:
+        record = {"group": group, "facts": read()}  # type: Record
+    except Exception as error:
+        record = {"group": group, "error": "{}: {}".format(type(error).__name__, error)}
+    channel.send(record)
+
+
+def read_target(executable: str, chosen_by: str) -> Record:
+    """The facts of group ``target``."""
+    without_conda = "venv" if sys.prefix != sys.base_prefix else "system"
+    return {
+        "executable": executable,
+        "chosen_by": chosen_by,
+        "version": sys.version.split()[0],
+        "implementation": sys.implementation.name,
+        "environment": "conda" if Path(sys.prefix, "conda-meta").is_dir() else without_conda,
+        "prefix": sys.prefix,
+        "base_prefix": sys.base_prefix,
+        "platform": sysconfig.get_platform(),
+    }
+
+
+def read_packages() -> List[Record]:
+    """Every distribution on the path, in order of name, then of the search path."""
+    packages = []  # type: List[Record]
+    seen = set()
+    for distribution in metadata.distributions():
+        folder = getattr(distribution, "_path", None)
+        stem = Path(str(folder)).name if folder is not None else ""
+        real = os.path.realpath(str(folder))
+        # "~umpy-2.0.dist-info" is what pip leaves of an installation that it could not remove; pip
+        # itself ignores it. One folder may stand on the path twice, as lib and as lib64.
+        if stem.startswith("~") or real in seen:
+            continue
+        seen.add(real)
+        packages.append(_read_package(distribution, stem))
+    packages.sort(key=lambda package: str(package["name"]))
+    return packages
+
+
+def read_conda(prefix: str) -> List[str]:
+    """What conda recorded, as ``name=version=build``: its files are named ``name-version-build.json``."""
+    files = sorted(path.stem for path in Path(prefix, "conda-meta").glob("*.json"))
+    return ["=".join(name.rsplit("-", 2)) for name in files if name.count("-") > 1]
+
+
+def _read_package(distribution: metadata.Distribution, stem: str) -> Record:
+    headers = read_headers(_text(distribution, "METADATA") or _text(distribution, "PKG-INFO") or "")
+    requires = headers.get("requires-dist", [])
+    if not requires and stem.endswith((".egg-info", "EGG-INFO")):
+        requires = _quietly(lambda: list(distribution.requires or []), [])
+    installer = (_text(distribution, "INSTALLER") or "").strip()
+    return {
+        "name": canonical_name(_first(headers, "name") or _name_of_folder(stem) or "unknown"),
+        "version": _first(headers, "version"),
+        "location": _quietly(lambda: os.path.normpath(str(distribution.locate_file(""))), None),
+        "requires": requires,
+        "requires_python": _first(headers, "requires-python"),
+        "installer": installer or None,
+    }
+
+
+def canonical_name(name: str) -> str:
+    """The normalised form of a distribution's name (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _name_of_folder(stem: str) -> str:
+    """``foo_bar`` of ``foo_bar-1.0.dist-info``."""
+    return re.sub(r"\.(dist-info|egg-info|egg)$", "", stem).partition("-")[0]
+
+
+def _text(distribution: metadata.Distribution, name: str) -> Optional[str]:
+    return _quietly(lambda: distribution.read_text(name), None)
+
+
+def _quietly(read: Callable[[], T], otherwise: T) -> T:
+    """What ``read`` returns; ``otherwise`` if it raises: one broken package must not hide the others."""
+    try:
+        return read()
+    except Exception:
+        return otherwise
+
+
+def read_headers(text: str) -> Dict[str, List[str]]:
+    """The header fields of core metadata by lower-case name, up to the first empty line.
+
+    The standard library's parser for mail reads the whole file and takes many times as long.
+    """
+    headers = {}  # type: Dict[str, List[str]]
+    last = None  # type: Optional[List[str]]
+    for line in text.split("\n"):
+        if not line.strip():
+            break
+        if line[0] in " \t":
+            if last:
+                last[-1] += " " + line.strip()
+            continue
+        name, colon, value = line.partition(":")
+        if colon:
+            last = headers.setdefault(name.strip().lower(), [])
+            last.append(value.strip())
+    return headers
+
+
+def _first(headers: Mapping[str, List[str]], name: str) -> Optional[str]:
+    values = headers.get(name) or [""]
+    return values[0] or None
+
+
+def _has(module: str) -> bool:
+    """Whether a top-level module can be found; it is not imported."""
+    return _quietly(lambda: find_spec(module), None) is not None
+
+
+def read_tensorflow(installed: List[Record]) -> Record:
+    """The facts of group ``tensorflow``."""
+    spec = find_spec("tensorflow")
+    if spec is None:
+        return {"installed": False}
+    folders = list(spec.submodule_search_locations or [])
+    if not folders:
+        return {"installed": False, "location": spec.origin, "unreadable": "a file of that name hides any TensorFlow"}
+    if not spec.origin:
+        why = "only leftovers of a removed installation (a folder without __init__.py)"
+        return {"installed": False, "location": folders[0], "unreadable": why}
+    distribution = _tensorflow_distribution(installed, folders[0])
+    record = {
+        "installed": True,
+        "location": folders[0],
+        "distribution": distribution.get("name"),
+        "version": distribution.get("version"),
+    }  # type: Record
+    record.update(read_build(folders[0]))
+    return record
+
+
+def _tensorflow_distribution(installed: List[Record], folder: str) -> Record:
+    """The distribution that lies beside the package; else the first of a known name."""
+    known = [package for name in TENSORFLOW_DISTRIBUTIONS for package in installed if package["name"] == name]
+    beside = os.path.realpath(Path(folder).parent)
+    near = [package for package in known if package["location"] and os.path.realpath(package["location"]) == beside]
+    return (near or known or [{}])[0]
+
+
+def read_build(folder: str) -> Record:
+    """What TensorFlow was built for, from its generated files.
+
+    Releases say it all in ``build_info.py``. Nightlies from 2.23 leave CUDA out there, and only the
+    C header has it.
+    """
+    info, trouble = _read_build_info(Path(folder, _BUILD_INFO))
+    header = {}  # type: Record
+    if info.get("is_cuda_build") is not False and "cuda_version" not in info:
+        header = _read_header(Path(folder, _HEADER))
+    cuda = info.get("cuda_version") or header.get("TF_CUDA_VERSION")
+    is_cuda = info.get("is_cuda_build")
+    if is_cuda is None and header:
+        is_cuda = bool(cuda)
+    cudnn = info.get("cudnn_version") or header.get("TF_CUDNN_VERSION")
+    capabilities = info.get("cuda_compute_capabilities") or header.get("TF_CUDA_COMPUTE_CAPABILITIES") or []
+    return {
+        "cuda_build": is_cuda if isinstance(is_cuda, bool) else None,
+        "cuda_version": str(cuda) if cuda and is_cuda is not False else None,
+        "cudnn_version": str(cudnn) if cudnn and is_cuda is not False else None,
+        "compute_capabilities": [str(entry) for entry in capabilities] if is_cuda is not False else [],
+        "unreadable": trouble if is_cuda is None else None,
+    }
+
+
+def _read_build_info(path: Path) -> Tuple[Record, Optional[str]]:
+    """The literal in ``build_info.py`` (its code is not run), or why it could not be read."""
+    try:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and any(getattr(name, "id", "") == "build_info" for name in node.targets):
+                value = node.value.args[0] if isinstance(node.value, ast.Call) else node.value
+                return dict(ast.literal_eval(value)), None
+    except Exception as error:
+        return {}, "{}: {}".format(path.name, error)
+    return {}, "{}: it does not say what the build is".format(path.name)
+
+
+def read_cuda_config(folder: str) -> Record:
+    """The definitions of ``cuda_config.h`` in TensorFlow's folder; an empty dictionary where there is no such file."""
+    return _read_header(Path(folder, _HEADER))
+
+
+def _read_header(path: Path) -> Record:
+    """The definitions of ``cuda_config.h``; an empty dictionary where there is no such file."""
+    text = _quietly(lambda: path.read_text(encoding="utf-8"), "")
+    found = {}  # type: Record
+    for name, value in re.findall(r"^#define (TF_\w+)[ \t]+(.*)$", text, re.MULTILINE):
+        found[name] = value.strip().strip('"')
+    listed = found.get("TF_CUDA_COMPUTE_CAPABILITIES", "")
+    found["TF_CUDA_COMPUTE_CAPABILITIES"] = [entry.strip() for entry in listed.split(",") if entry.strip()]
+    return found if text else {}
+
+
+def read_keras(installed: List[Record], tensorflow: Optional[str], environ: Mapping[str, str]) -> Record:
+    """The facts of group ``keras``: what ``tf.keras`` will be, by TensorFlow's and Keras' own rules.
+
+    Sources: tensorflow/python/util/lazy_loader.py (``KerasLazyLoader``), keras/src/backend/config.py.
+    """
+    legacy = environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1")
+    release = tuple(int(part) for part in re.findall(r"\d+", tensorflow or "")[:2])
+    if release and release < _FIRST_WITH_SEPARATE_KERAS:
+        package, version = "tensorflow", tensorflow
+    else:
+        package = "tf-keras" if legacy else "keras"
+        wanted = ("tf-keras", "tf-keras-nightly") if legacy else ("keras", "keras-nightly")
+        found = [entry for name in wanted for entry in installed if entry["name"] == name]
+        version = found[0]["version"] if found else None
+    configured = _keras_config(environ)
+    backend, source = _keras_backend(configured, environ)
+    return {
+        "package": package,
+        "version": version,
+        "legacy": legacy,
+        "backend": backend,
+        "backend_from": source,
+        "settings": {name: str(configured.get(name, default)) for name, default in _KERAS_DEFAULTS.items()},
+    }
+
+
+def _keras_backend(configured: Record, environ: Mapping[str, str]) -> Tuple[str, str]:
+    """The backend that Keras 3 will take, and where that is said."""
+    if environ.get("KERAS_BACKEND"):
+        return environ["KERAS_BACKEND"], "KERAS_BACKEND"
+    backend = configured.get("backend")
+    return (str(backend), "keras.json") if backend else ("tensorflow", "default")
+
+
+def _keras_config(environ: Mapping[str, str]) -> Record:
+    """What ``keras.json`` says; nothing where there is none, or it cannot be read."""
+    if "KERAS_HOME" in environ:
+        folder = Path(os.path.expanduser(environ["KERAS_HOME"]))  # noqa: PTH111 - pathlib's raises where there is no home
+    else:
+        home = os.path.expanduser("~")  # noqa: PTH111 - pathlib's raises where there is no home
+        # Keras looks in the folder for temporary files if it cannot write to the home folder.
+        folder = Path(home if os.access(home, os.W_OK) else "/tmp", ".keras")  # noqa: S108 - Keras' own rule
+    try:
+        configured = json.loads((folder / "keras.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return configured if isinstance(configured, dict) else {}

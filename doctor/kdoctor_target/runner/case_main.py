@@ -1,0 +1,124 @@
+"""What a case's own process does: load the scenario's program, run the case's function, say how it ended, leave."""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any, Callable, Dict, List
+
+from kdoctor_target.runner.case import Case, NotHere
+from kdoctor_target.runner.case_files import CaseFiles
+from kdoctor_target.runner.errors import describe_error
+from kdoctor_target.runner.importing import import_all, without
+from kdoctor_target.runner.memory import peak_memory
+
+Settings = Dict[str, Any]
+Facts = Dict[str, Any]
+
+
+def import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
+    """In a fresh interpreter: import what the case needs, then run it. An import that fails is the case's error."""
+    files = CaseFiles(folder, job)
+    with files.events.open("a", encoding="utf-8") as events:
+        case = _case(events, job, settings, files)
+        case.phase("import")
+        try:
+            import_all(settings["preload"])
+        except BaseException as error:
+            traceback.print_exc()
+            case.write({"end": {"outcome": "raised", **describe_error(error)}})
+            return
+    run_case(job, settings, files)
+
+
+def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
+    """Run the case's function and leave the process, without the clean-up that belongs to the parent."""
+    with files.events.open("a", encoding="utf-8") as events:
+        case = _case(events, job, settings, files)
+        case.phase("import")
+        try:
+            _leave_out(settings)
+            _function(job)(case)
+            end: Facts = {"outcome": "trained"}
+        except NotHere as reason:
+            end = {"outcome": "skipped", "skip_reason": str(reason)}
+        except BaseException as error:
+            traceback.print_exc()
+            end = {"outcome": "raised", **describe_error(error)}
+        faulthandler.cancel_dump_traceback_later()
+        _note_peak_memory(case)
+        case.write({"end": end})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _leave_out(settings: Settings) -> None:
+    """Skip the case where its framework is not installed, before its program imports what came with that."""
+    reason = without(settings.get("framework", "tensorflow"))
+    if reason:
+        raise NotHere(reason)
+
+
+def _case(events: IO[str], job: Facts, settings: Settings, files: CaseFiles) -> Case:
+    return Case(
+        events,
+        settings["devices_kind"],
+        settings["replicas"],
+        stem=files.stem,
+        deadline_s=job["deadline_s"],
+        settings=job.get("settings"),
+    )
+
+
+def _function(job: Facts) -> Callable[[Case], None]:
+    """The case's function in its scenario's program.
+
+    Raises:
+        LookupError: the program has no such case. Whatever loading the program raises goes through.
+    """
+    cases = getattr(_load(job["program"]), "CASES", None)
+    if not isinstance(cases, dict) or job["case"] not in cases:
+        raise LookupError("{} defines no case {!r} in CASES".format(job["program"], job["case"]))
+    function: Callable[[Case], None] = cases[job["case"]]
+    return function
+
+
+def _load(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("kdoctor_scenario", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("{} is no Python file".format(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["kdoctor_scenario"] = module
+    keep, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    spec.loader.exec_module(module)
+    sys.dont_write_bytecode = keep
+    return module
+
+
+def arm_stacks(path: Path, deadline_s: float) -> None:
+    """Write the stacks of all threads on a crash, and shortly before the deadline.
+
+    ``faulthandler`` does both without Python's lock, so a hang inside C code shows as well.
+    """
+    file = path.open("w")
+    _kept_open.append(file)
+    faulthandler.enable(file)
+    faulthandler.dump_traceback_later(max(0.8 * deadline_s, deadline_s - 2.0), file=file)
+
+
+_kept_open: List[IO[str]] = []
+"""Files that ``faulthandler`` writes to, which Python must not close."""
+
+
+def _note_peak_memory(case: Case) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    case.note(peak_memory_bytes=peak_memory(resource.getrusage(resource.RUSAGE_SELF)))

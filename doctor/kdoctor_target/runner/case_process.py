@@ -1,0 +1,119 @@
+"""A case's process as the runner sees it, from its start to its facts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from typing import Any, Callable, Dict, Optional
+
+from kdoctor_target.runner.case_files import CaseFiles, complaints, tail
+from kdoctor_target.runner.cleanup import Leftovers
+from kdoctor_target.runner.memory import peak_memory
+from kdoctor_target.runner.phases import progress_of
+
+Facts = Dict[str, Any]
+
+STACKS_LINES = 150
+
+
+class CaseProcess:
+    """A case's process, forked or fresh."""
+
+    def __init__(self, pid: int, popen: "Optional[subprocess.Popen[bytes]]" = None) -> None:
+        self.pid = pid
+        self._popen = popen
+        self.peak_memory_bytes: Optional[int] = None
+
+    def poll(self) -> Optional[int]:
+        """The exit status (negative: the number of the signal), or None while it runs."""
+        if self._popen:
+            return self._popen.poll()
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        self.peak_memory_bytes = peak_memory(usage)
+        return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._popen:
+            self._popen.kill()
+        else:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class RunningCase:
+    """One case from its start to its facts."""
+
+    def __init__(self, job: Facts, process: CaseProcess, files: CaseFiles, deadline_s: float) -> None:
+        self.job = job
+        self._process = process
+        self._files = files
+        self._started = time.monotonic()
+        self._deadline_s = deadline_s
+        self._killed = False
+        self._left: Optional[Leftovers] = None
+        self._events_read = 0
+        self._facts: Facts = {}
+        self._end: Optional[Facts] = None
+
+    def advance(self, on_phase: Callable[[Facts, str], None]) -> Optional[Facts]:
+        """Read what is new; the case's facts once its process has ended."""
+        status = self._process.poll()
+        self._read_events(on_phase)
+        if status is not None:
+            return self._conclude(status)
+        if not self._killed and time.monotonic() - self._started > self._deadline_s:
+            self._killed = True
+            self._left = Leftovers(self._process.pid)
+            self._process.kill()
+            self._left.end()
+        return None
+
+    @property
+    def pid(self) -> int:
+        """Its process's id."""
+        return self._process.pid
+
+    def _read_events(self, on_phase: Callable[[Facts, str], None]) -> None:
+        with self._files.events.open("rb") as file:
+            file.seek(self._events_read)
+            *lines, _incomplete = file.read().split(b"\n")
+        for line in lines:
+            self._events_read += len(line) + 1
+            event = json.loads(line.decode("utf-8"))
+            self._facts.update(event.get("facts", {}))
+            self._facts.update(progress_of(event))
+            if "phase" in event:
+                on_phase(self.job, event["phase"])
+            self._end = event.get("end", self._end)
+
+    def _conclude(self, status: int) -> Facts:
+        if self._left:
+            self._left.remove()
+        facts = dict(self._facts, seconds=time.monotonic() - self._started)
+        if self._process.peak_memory_bytes is not None:
+            facts["peak_memory_bytes"] = self._process.peak_memory_bytes
+        if self._end is not None:
+            facts.update(self._end)
+        elif self._killed:
+            facts["outcome"] = "timed-out"
+        else:
+            facts["outcome"] = "died"
+            facts["exit_code"] = status if status >= 0 else None
+            facts["signal"] = _signal_name(-status) if status < 0 else None
+        facts["stacks"] = tail(self._files.stacks, STACKS_LINES) or None
+        if facts["outcome"] not in ("trained", "skipped"):
+            facts["stderr_tail"] = tail(self._files.errors) or None
+            facts["log_lines"] = complaints(self._files.errors)
+        return facts
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal {}".format(number)

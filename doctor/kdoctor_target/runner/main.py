@@ -1,0 +1,154 @@
+"""Runs the smoke scenarios of one framework: imports it once, then gives every case a process of its own.
+
+A failed collective poisons later strategies of its process, and a crash or a hang ends it: hence one
+process for each case. Forking after the import saves the import of every case but one. Where forking
+is impossible, or unsafe because a GPU is already in use by this process, each case gets a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Dict, List
+
+from kdoctor_target.runner.case_files import CaseFiles
+from kdoctor_target.runner.case_main import arm_stacks, import_and_run, run_case
+from kdoctor_target.runner.case_process import CaseProcess, RunningCase
+from kdoctor_target.runner.channel import Channel
+from kdoctor_target.runner.cleanup import end_adopted
+from kdoctor_target.runner.importing import preload, prepare_environment
+from kdoctor_target.runner.orphans import adopt_orphans, die_when_orphaned, end_with_the_parent
+
+Settings = Dict[str, Any]
+Facts = Dict[str, Any]
+
+POLL_S = 0.01
+MOST_PARALLEL = 4
+
+
+def main(settings: Settings) -> None:
+    """Run the cases of the settings (see ``kdoctor.smoke.session``) and send what happens, as it happens."""
+    channel = Channel()
+    folder = Path(settings["folder"])
+    own_case = settings.get("own_case")
+    if own_case is not None:
+        CaseFiles(folder, own_case).take_over()
+    end_with_the_parent(expected_parent=None)
+    prepare_environment(settings)
+    if own_case is not None:
+        arm_stacks(CaseFiles(folder, own_case).stacks, own_case["deadline_s"])
+        import_and_run(own_case, settings, folder)
+    else:
+        adopt_orphans()
+        threading.Thread(target=die_when_orphaned, daemon=True).start()
+        if preload(settings, folder, channel):
+            _Runner(settings, folder, channel).run()
+
+
+class _Runner:
+    """Runs all cases, as many at once as is asked for."""
+
+    def __init__(self, settings: Settings, folder: Path, channel: Channel) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._channel = channel
+        self._waiting: List[Facts] = list(settings["cases"])
+        self._running: List[RunningCase] = []
+
+    def run(self) -> None:
+        """Run every case to its end or to its deadline."""
+        # What was imported is here to stay: no case shall search or copy it when it collects garbage.
+        gc.freeze()
+        # The threads that TensorFlow and Keras start hold no lock of Python's between their import and their first
+        # use, and JAX starts its own with its first device.
+        warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to deadlocks", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=r".*os\.fork\(\) was called", category=RuntimeWarning)
+        most = _parallel(self._settings)
+        while self._waiting or self._running:
+            while self._waiting and len(self._running) < most:
+                job = self._waiting.pop(0)
+                self._send("started", job)
+                self._running.append(self._start(job))
+            self._advance()
+            time.sleep(POLL_S)
+
+    def _advance(self) -> None:
+        for case in list(self._running):
+            facts = case.advance(lambda job, phase: self._send("phase", job, phase=phase))
+            if facts is not None:
+                self._running.remove(case)
+                end_adopted(one.pid for one in self._running)
+                self._send("ended", case.job, facts=facts)
+
+    def _send(self, event: str, job: Facts, **more: Any) -> None:
+        self._channel.send({"event": event, "scenario": job["scenario"], "case": job["case"], **more})
+
+    def _start(self, job: Facts) -> RunningCase:
+        files = CaseFiles(self._folder, job)
+        if _may_fork(self._settings["isolation"]):
+            return RunningCase(job, self._fork(job, files), files, job["deadline_s"])
+        # A fresh interpreter imports again, in the case's own time.
+        deadline_s = self._settings["import_deadline_s"] + job["deadline_s"]
+        return RunningCase(job, self._spawn(job, deadline_s), files, deadline_s)
+
+    def _fork(self, job: Facts, files: CaseFiles) -> CaseProcess:
+        parent = os.getpid()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid:
+            return CaseProcess(pid)
+        try:
+            files.take_over()
+            end_with_the_parent(expected_parent=parent)
+            arm_stacks(files.stacks, job["deadline_s"])
+            run_case(job, self._settings, files)
+        finally:
+            os._exit(1)
+
+    def _spawn(self, job: Facts, deadline_s: float) -> CaseProcess:
+        own_case = dict(job, deadline_s=deadline_s)
+        settings = dict(self._settings, cases=[], own_case=own_case)
+        argv = [*self._settings["respawn"], json.dumps(settings)]
+        popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # noqa: S603 - kdoctor's own command line
+        return CaseProcess(popen.pid, popen)
+
+
+def _may_fork(isolation: str) -> bool:
+    if isolation == "fresh" or not hasattr(os, "fork"):
+        return False
+    return isolation == "fork" or not _holds_a_gpu()
+
+
+def _holds_a_gpu() -> bool:
+    """Whether CUDA was initialised in this process, after which a forked one cannot use it.
+
+    The driver's library opens the device nodes then, and not before.
+    """
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.is_dir():
+        return False
+    for descriptor in descriptors.iterdir():
+        try:
+            target = os.readlink(str(descriptor))  # noqa: PTH115 - Python 3.8
+        except OSError:
+            continue
+        if target.startswith("/dev/nvidia"):
+            return True
+    return False
+
+
+def _parallel(settings: Settings) -> int:
+    """How many cases run at once: on GPUs one, for they would share the memory; on the CPU one for each core."""
+    if settings["parallel"]:
+        return int(settings["parallel"])
+    if settings["devices_kind"] == "gpu":
+        return 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MOST_PARALLEL, usable))

@@ -1,0 +1,1 @@
+"""What the scenarios train with, and how they compare weights."""

@@ -1,0 +1,63 @@
+"""A custom training loop: what Keras's ``fit`` does, written by hand for any strategy."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, List, Optional
+
+import tensorflow as tf
+
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import EPOCHS, LEARNING_RATE, Batches, make_model
+from kdoctor_target.training.steps import Steps, step_seconds, traces_of
+
+
+def train_by_hand(case: Case, strategy: Any, batches: Batches) -> Any:
+    """Train over the strategy's replicas with ``strategy.run`` and ``compute_average_loss``; returns the model.
+
+    Every batch must be full, because the loss is divided by the size of the global batch.
+    """
+    case.phase("build")
+    started = time.perf_counter()
+    with strategy.scope():
+        model = make_model(normalised=False)
+        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
+        optimizer.build(model.trainable_variables)
+    case.note(build_s=time.perf_counter() - started, optimizer=type(optimizer).__name__, **batches.facts())
+    case.phase("data")
+    data = strategy.experimental_distribute_dataset(batches.dataset())
+    steps = Steps(case, traces_of(strategy))
+    step = one_step(strategy, model, optimizer, batches.global_batch, steps)
+    losses: List[float] = []
+    for _ in range(EPOCHS):
+        total = []
+        for inputs, targets in data:
+            steps.begin()
+            total.append(float(step(inputs, targets)))
+            steps.end()
+        losses.append(sum(total) / len(total))
+    case.note(losses=losses, **step_seconds(steps.seconds))
+    return model
+
+
+def one_step(
+    strategy: Any, model: Any, optimizer: Any, global_batch: int, steps: Optional[Steps] = None
+) -> Callable[[Any, Any], Any]:
+    """The compiled function that trains one global batch and returns its loss."""
+
+    def on_a_replica(inputs: Any, targets: Any) -> Any:
+        with tf.GradientTape() as tape:
+            errors = tf.reduce_mean(tf.square(targets - model(inputs, training=True)), axis=-1)
+            loss = tf.nn.compute_average_loss(errors, global_batch_size=global_batch)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905 - Python 3.8
+        return loss
+
+    traced = steps.told(on_a_replica) if steps else on_a_replica
+
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
+    def step(inputs: Any, targets: Any) -> Any:
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(traced, args=(inputs, targets)), axis=None)
+
+    compiled: Callable[[Any, Any], Any] = step
+    return compiled

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.facts import DRIVER, cpu_host, environment, gpu, gpus, h100_node, host, keras, package, packages
+from helpers.facts.libraries import libraries
+from helpers.judging import fact_table
+from kdoctor.checklist.init import draft
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.facts import FactGroup
+from kdoctor.model import GpuAssumption
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def drafted(folder: Path, catalog: Catalog, *facts: FactGroup) -> tuple[Checklist, str]:
+    text = draft(fact_table(*facts), catalog, name="node", owner="ml-platform")
+    (folder / "node.yaml").write_text(text)
+    return load_checklist(str(folder / "node.yaml"), catalog), text
+
+
+def test_a_gpu_node_is_expected_as_it_stands(tmp_path: Path, catalog: Catalog) -> None:
+    checklist, text = drafted(tmp_path, catalog, *h100_node(), environment(NCCL_DEBUG="WARN"))
+    assert (checklist.name, checklist.version, checklist.owner) == ("node", 1, "ml-platform")
+    stated = checklist.assumptions
+    assert stated.python == ">=3.11,<3.12"
+    assert stated.gpus == GpuAssumption(count=8, model="NVIDIA H100 80GB HBM3")
+    assert stated.packages == {"tensorflow": "~=2.21.0", "keras": "~=3.15.1", "numpy": "~=2.4.6"}
+    assert stated.environment == {"NCCL_DEBUG": "WARN"}
+    asked = {entry.check.id for entry in checklist.entries}
+    assert {"gpu.model-expected", "versions.packages-expected", "environment.variables-expected"} <= asked
+    assert {entry.scenario.kind for entry in checklist.scenarios} == {"baseline", "edge-case", "failure-path"}
+    assert checklist.rollback
+    assert checklist.rollback.decides == "ml-platform"
+    assert text.count("#") > 20
+
+
+def test_what_lies_beneath_the_packages_is_expected_too(tmp_path: Path, catalog: Catalog) -> None:
+    image = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
+    flags = environment(
+        XLA_FLAGS="--xla_gpu_autotune_level=4 --xla_gpu_deterministic_ops", TF_DETERMINISTIC_OPS="1",
+        NVIDIA_TF32_OVERRIDE="0",
+    )  # fmt: skip
+    checklist, text = drafted(tmp_path, catalog, *h100_node(), libraries(), image, flags)
+    stated = checklist.assumptions
+    assert stated.framework == {"flavour": "keras", "backend": "tensorflow"}
+    assert stated.driver == f">={DRIVER}"
+    assert stated.sdk == {"cuda": "~=12.5"}
+    assert stated.libraries == {"cudart": "~=12.9", "cudnn": "~=9.24", "nccl": "~=2.27"}
+    assert stated.image == "registry.example/train:7"
+    assert stated.flags == {
+        "keras.floatx": "float32",
+        "keras.epsilon": "1e-07",
+        "keras.image_data_format": "channels_last",
+        "xla_gpu_autotune_level": "4",
+        "xla_gpu_deterministic_ops": "true",
+    }
+    assert stated.environment == {"TF_DETERMINISTIC_OPS": "1", "NVIDIA_TF32_OVERRIDE": "0"}
+    asked = {entry.check.id for entry in checklist.entries}
+    assert {"versions.runtime-expected", "environment.variables-expected"} <= asked
+    assert "# here: 2.27.7" in text
+
+
+def test_legacy_keras_is_expected_as_such(tmp_path: Path, catalog: Catalog) -> None:
+    legacy = keras(package="tf-keras", version="2.21.0", legacy=True)
+    assert drafted(tmp_path, catalog, *cpu_host(), legacy)[0].assumptions.framework == {"flavour": "tf-keras"}
+
+
+def test_a_machine_without_gpus_expects_no_driver_and_no_cuda(tmp_path: Path, catalog: Catalog) -> None:
+    stated = drafted(tmp_path, catalog, *cpu_host(), libraries())[0].assumptions
+    assert (stated.driver, stated.sdk, stated.libraries) == (None, {}, {})
+
+
+def test_without_a_gpu_none_is_expected(tmp_path: Path, catalog: Catalog) -> None:
+    checklist, _ = drafted(tmp_path, catalog, *cpu_host())
+    assert checklist.assumptions.gpus == GpuAssumption(count=0)
+    assert {entry.replicas for entry in checklist.scenarios} == {2}
+
+
+def test_what_is_not_known_is_not_expected(tmp_path: Path, catalog: Catalog) -> None:
+    checklist, _ = drafted(tmp_path, catalog)
+    assert checklist.assumptions.stated() == frozenset()
+
+
+def test_paths_and_serial_numbers_do_not_get_in(tmp_path: Path, catalog: Catalog) -> None:
+    variables = environment(
+        CUDA_VISIBLE_DEVICES="GPU-00000000-1111-2222-3333-444444444444", XLA_FLAGS="--dir=/home/ada"
+    )
+    checklist, text = drafted(tmp_path, catalog, *h100_node(), variables)
+    assert checklist.assumptions.environment == {}
+    assert "GPU-0000" not in text
+    assert "/home/ada" not in text
+
+
+def test_odd_versions_and_models_are_written_so_that_they_mean_themselves(tmp_path: Path, catalog: Catalog) -> None:
+    odd = packages(package("tensorflow", "2.21.0+cpu.local"), package("keras", "3"), package("numpy", "not a version"))
+    mixed = gpus(2, gpu(0, name="NVIDIA [x] *"), gpu(1, name="NVIDIA [x] *"))
+    checklist, _ = drafted(tmp_path, catalog, *h100_node(2), odd, mixed)
+    assert checklist.assumptions.packages == {"tensorflow": "~=2.21.0", "keras": "~=3.0"}
+    assert checklist.assumptions.gpus == GpuAssumption(count=2, model="NVIDIA [[]x] [*]")
+
+
+def test_gpus_of_two_models_are_counted_only(tmp_path: Path, catalog: Catalog) -> None:
+    two = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
+    assert drafted(tmp_path, catalog, *h100_node(2), two)[0].assumptions.gpus == GpuAssumption(count=2)

@@ -1,0 +1,289 @@
+"""The NVML probe against the stand-in library, through the real binding and a real child process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from helpers import nvml_library as nvml
+from kdoctor.facts import Gpu, GpuProcess, Gpus, Unavailable
+from kdoctor.probes.nvml import probe
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import ChildEnd, Children
+
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="libnvidia-ml.so.1 is Linux'")]
+
+MIB = 1024**2
+NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
+
+L4_LACKS = dict.fromkeys(
+    [
+        "cpu_affinity",
+        "fabric_state",
+        "fabric_status",
+        "fan_speed_percent",
+        "gpu_numa_id",
+        "mig_mode",
+        "mig_mode_pending",
+        "numa_affinity",
+        "nvlinks",
+        "retired_pages_double_bit",
+        "retired_pages_pending",
+        "retired_pages_single_bit",
+        "temperature_shutdown_c",
+        "temperature_slowdown_c",
+    ],
+    NOT_SUPPORTED,
+)
+"""What the stand-in's L4 does not have: NVLink, MIG, a fan, pages to retire, absolute thresholds, NUMA."""
+Ask = Callable[..., "Gpus | Unavailable"]
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nvml.build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(scope="session")
+def old_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nvml.build(tmp_path_factory.mktemp("old_nvml"), "WITHOUT_PROCESSES_V3", "WITHOUT_MEMORY_V2", "OLD")
+
+
+def context(library: Path, variables: dict[str, str]) -> Context:
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(library), **variables}
+    return Context(python=sys.executable, chosen_by="kdoctor's own", environ=environ, children=Children())
+
+
+@pytest.fixture
+def ask(library: Path, tmp_path: Path) -> Ask:
+    def ask(machine: nvml.Machine, folder: Path = library) -> Gpus | Unavailable:
+        facts = probe.collect(context(folder, machine.write(tmp_path / "machine")))[Gpus]
+        assert isinstance(facts, (Gpus, Unavailable))
+        return facts
+
+    return ask
+
+
+def ready(facts: Gpus | Unavailable) -> Gpus:
+    assert isinstance(facts, Gpus), facts
+    assert facts.state == "ready", facts
+    return facts
+
+
+def test_two_l4(ask: Ask) -> None:
+    facts = ready(ask(nvml.two_l4()))
+    assert (facts.driver_version, facts.cuda_driver_version, facts.count) == ("570.158.01", "12.8", 2)
+    assert facts.errors == {}
+    second = facts.devices[1]
+    assert (second.index, second.name, second.compute_capability) == (1, "NVIDIA L4", "8.9")
+    assert (second.bus_id, second.uuid) == ("0000:2b:00.0", nvml.uuid(1))
+    assert (second.memory_total_bytes, second.memory_used_bytes) == (23034 * MIB, MIB)
+    assert second.processes == ()
+    assert (second.pcie_generation, second.pcie_generation_max) == (4, 4)
+    assert (second.pcie_width, second.pcie_width_max, second.performance_state) == (16, 16, 0)
+    assert second.errors == L4_LACKS
+    assert [(pair.first, pair.second, pair.level) for pair in facts.pairs] == [(0, 1, "PHB")]
+
+
+def test_eight_h100_have_all_pairs(ask: Ask) -> None:
+    facts = ready(ask(nvml.eight_h100()))
+    levels = {(pair.first, pair.second): pair.level for pair in facts.pairs}
+    assert len(levels) == 8 * 7 // 2
+    assert sum(level == "SYS" for level in levels.values()) == 4 * 4
+    assert levels[0, 3] == "NODE"
+    assert facts.cuda_driver_version == "12.2"
+
+
+@pytest.mark.parametrize(
+    ("level", "name"), [(0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS")]
+)
+def test_topology_levels(ask: Ask, level: int, name: str) -> None:
+    assert ready(ask(nvml.two_l4().pair(0, 1, level))).pairs[0].level == name
+
+
+def test_a_level_that_nobody_knows_is_not_known(ask: Ask) -> None:
+    pair = ready(ask(nvml.two_l4().pair(0, 1, 35))).pairs[0]
+    assert (pair.level, pair.error) == (None, "unknown level 35")
+
+
+def test_a_lost_gpu_condemns_itself_only(ask: Ask) -> None:
+    facts = ready(ask(nvml.one_gpu_lost(1)))
+    assert facts.count == 2
+    assert facts.devices[0].errors == L4_LACKS
+    assert facts.devices[1].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
+    assert facts.devices[1].name is None
+    assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "GPU 1 could not be opened")
+
+
+def test_a_gpu_that_is_lost_in_the_middle_keeps_what_was_read(ask: Ask) -> None:
+    machine = nvml.two_l4().order("nvmlDeviceGetCurrPcieLinkWidth", nvml.GPU_IS_LOST, gpu=0)
+    first = ready(ask(machine)).devices[0]
+    assert (first.name, first.pcie_width) == ("NVIDIA L4", None)
+    assert first.errors == {**L4_LACKS, "pcie_width": "NVML_ERROR_GPU_IS_LOST"}
+
+
+def test_what_is_not_supported_is_not_known(ask: Ask) -> None:
+    facts = ready(ask(nvml.nothing_supported()))
+    known = {field.name for field in fields(Gpu)} - {"index", "errors"}
+    for device in facts.devices:
+        assert device.errors == dict.fromkeys(known, NOT_SUPPORTED)
+        assert all(getattr(device, field) is None for field in known)
+    assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "NVML_ERROR_NOT_SUPPORTED")
+
+
+@pytest.mark.parametrize(
+    ("machine", "state", "error"),
+    [
+        (nvml.driver_not_loaded(), "driver-not-loaded", "NVML_ERROR_DRIVER_NOT_LOADED"),
+        (nvml.library_mismatch(), "library-mismatch", "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+        (nvml.permission_denied(), "no-permission", "NVML_ERROR_NO_PERMISSION"),
+        (nvml.Machine({}).order("nvmlInit", nvml.UNKNOWN), "failed", "NVML_ERROR_UNKNOWN"),
+        (nvml.Machine({}).order("nvmlInit", 777), "failed", "NVML error 777"),
+    ],
+)
+def test_states_of_a_driver_that_is_not_ready(ask: Ask, machine: nvml.Machine, state: str, error: str) -> None:
+    facts = ask(machine)
+    assert isinstance(facts, Gpus)
+    assert (facts.state, facts.devices, facts.count) == (state, (), None)
+    assert facts.error
+    assert facts.error.startswith(error)
+
+
+def test_a_missing_library_is_absent(tmp_path: Path, ask: Ask) -> None:
+    if Path("/proc/driver/nvidia").exists():
+        pytest.skip("this machine has a real NVIDIA driver")
+    facts = ask(nvml.two_l4(), tmp_path)
+    assert isinstance(facts, Gpus)
+    assert facts.state == "library-absent"
+    assert "libnvidia-ml.so.1" in (facts.error or "")
+
+
+def test_a_broken_library_is_not_absent(tmp_path: Path, ask: Ask) -> None:
+    (tmp_path / "libnvidia-ml.so.1").write_bytes(b"no library")
+    facts = ask(nvml.two_l4(), tmp_path)
+    assert isinstance(facts, Gpus)
+    assert facts.state == "failed"
+    assert "file too short" in (facts.error or "") or "invalid ELF" in (facts.error or "")
+
+
+def test_failures_of_the_driver_calls_are_recorded_each(ask: Ask) -> None:
+    machine = nvml.two_l4().order("nvmlSystemGetDriverVersion", nvml.UNKNOWN)
+    facts = ready(ask(machine.order("nvmlDeviceGetCount_v2", nvml.OPERATING_SYSTEM)))
+    assert facts.errors == {"driver_version": "NVML_ERROR_UNKNOWN", "count": "NVML_ERROR_OPERATING_SYSTEM"}
+    assert (facts.driver_version, facts.count, facts.devices) == (None, None, ())
+    assert facts.cuda_driver_version == "12.8"
+
+
+def test_processes(ask: Ask) -> None:
+    machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB},4712:-"))
+    assert ready(ask(machine)).devices[0].processes == (
+        GpuProcess(pid=4711, used_memory_bytes=512 * MIB),
+        GpuProcess(pid=4712, used_memory_bytes=None),
+    )
+
+
+def test_an_unknown_performance_state_is_not_known(ask: Ask) -> None:
+    device = ready(ask(nvml.Machine.of(nvml.l4(performance_state=32)))).devices[0]
+    assert device.performance_state is None
+
+
+def test_an_old_driver_without_the_newer_functions(ask: Ask, old_library: Path) -> None:
+    machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB}"))
+    device = ready(ask(machine, old_library)).devices[0]
+    missing = ("temperature_margin_c", "sram_threshold_exceeded", "fabric_state", "fabric_status", "addressing_mode")
+    assert device.errors == {**L4_LACKS, **dict.fromkeys(missing, "NVML_ERROR_FUNCTION_NOT_FOUND")}
+    assert device.clock_event_reasons == (1, 1, 1)
+    assert device.processes == (GpuProcess(pid=4711, used_memory_bytes=512 * MIB),)
+    # The older call counts the driver's reserve as used: there is no better number.
+    assert device.memory_used_bytes == (1 + 433) * MIB
+
+
+def test_a_function_that_is_missing_is_told_from_one_that_is_not_supported(ask: Ask, old_library: Path) -> None:
+    machine = nvml.two_l4().order("nvmlDeviceGetComputeRunningProcesses_v2", nvml.FUNCTION_NOT_FOUND)
+    device = ready(ask(machine, old_library)).devices[0]
+    assert device.errors["processes"] == "NVML_ERROR_FUNCTION_NOT_FOUND"
+    assert device.errors["mig_mode"] == NOT_SUPPORTED
+
+
+def test_a_domain_above_the_first_keeps_its_number(ask: Ask) -> None:
+    device = ready(ask(nvml.Machine.of(nvml.l4(bus_id="00000008:0A:00.0")))).devices[0]
+    assert device.bus_id == "0008:0a:00.0"
+
+
+def test_a_name_that_is_no_text_is_that_fields_trouble_only(library: Path, tmp_path: Path) -> None:
+    variables = nvml.two_l4().write(tmp_path / "machine")
+    text = (tmp_path / "machine").read_bytes().replace(b"gpu.0.name NVIDIA L4", b"gpu.0.name \xff\xfe")
+    (tmp_path / "machine").write_bytes(text)
+    facts = probe.collect(context(library, variables))[Gpus]
+    assert isinstance(facts, Gpus)
+    assert facts.devices[0].name is None
+    assert facts.devices[0].errors["name"].startswith("UnicodeDecodeError")
+    assert facts.devices[1].name == "NVIDIA L4"
+
+
+def test_a_crash_names_the_signal_and_the_call(ask: Ask) -> None:
+    facts = ask(nvml.two_l4().order("nvmlDeviceGetName", nvml.CRASH, gpu=1))
+    assert isinstance(facts, Unavailable)
+    assert "SIGSEGV" in facts.unavailable
+    assert "in the call for GPU 1: name" in facts.unavailable
+
+
+def test_a_gpu_that_hangs_condemns_itself_only(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 2.0)
+    facts = ready(ask(nvml.two_l4().order("nvmlDeviceGetUUID", nvml.HANG, gpu=0)))
+    first, second = facts.devices
+    assert first.errors["uuid"] == "no answer within 1.6 s"
+    assert first.errors["pcie_width"] == "not asked: uuid hangs"
+    assert (first.name, first.uuid, first.pcie_width) == ("NVIDIA L4", None, None)
+    assert first.clock_event_reasons == (1, 1, 1)
+    assert second.errors == L4_LACKS
+    assert (facts.pairs[0].level, facts.pairs[0].error) == (None, "not asked: a call about GPU 0 hangs")
+
+
+def test_a_gpu_whose_handle_hangs_condemns_itself_only(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 2.0)
+    facts = ready(ask(nvml.two_l4().order("nvmlDeviceGetHandleByIndex_v2", nvml.HANG, gpu=1)))
+    assert facts.devices[1].errors == {"handle": "no answer within 1.6 s"}
+    assert facts.pairs[0].error == "GPU 1 could not be opened"
+
+
+def test_a_driver_that_hangs_is_ended_and_names_the_call(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 1.0)
+    facts = ask(nvml.two_l4().order("nvmlDeviceGetCount_v2", nvml.HANG))
+    assert isinstance(facts, Unavailable)
+    assert facts.unavailable == "the NVML probe did not finish within 1 s and was ended in the call for count"
+
+
+def test_a_library_that_hangs_at_its_start_is_ended(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "DEADLINE_S", 1.0)
+    facts = ask(nvml.two_l4().order("nvmlInit", nvml.HANG))
+    assert isinstance(facts, Unavailable)
+    assert facts.unavailable == "the NVML probe did not finish within 1 s and was ended in nvmlInit"
+
+
+def test_a_crash_after_the_facts_were_sent_does_not_lose_them(ask: Ask) -> None:
+    assert ready(ask(nvml.two_l4().order("nvmlShutdown", nvml.CRASH))).count == 2
+
+
+def test_rubbish_is_unavailable() -> None:
+    end = ChildEnd(
+        exit_code=0,
+        signal=None,
+        timed_out=False,
+        records=({"facts": {"state": "splendid"}},),
+        chatter="",
+        stderr="",
+        seconds=0.1,
+    )
+    assert probe.read_end(end) == Unavailable(unavailable="the NVML probe sent rubbish: Gpus.state is 'splendid'")
+
+
+def test_it_finds_kdoctor_whatever_the_jobs_python_variables_say(library: Path, tmp_path: Path) -> None:
+    variables = {**nvml.two_l4().write(tmp_path / "machine"), "PYTHONPATH": str(tmp_path), "PYTHONHOME": str(tmp_path)}
+    (tmp_path / "pynvml.py").write_text("raise SystemExit('a stranger')")
+    assert ready(probe.collect(context(library, variables))[Gpus]).count == 2  # type: ignore[arg-type]

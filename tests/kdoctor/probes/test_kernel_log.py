@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers.corpus import recorded
+from helpers.machine import context, write
+from kdoctor.facts import KernelLog, KernelLogEvent, Unavailable
+from kdoctor.probes.kernel_log import collect, parse_log
+
+
+def events(*lines: str) -> tuple[KernelLogEvent, ...]:
+    return parse_log(lines, source="a test").events
+
+
+def event(line: str) -> KernelLogEvent:
+    (found,) = events(line)
+    return found
+
+
+XID = "NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "boot_s", "time"),
+    [
+        ("", None, None),
+        ("4,812,75000250,-;", 75.00025, None),
+        ("[ 1843.308145] ", 1843.308145, None),
+        ("kern  :err   : [ 1843.308145] ", 1843.308145, None),
+        ("[Sun Feb 23 16:24:18 2025] ", None, "Sun Feb 23 16:24:18 2025"),
+        ("2024-11-15T05:39:15,491363+00:00 ", None, "2024-11-15T05:39:15,491363+00:00"),
+        ("2025-06-02T13:13:04+0200 node17 kernel: ", None, "2025-06-02T13:13:04+0200"),
+        ("Feb 23 16:24:18 node17 kernel: ", None, "Feb 23 16:24:18"),
+        ("Feb  3 16:24:18 node17 kernel: [   12.500000] ", 12.5, "Feb  3 16:24:18"),
+    ],
+    ids=["bare", "kmsg", "dmesg", "dmesg -x", "dmesg -T", "dmesg iso", "journalctl iso", "journalctl", "syslog"],
+)
+def test_the_forms_of_a_line(prefix: str, boot_s: float | None, time: str | None) -> None:
+    assert event(prefix + XID) == KernelLogEvent(
+        kind="xid", text=XID, bus_id="0000:9b:00.0", code=119, boot_s=boot_s, time=time
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "bus_id", "code"),
+    [
+        ("NVRM: Xid (PCI:0008:01:00): 48, pid=1, An uncorrectable double bit error", "xid", "0008:01:00.0", 48),
+        ("NVRM: Xid (0000:03:00): 62, 00000000 0000", "xid", "0000:03:00.0", 62),
+        ("nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32", "sxid", "0000:86:00.0", 12028),
+        ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),
+        ("DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000", "iommu-fault", "0000:02:00.0", None),
+        ("DMAR: [DMA Read NO_PASID] Request device [17:00.0] fault addr 0x0", "iommu-fault", "0000:17:00.0", None),
+        (
+            "nvidia 0000:21:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]",
+            "iommu-fault",
+            "0000:21:00.0",
+            None,
+        ),
+        ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)", "init-failed", "0000:01:00.0", None),
+        ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
+        ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),
+        ("NVRM: API mismatch: the client has the version 580.178, but", "version-mismatch", None, None),
+        ("Loading of unsigned module is rejected", "module-rejected", None, None),
+        ("Lockdown: modprobe: unsigned module loading is restricted; see man", "module-rejected", None, None),
+        (
+            "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
+            "pcie-error",
+            "0000:01:00.0",
+            None,
+        ),
+    ],
+)
+def test_what_a_line_tells(line: str, kind: str, bus_id: str | None, code: int | None) -> None:
+    found = event(line)
+    assert (found.kind, found.bus_id, found.code, found.text) == (kind, bus_id, code, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build",
+        "NVRM: GPU4 GSP RPC buffer contains function 103 (GSP_RM_ALLOC) and data 0x2081",
+        "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context",
+        "pcieport 0000:00:01.0: AER: enabled with IRQ 120",
+        "iommu: Default domain type: Translated",
+        "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
+        "",
+    ],
+)
+def test_what_tells_nothing(line: str) -> None:
+    assert events(line) == ()
+
+
+def test_xid_154_names_the_action_that_the_driver_asks_for() -> None:
+    line = "NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+    assert event(line).recovery == "GPU Reset Required"
+    back = "NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    assert event(back).recovery == "None"
+
+
+def test_a_story_of_several_lines_keeps_its_gpu() -> None:
+    found = events(
+        "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0",
+        "               NVRM: (PCI ID: 10de:26b5) installed in this system has",
+        "               NVRM: fallen off the bus and is not responding to commands.",
+        "[ 1850.000000] usb 1-1: new device",
+        "[ 1851.000000] NVRM: some GPU has fallen off the bus",
+    )
+    assert [(item.kind, item.bus_id) for item in found] == [
+        ("fallen-off-the-bus", "0000:b3:00.0"),
+        ("fallen-off-the-bus", None),
+    ]
+
+
+def test_a_flood_is_cut_without_losing_the_others() -> None:
+    flood = [f"DMAR: [DMA Write] Request device [02:00.0] fault addr {number:x}" for number in range(5000)]
+    log = parse_log([*flood, XID], source="a test")
+    assert (log.lines, len(log.events)) == (5001, 51)
+    assert log.events[-1].kind == "xid"
+
+
+def test_a_root_without_a_log(tmp_path: Path) -> None:
+    facts = collect(context(tmp_path))[KernelLog]
+    assert facts == Unavailable(unavailable="the kernel log cannot be read: there is no /dev/kmsg here")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_log_that_may_not_be_read(tmp_path: Path) -> None:
+    write(tmp_path, dev__kmsg="6,0,0,-;Linux version\n")
+    (tmp_path / "dev/kmsg").chmod(0)
+    facts = collect(context(tmp_path))[KernelLog]
+    assert isinstance(facts, Unavailable)
+    assert "may not be read by this user" in facts.unavailable
+
+
+@pytest.mark.parametrize(
+    ("first", "complete"), [("6,0,0,-;Linux version", True), ("6,917,5,-;usb", False), ("x", None)]
+)
+def test_whether_it_reaches_back_to_the_boot(tmp_path: Path, *, first: str, complete: bool | None) -> None:
+    write(tmp_path, dev__kmsg=f"{first}\n4,918,75000250,-;{XID}\n SUBSYSTEM=pci\n")
+    facts = collect(context(tmp_path))[KernelLog]
+    assert isinstance(facts, KernelLog)
+    assert (facts.complete, facts.source, len(facts.events)) == (complete, "/dev/kmsg", 1)
+
+
+def test_this_machines_log_is_read_or_says_why_not() -> None:
+    facts = collect(context(Path("/")))[KernelLog]
+    if isinstance(facts, Unavailable):
+        assert "the kernel log" in facts.unavailable
+    else:
+        assert isinstance(facts, KernelLog)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("xid119-gsp-timeout-xe9680.log", {("xid", "0000:9b:00.0", 119)}),
+        ("xid48-63-94-h100-dmesg-iso.log", {("xid", "0000:19:00.0", code) for code in (48, 63, 94)}),
+        (
+            "xid-and-fallen-off-lines.log",
+            {
+                ("fallen-off-the-bus", "0000:b3:00.0", None),
+                ("init-failed", "0000:b3:00.0", None),
+                ("xid", "0000:0f:00.0", 64),
+                ("xid", "0000:0f:00.0", 94),
+                ("iommu-fault", "0000:02:00.0", None),
+            },
+        ),
+    ],
+)
+def test_recorded_logs(file: str, expected: set[tuple[str, str, int | None]]) -> None:
+    text = recorded(f"kmsg/{file}").read_text()
+    found = parse_log(text.splitlines(), source=file).events
+    assert {(item.kind, item.bus_id, item.code) for item in found} == expected

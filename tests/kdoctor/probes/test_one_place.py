@@ -1,0 +1,42 @@
+"""Processes are started in one place only, so that one call can end them all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import kdoctor
+
+ROOT = Path(kdoctor.__file__).parent
+STARTERS = {
+    "Popen", "fork", "forkpty", "popen", "posix_spawn", "posix_spawnp", "spawnl", "spawnv", "spawnve", "system",
+    "create_subprocess_exec", "create_subprocess_shell",
+}  # fmt: skip
+OWNERS = {"os", "subprocess", "asyncio"}
+MODULES = {"subprocess", "multiprocessing", "pty"}
+BESIDES = {"pytest_plugin.py"}
+"""It lives in the user's pytest and starts kdoctor itself, which then has its own one place."""
+
+
+def starts(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in MODULES)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in MODULES:
+            yield node.module or ""
+        elif isinstance(node, ast.Attribute) and node.attr in STARTERS and ast.unparse(node.value) in OWNERS:
+            yield ast.unparse(node)
+
+
+def test_nothing_else_starts_a_process() -> None:
+    found = {
+        str(path.relative_to(ROOT)): sorted(set(starts(ast.parse(path.read_text(encoding="utf-8")))))
+        for path in ROOT.rglob("*.py")
+    }
+    assert {path for path, names in found.items() if names} == {"probes/process/child.py"} | BESIDES
+
+
+def test_the_test_sees_what_it_looks_for() -> None:
+    code = "import subprocess\nfrom multiprocessing import Process\nimport os\nos.fork()\nos.system('x')"
+    assert sorted(starts(ast.parse(code))) == ["multiprocessing", "os.fork", "os.system", "subprocess"]

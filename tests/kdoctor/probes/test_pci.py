@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers.machine import add_pci_device, context
+from kdoctor.facts import PciDevice, PciDevices, Unavailable
+from kdoctor.probes.pci import PROBE, collect
+
+
+def read(root: Path) -> PciDevices:
+    facts = collect(context(root))[PciDevices]
+    assert isinstance(facts, PciDevices), facts
+    return facts
+
+
+def unavailable(root: Path) -> str:
+    facts = collect(context(root))[PciDevices]
+    assert isinstance(facts, Unavailable)
+    return facts.unavailable
+
+
+def test_a_gpu(tmp_path: Path) -> None:
+    add_pci_device(tmp_path, "0000:19:00.0", current_link_speed="16.0 GT/s PCIe", current_link_width="8", numa_node="1")
+    assert read(tmp_path).devices == (
+        PciDevice(
+            bus_id="0000:19:00.0",
+            device_id="2330",
+            device_class="0302",
+            driver="nvidia",
+            link_speed="16.0 GT/s PCIe",
+            link_speed_max="32.0 GT/s PCIe",
+            link_width=8,
+            link_width_max=16,
+            numa_node=1,
+        ),
+    )
+
+
+def test_other_vendors_are_left_out_and_the_rest_is_in_order(tmp_path: Path) -> None:
+    for bus_id in ("0000:db:00.0", "0000:19:00.0", "0002:01:00.0"):
+        add_pci_device(tmp_path, bus_id)
+    add_pci_device(tmp_path, "0000:00:1f.0", vendor="0x8086")
+    assert [device.bus_id for device in read(tmp_path).devices] == ["0000:19:00.0", "0000:db:00.0", "0002:01:00.0"]
+
+
+def test_switches_and_audio_are_no_gpus(tmp_path: Path) -> None:
+    add_pci_device(tmp_path, "0000:01:00.0", **{"class": "0x030000"})
+    add_pci_device(tmp_path, "0000:01:00.1", **{"class": "0x040300"})
+    add_pci_device(tmp_path, "0000:82:00.0", **{"class": "0x068000"})
+    facts = read(tmp_path)
+    assert len(facts.devices) == 3
+    assert [device.bus_id for device in facts.gpus] == ["0000:01:00.0"]
+
+
+def test_what_sysfs_does_not_say_is_not_known(tmp_path: Path) -> None:
+    folder = add_pci_device(
+        tmp_path, "0000:19:00.0", driver=None, numa_node="-1", current_link_speed="Unknown", max_link_width="?"
+    )
+    (folder / "max_link_speed").unlink()
+    (device,) = read(tmp_path).devices
+    assert (device.driver, device.numa_node, device.link_speed) == (None, None, None)
+    assert (device.link_speed_max, device.link_width_max) == (None, None)
+
+
+def test_a_bus_without_nvidia_devices_has_none(tmp_path: Path) -> None:
+    (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    assert read(tmp_path).devices == ()
+
+
+def test_no_bus_is_not_no_devices(tmp_path: Path) -> None:
+    assert unavailable(tmp_path) == "this system shows no PCI bus (/sys/bus/pci/devices is missing)"
+
+
+def test_a_bus_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "sys/bus/pci").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices").write_text("")
+    assert "cannot be read" in unavailable(tmp_path)
+
+
+def test_a_device_that_cannot_be_read_might_be_a_gpu(tmp_path: Path) -> None:
+    add_pci_device(tmp_path, "0000:19:00.0")
+    (tmp_path / "sys/bus/pci/devices/0000:1a:00.0/vendor").mkdir(parents=True)
+    assert "0000:1a:00.0/vendor" in unavailable(tmp_path)
+
+
+def test_a_device_that_vanishes_is_no_trouble(tmp_path: Path) -> None:
+    add_pci_device(tmp_path, "0000:19:00.0")
+    (tmp_path / "sys/bus/pci/devices/0000:1a:00.0").symlink_to(tmp_path / "gone")
+    assert len(read(tmp_path).devices) == 1
+
+
+def test_it_provides_what_it_collects(tmp_path: Path) -> None:
+    assert tuple(collect(context(tmp_path))) == PROBE.provides

@@ -1,0 +1,145 @@
+"""Each GPU's way to its root port, and what the kernel says of the ports on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.machine import context
+from helpers.trees import ACS_OFF, ACS_REDIRECT, Slot, Tree
+from kdoctor.facts import PciDevice, PciDevices, link_generation
+from kdoctor.probes.pci import collect
+
+SWITCHED = Slot(path="15:01.0/16:00.0/17:00.0/19:00.0")
+
+
+def read(root: Path) -> PciDevices:
+    facts = collect(context(root))[PciDevices]
+    assert isinstance(facts, PciDevices), facts
+    return facts
+
+
+def device(root: Path, slot: Slot = SWITCHED, **changes: Any) -> PciDevice:
+    Tree(slots=(slot,), **changes).write(root)
+    (found,) = read(root).devices
+    return found
+
+
+def test_the_bridges_from_the_root_port_down(tmp_path: Path) -> None:
+    found = device(tmp_path)
+    assert found.path is not None
+    assert [bridge.bus_id for bridge in found.path] == ["0000:15:01.0", "0000:16:00.0", "0000:17:00.0"]
+    assert {(bridge.vendor_id, bridge.link_speed, bridge.link_width_max) for bridge in found.path} == {
+        ("1000", "32.0 GT/s PCIe", 16)
+    }
+
+
+def test_a_gpu_of_a_virtual_machine_has_no_bridges(tmp_path: Path) -> None:
+    found = device(tmp_path, Slot(path="00:05.0", node=None, generation=None, width=None))
+    assert (found.path, found.numa_node, found.link_width) == ((), None, None)
+
+
+def test_a_domain_above_the_first(tmp_path: Path) -> None:
+    found = device(tmp_path, Slot(path="00:00.0/01:00.0", domain=8))
+    assert found.bus_id == "0008:01:00.0"
+    assert found.path is not None
+    assert found.path[0].bus_id == "0008:00:00.0"
+
+
+@pytest.mark.parametrize(
+    ("control", "redirects"), [(ACS_OFF, False), (ACS_REDIRECT, True), (0x01, False), (0x10, True)]
+)
+def test_acs_of_the_bridges(tmp_path: Path, *, control: int, redirects: bool) -> None:
+    found = device(tmp_path, Slot(path=SWITCHED.path, acs=control))
+    assert [(bridge.acs_control, bridge.acs_redirects) for bridge in found.path or ()] == [(control, redirects)] * 3
+    # The GPU itself has no such capability, which is as good as having it off.
+    assert (found.acs_control, found.acs_redirects) == (0, False)
+
+
+@pytest.mark.parametrize("readable", [64, 256])
+def test_who_is_not_root_does_not_know_acs(tmp_path: Path, readable: int) -> None:
+    found = device(tmp_path, Slot(path=SWITCHED.path, acs=ACS_REDIRECT), config_bytes=readable)
+    assert {bridge.acs_redirects for bridge in found.path or ()} == {None}
+    assert found.acs_redirects is None
+
+
+def test_a_configuration_space_that_loops_is_read_once(tmp_path: Path) -> None:
+    found = device(tmp_path)
+    config = tmp_path / "sys/bus/pci/devices/0000:19:00.0/config"
+    space = bytearray(4096)
+    space[0x100:0x104] = (0x0001 | 0x100 << 20).to_bytes(4, "little")
+    config.write_bytes(space)
+    assert read(tmp_path).devices[0].acs_control == found.acs_control == 0
+
+
+def test_a_device_that_fell_off_the_bus_says_nothing(tmp_path: Path) -> None:
+    found = device(tmp_path, Slot(path=SWITCHED.path, lost=True))
+    assert (found.link_speed, found.link_width, found.acs_control) == (None, None, None)
+    assert (found.link_width_max, found.driver) == (16, "nvidia")
+
+
+def test_aer_counters(tmp_path: Path) -> None:
+    device(tmp_path)
+    folder = tmp_path / "sys/bus/pci/devices/0000:19:00.0"
+    (folder / "aer_dev_correctable").write_text("RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n")
+    (folder / "aer_dev_fatal").write_text("TOTAL_ERR_FATAL many\n")
+    (folder / "aer_dev_nonfatal").unlink()
+    found = read(tmp_path).devices[0]
+    assert (found.aer_correctable, found.aer_nonfatal, found.aer_fatal) == (7, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None)],
+)
+def test_the_iommu(tmp_path: Path, kind: str, expected: str | None) -> None:
+    found = device(tmp_path, iommu=kind)
+    assert (found.iommu_group, found.iommu_type) == (1, expected)
+
+
+def test_no_iommu(tmp_path: Path) -> None:
+    found = device(tmp_path)
+    assert (found.iommu_group, found.iommu_type) == (None, None)
+
+
+def test_near_processors_and_board(tmp_path: Path) -> None:
+    found = device(tmp_path, Slot(path=SWITCHED.path, node=1), cpus=16)
+    assert (found.local_cpus, found.subsystem) == (tuple(range(8, 16)), "10de:16c1")
+
+
+def test_near_processors_as_a_mask(tmp_path: Path) -> None:
+    device(tmp_path)
+    folder = tmp_path / "sys/bus/pci/devices/0000:19:00.0"
+    (folder / "local_cpulist").unlink()
+    (folder / "local_cpus").write_text("00000001,00000005\n")
+    assert read(tmp_path).devices[0].local_cpus == (0, 2, 32)
+
+
+def test_switches_are_found_among_the_devices(tmp_path: Path) -> None:
+    switch = Slot(path="7f:01.0/83:00.0", device_class="068000", driver="nvidia-nvswitch")
+    Tree(slots=(SWITCHED, switch)).write(tmp_path)
+    facts = read(tmp_path)
+    assert [found.bus_id for found in facts.switches] == ["0000:83:00.0"]
+    assert [found.bus_id for found in facts.gpus] == ["0000:19:00.0"]
+    assert facts.find("0000:83:00.0") == facts.switches[0]
+    assert facts.find("0000:84:00.0") is None
+
+
+@pytest.mark.parametrize(
+    ("speed", "generation"),
+    [
+        ("2.5 GT/s PCIe", 1),
+        ("5.0 GT/s PCIe", 2),
+        ("8.0 GT/s PCIe", 3),
+        ("16GT/s", 4),
+        ("32.0 GT/s PCIe", 5),
+        ("64.0 GT/s PCIe", 6),
+        ("Unknown", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_generations(speed: str | None, generation: int | None) -> None:
+    assert link_generation(speed) == generation

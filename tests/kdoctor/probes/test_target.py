@@ -1,0 +1,156 @@
+"""Choosing the interpreter."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from kdoctor.probes.process.child import Children, ChildrenEnded
+from kdoctor.probes.target import TargetError, choose_target
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-ins for interpreters are shell scripts")
+
+OWN_VERSION = ".".join(map(str, sys.version_info[:3]))
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("environments") / "job"
+    venv.create(folder, with_pip=False, symlinks=True)
+    return folder
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def answering(path: Path, version: str) -> Path:
+    """A program that answers the question for its version."""
+    return script(path, f"printf '\\036[{version}]\\n'")
+
+
+def test_kdoctors_own_without_anything_else() -> None:
+    chosen = choose_target(None, {})
+    assert (chosen.python, chosen.chosen_by, chosen.version) == (sys.executable, "kdoctor's own", OWN_VERSION)
+
+
+def test_the_active_virtual_environment_goes_before_conda(environment: Path, tmp_path: Path) -> None:
+    chosen = choose_target(None, {"VIRTUAL_ENV": str(environment), "CONDA_PREFIX": str(tmp_path)})
+    assert chosen.chosen_by == "active virtual environment"
+    # The link is not followed: behind it is the Python without the environment's packages.
+    assert chosen.python == str(environment / "bin/python")
+    assert chosen.version == OWN_VERSION
+
+
+def test_the_active_conda_environment(tmp_path: Path) -> None:
+    python = answering(tmp_path / "bin/python", "3, 12, 4")
+    chosen = choose_target(None, {"CONDA_PREFIX": str(tmp_path), "VIRTUAL_ENV": ""})
+    assert (chosen.python, chosen.chosen_by, chosen.version) == (str(python), "active conda environment", "3.12.4")
+
+
+def test_the_option_goes_before_all(environment: Path, tmp_path: Path) -> None:
+    chosen = choose_target(str(environment / "bin/python"), {"VIRTUAL_ENV": str(tmp_path)})
+    assert (chosen.chosen_by, chosen.python) == ("--python", str(environment / "bin/python"))
+
+
+def test_the_option_may_be_a_folder(environment: Path) -> None:
+    assert choose_target(str(environment), {}).python == str(environment / "bin/python")
+
+
+def test_the_option_may_be_a_relative_folder(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(environment.parent)
+    assert choose_target("job", {}).python == str(environment / "bin/python")
+
+
+def test_the_option_may_be_a_name_on_path(environment: Path) -> None:
+    assert choose_target("python", {"PATH": str(environment / "bin")}).python == str(environment / "bin/python")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("/nowhere/bin/python", "no such file"),
+        ("no-such-python", "no such program on PATH"),
+        ("", "--python is empty"),
+        ("/dev/null", "cannot be started"),
+        ("a\0b", "no such"),
+    ],
+)
+def test_what_is_not_there(option: str, words: str) -> None:
+    with pytest.raises(TargetError, match=words):
+        choose_target(option, {"PATH": ""})
+
+
+def test_a_folder_without_python(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="no Python in this folder"):
+        choose_target(str(tmp_path), {})
+
+
+def test_a_broken_link_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to(tmp_path / "gone")
+    with pytest.raises(TargetError, match="a broken link"):
+        choose_target(str(tmp_path / "python"), {})
+
+
+def test_an_active_environment_without_python_says_how_to_choose(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"active virtual environment .* has no Python: .*--python"):
+        choose_target(None, {"VIRTUAL_ENV": str(tmp_path)})
+
+
+@pytest.mark.parametrize("text", ["exit 0", "echo Python 3.11", "exit 3", "printf '\\036{}\\n'", "kill -SEGV $$"])
+def test_what_is_no_python(tmp_path: Path, text: str) -> None:
+    python = script(tmp_path / "python", text)
+    with pytest.raises(TargetError, match="is no Python interpreter"):
+        choose_target(str(python), {})
+
+
+def test_no_python_shows_its_last_words(tmp_path: Path) -> None:
+    python = script(tmp_path / "python", "echo 'shim: python is not installed' >&2; exit 127")
+    with pytest.raises(TargetError, match=r"status 127 .shim: python is not installed"):
+        choose_target(str(python), {})
+
+
+@pytest.mark.parametrize("version", ["2, 7, 18", "3, 8, 19"])
+def test_too_old(tmp_path: Path, version: str) -> None:
+    python = answering(tmp_path / "python", version)
+    with pytest.raises(TargetError, match=r"is Python [\d.]+; kdoctor examines Python 3.9 and newer"):
+        choose_target(str(python), {})
+
+
+def test_the_oldest_that_is_examined(tmp_path: Path) -> None:
+    assert choose_target(str(answering(tmp_path / "python", "3, 9, 0")), {}).version == "3.9.0"
+
+
+def test_a_hang(tmp_path: Path) -> None:
+    python = script(tmp_path / "python", "sleep 30")
+    with pytest.raises(TargetError, match=r"did not say its version within 0.3 s"):
+        choose_target(str(python), {"PATH": os.defpath}, deadline_s=0.3)
+
+
+def test_noise_at_start_up_does_not_matter(tmp_path: Path) -> None:
+    python = script(tmp_path / "python", "echo hello; printf '\\036[3, 11, 7]\\n'; echo bye")
+    assert choose_target(str(python), {}).version == "3.11.7"
+
+
+def test_an_interruption_is_no_usage_error(tmp_path: Path) -> None:
+    children = Children()
+    children.end_all()
+    with pytest.raises(ChildrenEnded):
+        choose_target(str(answering(tmp_path / "python", "3, 11, 7")), {}, children)
+
+
+def test_the_question_is_understood_by_any_python() -> None:
+    from kdoctor.probes.target import _QUESTION
+
+    compile(_QUESTION, "question", "exec")
+    answer = subprocess.run([sys.executable, "-S", "-E", "-c", _QUESTION], capture_output=True, check=True, text=True)
+    assert answer.stdout == f"\n\x1e[{sys.version_info[0]}, {sys.version_info[1]}, {sys.version_info[2]}]\n"

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from helpers.facts import environment, gpus, host, keras, kernel, package, target
+from helpers.locks import lock
+from helpers.rollbacks import planned, with_packages
+from kdoctor.rollback.render import as_json, as_script, as_text
+
+
+def test_the_script_does_not_start_containers_and_asks_whether_to_go_on(tmp_path: Path) -> None:
+    before, now = (host(container="docker", image=name, image_from="KDOCTOR_IMAGE") for name in ("train:7", "train:8"))
+    script = as_script(planned(now, to=lock(before)))
+    assert "\ndocker pull" not in script
+    done = run(script, tmp_path, "y\n")
+    assert done.returncode == 0
+    assert "  docker pull train:7" in done.stderr
+    assert run(script, tmp_path, "n\n").returncode == 1
+
+
+EVERYTHING = (
+    with_packages(package("keras", "3.6.0"), package("jax", "0.6")),
+    keras(version="3.6.0"),
+    environment(NCCL_P2P_DISABLE="1"),
+    gpus(7, driver_version="575.57.08"),
+    kernel(version="575.57.08"),
+)
+
+
+def test_the_text_has_every_command_its_marks_and_what_cannot_be_undone() -> None:
+    plan = planned(*EVERYTHING)
+    text = as_text(plan)
+    for step in plan.steps:
+        for command in (*step.commands, *step.verify):
+            assert f"   {command}\n" in text
+    assert "(needs root, needs a reboot)" in text
+    assert "Not undone by a command:\n  - the GPUs are others or fewer" in text
+    assert "kdoctor itself has changed nothing" in text
+    assert text.endswith(f"   kdoctor check --checklist job.yaml --python {target().executable}\n")
+
+
+def test_a_new_environment_is_not_examined_by_the_old_interpreter() -> None:
+    plan = planned(target(version="3.12.1"))
+    assert plan.again == "kdoctor check --checklist job.yaml"
+
+
+def test_the_json_has_the_same() -> None:
+    document = json.loads(as_json(planned(*EVERYTHING)))
+    assert document["schema"] == "kdoctor/rollback/v1"
+    assert [step["needs_reboot"] for step in document["steps"]] == [False, False, True]
+    assert document["by_hand"]
+
+
+def run(script: str, folder: Path, answers: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "back.sh"
+    path.write_text(script)
+    return subprocess.run(
+        ["bash", str(path), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        input=answers,
+        cwd=folder,
+        timeout=60,
+    )
+
+
+def test_the_script_is_bash_that_stops_at_errors(tmp_path: Path) -> None:
+    script = as_script(planned(*EVERYTHING))
+    assert "set -euo pipefail" in script
+    done = subprocess.run(["bash", "-n"], check=False, capture_output=True, text=True, input=script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_script_does_nothing_without_a_yes(tmp_path: Path) -> None:
+    script = as_script(planned(with_packages(package("keras", "3.6.0")), target(executable="false")))
+    for answers in ("n\n", "", "maybe\n"):
+        done = run(script, tmp_path, answers)
+        assert done.returncode == 1
+        assert "Stopped before step 1." in done.stderr
+
+
+def test_the_script_acts_verifies_and_ends_at_the_first_failure(tmp_path: Path) -> None:
+    recorder = tmp_path / "python"
+    recorder.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\ncase "$1" in -c) exit ${{FAIL:-0}};; esac\n')
+    recorder.chmod(0o755)
+    changed = (with_packages(package("keras", "3.6.0")), target(executable=str(recorder)), environment())
+    script = as_script(planned(*changed))
+    done = run(script, tmp_path, "y\ny\n")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "said").read_text().splitlines()[0] == "-m pip install --no-deps keras==3.15.1"
+    assert (tmp_path / "kdoctor-rollback.env").read_text() == "export NCCL_DEBUG=WARN\n"
+    failing = run(script.replace("set -euo pipefail", "set -euo pipefail\nexport FAIL=3"), tmp_path, "y\ny\n")
+    assert failing.returncode == 3
+    assert "Done." not in failing.stderr
+
+
+def test_yes_never_answers_for_what_needs_root(tmp_path: Path) -> None:
+    script = as_script(planned(gpus(driver_version="575.57.08"), kernel(version="575.57.08")))
+    done = run(script, tmp_path, "", "--yes")
+    assert done.returncode == 1
+    assert "Stopped before step 1." in done.stderr

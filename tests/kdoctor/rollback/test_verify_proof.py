@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import environment
+from helpers.locks import lock
+from kdoctor.checklist.load import load_checklist
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.lock.facts import WITHHELD
+from kdoctor.model import Assumptions
+from kdoctor.rollback.verify import for_environment, restore_variables
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+@pytest.mark.parametrize("name", ["cpu-smoke", "multi-gpu-keras"])
+def test_only_what_the_environment_decides_is_judged_and_something_is_trained(name: str, catalog: Catalog) -> None:
+    chosen, wanted = for_environment(load_checklist(name, catalog), catalog)
+    assert {check.family for check in catalog.closure(wanted)} == {"versions", "smoke"}
+    assert "smoke.baseline" in wanted
+    assert {"versions.keras-compatible", "versions.cuda-libraries"} <= {*wanted}
+    assert "versions.driver-for-cuda" not in wanted
+    assert {entry.scenario.tier for entry in chosen.scenarios} == {"quick"}
+
+
+def test_a_checklist_without_trainings_is_proved_by_the_catalogs(
+    tmp_path_factory: pytest.TempPathFactory, catalog: Catalog
+) -> None:
+    path = tmp_path_factory.mktemp("job") / "job.yaml"
+    path.write_text(
+        "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: me\n"
+        'assumptions: {gpus: {count: 8}, driver: ">=570", image: "x", libraries: {cudnn: ">=9"}}\n'
+        "checks: [{id: gpu.count-expected}, {id: versions.runtime-expected}]\n"
+        "without: {baseline: a test, edge-case: a test, failure-path: a test}\n"
+    )
+    chosen, wanted = for_environment(load_checklist(str(path), catalog), catalog)
+    assert {"smoke.baseline", "versions.runtime-expected"} <= {*wanted}
+    assert "gpu.count-expected" not in wanted
+    assert chosen.assumptions == Assumptions(gpus=chosen.assumptions.gpus, libraries={"cudnn": ">=9"})
+
+
+def test_variables_are_as_recorded_but_for_what_is_not_known_or_of_one_job() -> None:
+    found = lock(environment(NCCL_DEBUG="WARN", LD_LIBRARY_PATH="/opt/cuda/lib64"))
+    assert found.facts["environment"]["LD_LIBRARY_PATH"] == WITHHELD
+    environ = {"HOME": "/root", "NCCL_P2P_DISABLE": "1", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}
+    restore_variables(found, environ)
+    assert environ == {"HOME": "/root", "NCCL_DEBUG": "WARN", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}

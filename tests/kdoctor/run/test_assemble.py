@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.judging import TODAY, shipped_matrix
+from kdoctor.check import Check, check
+from kdoctor.engine.judge import PlannedCheck, Rules
+from kdoctor.facts import Host
+from kdoctor.matrix.load import MatrixError
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
+from kdoctor.run.assemble import with_matrix
+
+
+@check("versions.informed", severity=Severity.ERROR, needs_gpus=True)
+def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
+    """The matrix knows.
+
+    Why: so that a check is here.
+    Remedy: none.
+    Source: https://example.org
+    """
+    yield from ()
+
+
+@check("host.plain", severity=Severity.ERROR)
+def plain(host: Host) -> Iterator[Outcome]:
+    """The host is plain.
+
+    Why: so that a check is here.
+    Remedy: none.
+    Source: https://example.org
+    """
+    yield from ()
+
+
+def planned(value: Check, deselected: str | None = None) -> tuple[PlannedCheck, ...]:
+    return (PlannedCheck(check=value, severity=value.severity, deselected=deselected),)
+
+
+RULES = Rules(today=TODAY)
+NO_GPUS = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=0)))
+
+
+def test_the_matrix_is_read_only_where_a_check_that_will_be_evaluated_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KDOCTOR_MATRIX", "/there/is/none.yaml")  # reading it would fail
+    assert with_matrix(RULES, planned(plain)).matrix is None
+    assert with_matrix(RULES, planned(informed, "not selected")).matrix is None
+    assert with_matrix(NO_GPUS, planned(informed)).matrix is None
+    with pytest.raises(MatrixError, match=r"/there/is/none\.yaml"):
+        with_matrix(RULES, planned(informed))
+
+
+def test_without_a_file_it_is_the_shipped_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KDOCTOR_MATRIX", raising=False)
+    found = with_matrix(RULES, planned(informed)).matrix
+    assert found
+    assert found.releases == shipped_matrix().releases
+
+
+def test_rules_that_have_one_keep_it() -> None:
+    rules = Rules(today=TODAY, matrix=shipped_matrix())
+    assert with_matrix(rules, planned(informed)).matrix is rules.matrix
+
+
+def test_a_file_that_is_named_is_read_even_if_nobody_asks(tmp_path: Path) -> None:
+    broken = tmp_path / "mine.yaml"
+    broken.write_text("schema: kdoctor/version-matrix/v99\n")
+    with pytest.raises(MatrixError, match=r"mine\.yaml"):
+        with_matrix(RULES, planned(plain), str(broken))

@@ -1,0 +1,107 @@
+"""What is kept of samples: right, and no more the longer it takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdoctor.facts import Spread
+from kdoctor.smoke.gpu_samples import MOST_POINTS, CaseNow, GpuTally
+
+numbers = st.lists(st.integers(0, 100), min_size=1, max_size=400)
+
+
+def tally(*values: float, field: str = "temperature_c", every_s: float = 0.5, late: bool = True) -> GpuTally:
+    found = GpuTally(0, every_s, 100.0)
+    for number, value in enumerate(values):
+        found.add(100.0 + number * every_s, {field: value}, None, late=late)
+    return found
+
+
+@given(numbers)
+def test_least_mean_and_greatest(values: list[int]) -> None:
+    use = tally(*values).facts(300.0).during
+    assert use.samples == len(values)
+    assert use.temperature_c == Spread(low=min(values), mean=round(sum(values) / len(values), 3), high=max(values))
+
+
+@given(numbers)
+def test_the_series_never_grows_beyond_its_points_and_keeps_the_mean(values: list[int]) -> None:
+    series = tally(*values).facts(300.0).series
+    assert series is not None
+    assert len(series.temperature_c) <= MOST_POINTS
+    joined = int(series.every_s / 0.5)
+    assert joined in {1, 2, 4}
+    expected = [values[start : start + joined] for start in range(0, len(values), joined)]
+    assert series.temperature_c == tuple(round(sum(part) / len(part), 2) for part in expected)
+
+
+def test_hours_take_no_more_room_than_minutes() -> None:
+    def size(samples: int) -> int:
+        found = GpuTally(0, 0.5, 0.0)
+        for number in range(samples):
+            reading = {"temperature_c": 41.5, "power_draw_w": 70.5, "clock_event_reasons": number % 512}
+            found.add(number * 0.5, reading, CaseNow(scenario="s", case="c", began=0.0), late=True)
+        return len(json.dumps(asdict(found.facts(samples * 0.5))))
+
+    assert size(20_000) < 1.2 * size(240)
+
+
+def test_a_gap_in_the_samples_is_a_gap_in_the_series_and_is_told() -> None:
+    found = GpuTally(0, 0.5, 100.0)
+    for at in (100.0, 102.0):
+        found.add(at, {"temperature_c": 41}, None, late=True)
+    facts = found.facts(103.0)
+    assert facts.series is not None
+    assert [facts.longest_gap_s, found.facts(110.0).longest_gap_s] == [2, 8]
+    assert list(facts.series.temperature_c) == [41, None, None, None, 41]
+
+
+def test_a_reason_lasts_as_long_as_its_samples_stand_for_and_a_hang_adds_little() -> None:
+    found = GpuTally(0, 0.5, 0.0)
+    for at, mask in ((0.5, 0x40), (1.0, 0x40), (1.5, 0x0), (2.0, 0x48), (12.0, 0x40)):
+        found.add(at, {"clock_event_reasons": mask}, None, late=True)
+    heat, parent = sorted(found.facts(12.0).during.events, key=lambda event: -event.bit)
+    # Four samples: 0.5, 0.5, 0.5 and, after ten seconds of silence, at most twice the distance.
+    assert (heat.bit, heat.seconds, heat.samples, heat.in_a_row) == (0x40, 2.5, 4, 2)
+    assert (parent.bit, parent.seconds, parent.samples, parent.in_a_row) == (0x8, 0.5, 1, 1)
+
+
+def test_counters_become_rates_and_one_that_begins_anew_none() -> None:
+    found = GpuTally(0, 0.5, 0.0)
+    for at, count in ((0.5, 1000), (1.0, 2000), (1.5, 10), (2.0, 10)):
+        found.add(at, {"pcie_sent_bytes": count}, None, late=True)
+    assert found.facts(2.0).during.pcie_sent_bytes_s == Spread(low=0, mean=1000, high=2000)
+
+
+def test_before_and_during_are_told_apart() -> None:
+    found = tally(30, 31, late=False)
+    found.add(105.0, {"temperature_c": 80}, None, late=True)
+    facts = found.facts(106.0)
+    assert (facts.before.samples, facts.during.samples) == (2, 1)
+    assert facts.before.temperature_c == Spread(low=30, mean=30.5, high=31)
+
+
+@pytest.mark.parametrize(
+    ("began", "samples", "training", "busy"),
+    [
+        (9.9, 0, 0, False),  # it was read before the case began
+        (10.0, 1, 0, False),  # the driver still averages what was before
+        (10.9, 1, 0, False),
+        (11.0, 1, 0, True),
+        (12.0, 1, 1, True),
+    ],
+)
+def test_a_sample_is_a_case_s_where_it_was_read_in_it(began: float, samples: int, training: int, *, busy: bool) -> None:
+    found = GpuTally(0, 0.5, 0.0)
+    now = CaseNow(scenario="s", case="c", began=10.0, trains_since=12.0)
+    found.add(began, {"utilization_gpu_percent": 90, "memory_used_bytes": 5}, now, late=True)
+    cases = found.facts(13.0).cases
+    assert len(cases) == samples
+    if samples:
+        assert (cases[0].training_samples, cases[0].utilization_gpu_percent is not None) == (training, busy)
+        assert cases[0].memory_used_bytes == Spread(low=5, mean=5, high=5)

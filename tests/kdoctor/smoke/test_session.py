@@ -1,0 +1,245 @@
+"""Scenarios that need no TensorFlow: whatever a case does, its run says so, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helpers import smoke
+from kdoctor.facts import SmokeRun, Unavailable
+from kdoctor.probes.process.child import ChildrenEnded
+from kdoctor.smoke.session import SmokeEvent
+
+ISOLATIONS = pytest.mark.parametrize("isolation", ["fork", "fresh"])
+
+
+@ISOLATIONS
+def test_a_case_that_finishes_hands_over_its_facts(tmp_path: Path, isolation: str) -> None:
+    fake = smoke.scenario(
+        tmp_path,
+        good="""
+        case.phase("train")
+        case.note(replicas=case.replicas, losses=[1.0, float("nan")], devices=["CPU:0", "CPU:1"], unheard_of=1)
+        case.note(weights={"variables": 2, "mirrored": 2, "nonfinite": ["w"], "replicas_agree": True})
+        """,
+    )
+    case = smoke.only_case(fake, isolation=isolation)
+    assert (case.outcome, case.phase, case.replicas, case.losses) == ("trained", "train", 2, (1.0, None))
+    assert case.weights is not None
+    assert case.weights.nonfinite == ("w",)
+    assert case.peak_memory_bytes is not None
+    assert case.peak_memory_bytes > 2**20
+    assert case.stacks is None
+    assert case.stderr_tail is None
+
+
+@ISOLATIONS
+def test_an_exception_is_recorded_with_its_type_and_message(tmp_path: Path, isolation: str) -> None:
+    case = smoke.only_case(smoke.scenario(tmp_path, bad="raise ValueError('two\\nlines')"), isolation=isolation)
+    assert (case.outcome, case.error_type, case.error_message) == ("raised", "ValueError", "two\nlines")
+    assert "in bad" in (case.stderr_tail or "")
+
+
+@ISOLATIONS
+def test_a_segfault_is_recorded_with_signal_and_stacks(tmp_path: Path, isolation: str) -> None:
+    fake = smoke.scenario(tmp_path, crash="import ctypes\ncase.phase('train')\nctypes.string_at(0)")
+    case = smoke.only_case(fake, isolation=isolation)
+    assert (case.outcome, case.signal, case.exit_code, case.phase) == ("died", "SIGSEGV", None, "train")
+    assert "in crash" in (case.stacks or "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import time\ntime.sleep(60)",
+        "import ctypes\nctypes.PyDLL(None).sleep(60)",  # holds Python's lock
+    ],
+    ids=["python", "c"],
+)
+@ISOLATIONS
+def test_a_hang_ends_at_the_deadline_with_stacks(tmp_path: Path, isolation: str, body: str) -> None:
+    started = time.monotonic()
+    fake = smoke.scenario(tmp_path, hang=body, deadline_s=1.0)
+    case = smoke.only_case(fake, isolation=isolation, import_deadline_s=1.0)
+    assert case.outcome == "timed-out"
+    assert case.signal is None
+    assert "in hang" in (case.stacks or "")
+    assert time.monotonic() - started < 15
+
+
+def test_a_kill_from_outside_is_a_death(tmp_path: Path) -> None:
+    case = smoke.only_case(smoke.scenario(tmp_path, killed="import os\nos.kill(os.getpid(), 9)"))
+    assert (case.outcome, case.signal) == ("died", "SIGKILL")
+
+
+def test_an_early_exit_is_a_death_with_its_status(tmp_path: Path) -> None:
+    case = smoke.only_case(smoke.scenario(tmp_path, leave="import os\nos.write(2, b'farewell')\nos._exit(7)"))
+    assert (case.outcome, case.exit_code, case.stderr_tail) == ("died", 7, "farewell")
+
+
+def test_what_c_code_prints_to_stdout_does_not_disturb_the_records(tmp_path: Path) -> None:
+    fake = smoke.scenario(tmp_path, noisy='import os\nos.write(1, b\'\\x1e{"event": "ended"}\\n\' * 1000)')
+    assert smoke.only_case(fake).outcome == "trained"
+
+
+def test_one_case_does_not_take_another_along(tmp_path: Path) -> None:
+    fake = smoke.scenario(tmp_path, crash="import os\nos.abort()", good="case.note(replicas=1)")
+    assert [case.outcome for case in smoke.run(fake).cases] == ["died", "trained"]
+
+
+def test_facts_that_are_none_are_reported_for_their_case(tmp_path: Path) -> None:
+    case = smoke.only_case(smoke.scenario(tmp_path, odd="case.note(weights={'variables': 'many'})"))
+    assert (case.outcome, case.error_type) == ("raised", "RecordError")
+    assert "variables" in (case.error_message or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("import no_such_module_at_all", "ModuleNotFoundError"), ("CASES = 3", "LookupError"), ("(", "SyntaxError")],
+)
+def test_a_program_that_cannot_be_loaded_is_reported_case_by_case(tmp_path: Path, text: str, error: str) -> None:
+    fake = smoke.scenario(tmp_path, one="pass", two="pass")
+    fake.program.write_text(text, encoding="utf-8")
+    cases = smoke.run(fake).cases
+    assert [(case.name, case.error_type, case.phase) for case in cases] == [
+        ("one", error, "import"),
+        ("two", error, "import"),
+    ]
+
+
+def test_a_cpu_run_hides_the_gpus_and_a_gpu_run_does_not(tmp_path: Path) -> None:
+    fake = smoke.scenario(tmp_path, tell="import os\ncase.note(optimizer=os.environ['CUDA_VISIBLE_DEVICES'])")
+    where = smoke.context(CUDA_VISIBLE_DEVICES="1")
+    assert smoke.only_case(fake, where).optimizer == "-1"
+    assert smoke.only_case(fake, smoke.context(CUDA_VISIBLE_DEVICES="1"), devices_kind="gpu").optimizer == "1"
+
+
+def test_a_module_that_does_not_import_is_the_runs_failure(tmp_path: Path) -> None:
+    (tmp_path / "broken_module.py").write_text("raise ImportError('libcudart.so.12: cannot open')", encoding="utf-8")
+    fake = smoke.scenario(tmp_path, never="pass")
+    result = smoke.run(fake, smoke.context(PYTHONPATH=str(tmp_path)), preload=("broken_module",))
+    assert result.failure == "ImportError: libcudart.so.12: cannot open"
+    assert result.cases == ()
+    assert "broken_module.py" in (result.stderr_tail or "")
+
+
+def test_an_import_that_hangs_is_the_runs_failure_with_stacks(tmp_path: Path) -> None:
+    (tmp_path / "slow_module.py").write_text("import ctypes\nctypes.PyDLL(None).sleep(60)", encoding="utf-8")
+    fake = smoke.scenario(tmp_path, never="pass")
+    where = smoke.context(PYTHONPATH=str(tmp_path))
+    result = smoke.run(fake, where, preload=("slow_module",), import_deadline_s=1.0)
+    assert result.failure == "importing slow_module did not finish within 1 s"
+    assert "slow_module.py" in (result.stacks or "")
+
+
+def test_an_import_that_crashes_is_the_runs_failure_with_stacks(tmp_path: Path) -> None:
+    (tmp_path / "crash_module.py").write_text("import ctypes\nctypes.string_at(0)", encoding="utf-8")
+    fake = smoke.scenario(tmp_path, never="pass")
+    result = smoke.run(fake, smoke.context(PYTHONPATH=str(tmp_path)), preload=("crash_module",))
+    assert "SIGSEGV" in (result.failure or "")
+    assert "crash_module.py" in (result.stacks or "")
+
+
+def test_an_interpreter_that_cannot_be_started_is_the_runs_failure(tmp_path: Path) -> None:
+    result = smoke.run(smoke.scenario(tmp_path, never="pass"), smoke.context(str(tmp_path / "no-python")))
+    assert "could not be started" in (result.failure or "")
+
+
+def test_events_tell_what_happens_in_order(tmp_path: Path) -> None:
+    events: list[SmokeEvent] = []
+    smoke.session(smoke.scenario(tmp_path, good="case.phase('train')"), on_event=events.append).run()
+    assert [(event.kind, event.detail) for event in events] == [
+        ("importing", None),
+        ("imported", None),
+        ("started", None),
+        ("phase", "import"),
+        ("phase", "train"),
+        ("ended", "trained"),
+    ]
+
+
+# kdoctor is imported first: the folder tests/kdoctor must not hide it.
+_DOCTOR = """
+import sys, kdoctor.probes.process.child, kdoctor.smoke.session
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from helpers import smoke
+fake = smoke.scenario(Path(sys.argv[2]), hang=sys.argv[4], deadline_s=60.0)
+smoke.session(fake, isolation=sys.argv[3], on_event=lambda event: print(event.detail, flush=True)).run()
+"""
+
+
+def _sleepers(mark: str) -> list[psutil.Process]:
+    """Processes that carry the mark in their environment."""
+    return [process for process in psutil.process_iter() if _carries(process, mark)]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get("KDOCTOR_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _wait_until_none(mark: str) -> list[psutil.Process]:
+    deadline = time.monotonic() + 10
+    while (left := _sleepers(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+@ISOLATIONS
+def test_an_interruption_keeps_what_is_known_and_leaves_no_process(tmp_path: Path, isolation: str) -> None:
+    where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
+    waiting = threading.Event()
+
+    def watch(event: SmokeEvent) -> None:
+        if event.kind == "ended":
+            waiting.set()
+
+    fake = smoke.scenario(tmp_path, quick="case.note(replicas=1)", slow="import time\ntime.sleep(60)")
+    running = smoke.session(fake, where, watch, isolation=isolation, parallel=1)
+
+    def interrupt() -> None:
+        waiting.wait(20)
+        where.children.end_all()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(ChildrenEnded):
+        running.run()
+    known = running.known().runs[fake.id]
+    assert isinstance(known, SmokeRun)
+    assert [case.name for case in known.cases] == ["quick"]
+    assert known.failure is None
+    assert _wait_until_none(str(tmp_path)) == []
+
+
+def test_a_scenario_without_a_result_is_unavailable(tmp_path: Path) -> None:
+    fake = smoke.scenario(tmp_path, never="pass")
+    assert isinstance(smoke.session(fake).known().runs[fake.id], Unavailable)
+
+
+@pytest.mark.parametrize("body", ["import time\ntime.sleep(60)", "import ctypes\nctypes.PyDLL(None).sleep(60)"])
+@ISOLATIONS
+def test_cases_end_when_kdoctor_is_killed(tmp_path: Path, isolation: str, body: str) -> None:
+    doctor = subprocess.Popen(
+        [sys.executable, "-c", _DOCTOR, str(Path(__file__).parents[2]), str(tmp_path), isolation, body],
+        env={**os.environ, "KDOCTOR_TEST_MARK": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert doctor.stdout is not None
+    while "import" not in doctor.stdout.readline().split():
+        assert doctor.poll() is None
+    doctor.send_signal(signal.SIGKILL)
+    doctor.wait()
+    doctor.stdout.close()
+    assert _wait_until_none(str(tmp_path)) == []

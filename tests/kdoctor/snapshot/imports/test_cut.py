@@ -1,0 +1,152 @@
+"""A dump that ends anywhere: it is read without a crash, and says nothing that the whole one does not say."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.corpus import recorded
+from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
+from kdoctor.errors import UsageError
+from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
+from kdoctor.snapshot.imports.importer import import_files
+
+DUMPS = {
+    "query": query("3B", "AF"),
+    "xml": xml("3B", "AF"),
+    "table": TABLE,
+    "topology": TOPOLOGY,
+    "access": " \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n GPU1\tGNS\tX\t\n",
+    "nvlink": NVLINK,
+    "lspci": LSPCI,
+    "log": LOG,
+    "version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\nGCC: 14\n",
+}
+AT_LEAST = {"clock_event_reasons", "ecc_uncorrected_volatile", "ecc_uncorrected_aggregate", "ecc_corrected_volatile"}
+"""Of these a part may be told where it is bad already."""
+
+
+def read(text: str) -> Mapping[type[FactGroup], FactGroup]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dump"
+        path.write_bytes(text.encode())
+        return import_files([path]).facts
+
+
+@cache
+def whole(name: str) -> Mapping[type[FactGroup], FactGroup]:
+    return read(DUMPS[name])
+
+
+def assert_says_nothing_new(cut: Any, full: Any) -> None:
+    """Every fact of one item is the whole dump's, or unknown."""
+    for field in dataclasses.fields(cut):
+        value, meant = getattr(cut, field.name), getattr(full, field.name)
+        if field.name in {"errors", "error", "lines"} or value is None or value == meant:
+            continue
+        if field.name in AT_LEAST:
+            assert value, field.name  # not "none": a healthy value
+        elif field.name in {"processes", "nvlinks"}:
+            assert value, field.name
+            for item, whole_item in zip(value, meant, strict=False):
+                assert_says_nothing_new(item, whole_item)
+        elif field.name == "path":
+            assert [bridge.bus_id for bridge in value] == [bridge.bus_id for bridge in meant]
+        else:
+            pytest.fail(f"{field.name} is {value!r}, but {meant!r} in the whole dump")
+
+
+@pytest.mark.parametrize("name", DUMPS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_cut_anywhere(name: str, data: st.DataObject) -> None:
+    text = DUMPS[name]
+    end = data.draw(st.integers(0, len(text)))
+    assert_part_of(text[:end], whole(name))
+
+
+RECORDED = [
+    "smi-q/a10-535.129.03-remap-pending.txt",
+    "smi-q/h100x8-535.161.08-hwslowdown-all.txt",
+    "smi-q/rtx4090x8-535.154.05-mixed-load.txt",
+    "smi-table/rtx4090-525-ERR-fan-exclusive.txt",
+    "smi-x/gtx-v100s-x8-460.73.xml",
+    "smi-x/l4x2-555-one-x1-link.xml",
+    "nvlink/a100x8-status-gpud.txt",
+    "ecc/retired-pages-x8-bad.txt",
+    "pci/h100x8-xe9680-lspci-vvv.txt",
+    "topo/nccl667-4gpu-pxb-pix-sys.txt",
+    "topo/quda669-8gpu-pix-pxb-sys-nonuma-column.txt",
+    "topo/ml-engineering-8xh100-nv18.txt",
+]
+CUTS = 25
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("file", RECORDED)
+def test_recorded_dumps_cut(file: str) -> None:
+    text = recorded(file).read_text(encoding="utf-8")
+    full = read(text)
+    for place in range(CUTS):
+        # Spread over the file, and at every column of a line.
+        assert_part_of(text[: len(text) * place // CUTS + place], full)
+
+
+def assert_part_of(text: str, full: Mapping[type[FactGroup], FactGroup]) -> None:
+    """What the beginning of a dump says is what the whole dump says, or unknown."""
+    try:
+        facts = read(text)
+    except UsageError:
+        return  # too little is left to know what it is
+    assert set(facts) <= set(full)
+    for kind, group in facts.items():
+        if isinstance(group, Gpus):
+            compare_gpus(group, full[kind])
+        elif isinstance(group, PciDevices):
+            compare_pci(group, full[kind])
+        elif isinstance(group, KernelLog):
+            assert {(event.kind, event.code) for event in group.events} <= {("xid", 79)}
+        else:
+            assert_says_nothing_new(group, full[kind])
+
+
+def compare_gpus(cut: Gpus, full: FactGroup) -> None:
+    assert isinstance(full, Gpus)
+    for name in ("driver_version", "cuda_driver_version", "count"):
+        assert getattr(cut, name) in {None, getattr(full, name)}
+    for gpu, meant in zip(cut.devices, full.devices, strict=False):
+        assert_says_nothing_new(gpu, meant)
+    pairs = {(pair.first, pair.second): pair for pair in full.pairs}
+    for pair in cut.pairs:
+        assert_says_nothing_new(pair, pairs[pair.first, pair.second])
+
+
+def compare_pci(cut: PciDevices, full: FactGroup) -> None:
+    assert isinstance(full, PciDevices)
+    for device in cut.devices:
+        meant = full.find(device.bus_id)
+        assert meant is not None
+        assert_says_nothing_new(device, meant)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    name=st.sampled_from(sorted(DUMPS)),
+    place=st.integers(0, 10_000),
+    junk=st.text(max_size=20),
+    drop=st.integers(0, 200),
+)
+def test_garbled_anywhere(name: str, place: int, junk: str, drop: int) -> None:
+    text = DUMPS[name]
+    place %= len(text)
+    with contextlib.suppress(UsageError):
+        read(text[:place] + junk + text[place + drop :])

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, imported, imported_gpus, query, xml
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.snapshot.imports.importer import import_files
+from kdoctor.snapshot.imports.split import read_sections
+
+RULE = "#" * 80
+TWO_GPUS = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
+
+
+def kinds(folder: Path, text: str) -> list[str]:
+    path = folder / "dump.jpeg"
+    path.write_text(text, encoding="utf-8")
+    return [section.kind for section in read_sections(path)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (query("3B"), "nvidia-smi -q"),
+        (query("3B").partition("Attached GPUs : 1\n")[2], "nvidia-smi -q"),
+        (xml("3B"), "nvidia-smi -q -x"),
+        (TABLE, "nvidia-smi"),
+        (TOPOLOGY, "nvidia-smi topo -m"),
+        (" \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n", "nvidia-smi topo -p2p"),
+        (NVLINK, "nvidia-smi nvlink -s"),
+        (LSPCI, "lspci -vvv"),
+        (LOG, "kernel log"),
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1  Tue\n", "/proc/driver/nvidia/version"),
+        ("Failed to initialize NVML: Driver/library version mismatch\n", "nvidia-smi's failure"),
+    ],
+)
+def test_a_form_is_known_by_its_content(tmp_path: Path, text: str, kind: str) -> None:
+    assert kinds(tmp_path, text) == [kind]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Mon Jan  5 10:00:00 2026] NVRM: loading",
+        "2026-01-05T10:00:00,123456+00:00 nvidia 0000:3b:00.0: enabling device",
+        "2026-01-05T10:00:00+0000 node7 kernel: something",
+        "Jan 05 10:00:00 node7 kernel: [ 12.000001] something",
+        "6,1234,56789012,-;something",
+        "kern  :info  : [   12.345678] something",
+    ],
+)
+def test_the_forms_of_a_kernel_log(tmp_path: Path, line: str) -> None:
+    assert kinds(tmp_path, f"{line}\n") == ["kernel log"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello\n",
+        "2026-01-05T10:00:00 INFO training step 7 of 10\n",
+        "[Feb 25 2025 13:59:45] [INFO] [tid 1803] a fabric manager says something\n",
+        "<html><body>nvidia_smi_log</body></html>\n",
+        '{"schema": "kdoctor/snapshot/v1"}\n',
+        "GPU0\n",
+        "\x00\x01\x02",
+    ],
+)
+def test_what_is_no_dump_is_refused_with_what_is_understood(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dump").write_bytes(text.encode())
+    with pytest.raises(UsageError) as error:
+        import_files([tmp_path / "dump"])
+    assert str(tmp_path / "dump") in error.value.message
+    assert error.value.hint is not None
+    assert "nvidia-smi" in error.value.hint
+    assert "lspci -vvv" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('<system version="1">\n</system>\n', "a topology file of NCCL"),
+        ("[Feb 25 2025 13:59:45] [INFO] [tid 1803] Received an inband message\n", "of the fabric manager"),
+        ('<?xml version="1.0"?>\n<note/>\n', "XML, but not that of nvidia-smi -q -x"),
+        ("BZh91AY&SY", "an archive"),
+    ],
+)
+def test_what_is_known_but_not_read(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "dump").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=what):
+        import_files([tmp_path / "dump"])
+
+
+def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a folder, not a dump"):
+        import_files([tmp_path])
+    with pytest.raises(UsageError, match="No such file"):
+        import_files([tmp_path / "nothing"])
+
+
+def test_a_capture_of_several_commands(tmp_path: Path) -> None:
+    capture = "\n".join(
+        [
+            RULE,
+            "# A capture",
+            RULE,
+            f"{RULE}\n# a :: help\n# $ nvidia-smi -h\n{RULE}\nNVIDIA System Management Interface -- v590\n",
+            f"{RULE}\n# a :: matrix\n# $ nvidia-smi topo -m\n{RULE}\n{TWO_GPUS}",
+            f"{RULE}\n# a :: access\n# $ nvidia-smi topo -p2p w\n{RULE}\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n",
+            f"{RULE}\n# a :: everything\n# $ nvidia-smi -q\n{RULE}\n{query('3B', 'AF')}",
+            f"{RULE}\n# a :: symbols\n# $ readelf libnvidia-ml.so.1\n{RULE}\nnvmlInit\n",
+        ]
+    )
+    gpus = imported_gpus(tmp_path, capture)
+    assert [gpu.bus_id for gpu in gpus.devices] == ["0000:3b:00.0", "0000:af:00.0"]
+    assert (gpus.pairs[0].level, gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write) == ("SYS", None, "OK")
+    # The list of processes is closed by what follows, though no empty line stands behind it.
+    assert gpus.devices[1].processes is not None
+
+
+def test_a_pasted_terminal(tmp_path: Path) -> None:
+    text = f"me@node7:~$ nvidia-smi topo -m\n{TWO_GPUS}me@node7:~$ sudo lspci -vvv\n{LSPCI}root@node7:~# dmesg\n{LOG}"
+    assert kinds(tmp_path, text) == ["nvidia-smi topo -m", "lspci -vvv", "kernel log"]
+
+
+def test_files_put_together(tmp_path: Path) -> None:
+    text = query("3B") + TABLE + xml("3B") + LOG + LSPCI + query("3B")
+    assert kinds(tmp_path, text) == [
+        "nvidia-smi -q",
+        "nvidia-smi",
+        "nvidia-smi -q -x",
+        "kernel log",
+        "lspci -vvv",
+        "nvidia-smi -q",
+    ]
+
+
+def test_a_compressed_report(tmp_path: Path) -> None:
+    (tmp_path / "report.gz").write_bytes(gzip.compress(LSPCI.encode() + LOG.encode()))
+    assert set(import_files([tmp_path / "report.gz"]).facts) == {PciDevices, KernelLog}
+
+
+def test_a_damaged_compressed_file(tmp_path: Path) -> None:
+    (tmp_path / "report.gz").write_bytes(gzip.compress(LSPCI.encode())[:-20])
+    with pytest.raises(UsageError, match="compressed, and damaged"):
+        import_files([tmp_path / "report.gz"])
+
+
+def test_lines_before_the_first_sure_one_are_of_the_log(tmp_path: Path) -> None:
+    text = "2026-01-05T10:00:00,000000+00:00 a line that any program may write\n" * 3
+    text += "2026-01-05T10:00:00,000001+00:00 NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n"
+    log = imported(tmp_path, text).facts[KernelLog]
+    assert isinstance(log, KernelLog)
+    assert log.lines == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure\n",
+            "driver-not-loaded",
+        ),
+        (
+            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n",
+            "library-mismatch",
+        ),
+        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", "library-absent"),
+        ("Failed to initialize NVML: Insufficient Permissions\n", "no-permission"),
+        ("Failed to initialize NVML: Unknown Error\n", "failed"),
+    ],
+)
+def test_what_nvidia_smi_says_when_it_fails(tmp_path: Path, text: str, state: str) -> None:
+    gpus = imported_gpus(tmp_path, text)
+    assert (gpus.state, gpus.devices, gpus.count) == (state, (), None)
+    assert gpus.error == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "index", "why"),
+    [
+        ("GPU2: 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 2, "GPU is lost"),
+        ("GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU", 0, "GPU is lost"),
+        ("GPU0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+        ("gpu 0000:3B:00.0: Unknown Error", 0, "Unknown Error"),
+    ],
+)
+def test_a_lost_gpu_condemns_itself_alone(tmp_path: Path, line: str, index: int, why: str) -> None:
+    gpus = imported_gpus(tmp_path, f"Unable to determine the device handle for {line}\n")
+    assert (gpus.state, gpus.count) == ("ready", None)
+    assert [(gpu.index, gpu.bus_id, gpu.errors["handle"]) for gpu in gpus.devices] == [(index, "0000:3b:00.0", why)]
+
+
+def test_no_devices_were_found(tmp_path: Path) -> None:
+    gpus = imported(tmp_path, "No devices were found\n").facts[Gpus]
+    assert isinstance(gpus, Gpus)
+    assert (gpus.state, gpus.count, gpus.error) == ("ready", 0, None)

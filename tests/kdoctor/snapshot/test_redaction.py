@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.snapshot.redaction import Redaction
+
+ALICE = Redaction(home="/home/alice", user="alice")
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("/home/alice", "~"),
+        ("/home/alice/venv/bin/python", "~/venv/bin/python"),
+        ("/opt/lib:/home/alice/lib:/home/bob/lib", "/opt/lib:~/lib:/home/<user>/lib"),
+        ("--flag=/home/alice/x", "--flag=~/x"),
+        ("/home/alicelike/x", "/home/<user>/x"),
+        ("/Users/bob/x", "/Users/<user>/x"),
+        ("C:\\Users\\bob\\x", "C:\\Users\\<user>\\x"),
+        ("/data/alice/run", "/data/<user>/run"),
+        ("/data/alice", "/data/<user>"),
+        ("/data/malice/run", "/data/malice/run"),
+        ("alice", "alice"),
+        ("/srv/site-packages/alice/x.py", "/srv/site-packages/alice/x.py"),
+        ("https://alice:secret@host/x", "https://***@host/x"),
+        ('File "/home/alice/train.py", line 3', 'File "~/train.py", line 3'),
+    ],
+)
+def test_text(text: str, redacted: str) -> None:
+    assert ALICE.text(text) == redacted
+    assert ALICE.text(redacted) == redacted
+
+
+def test_root_is_nobody() -> None:
+    root = Redaction(home="/root", user="root")
+    assert root.text("/root/.venv/bin:/data/root/x:/opt/root") == "~/.venv/bin:/data/root/x:/opt/root"
+
+
+@pytest.mark.parametrize("home", ["/", ""])
+def test_a_user_without_a_home_or_a_name(home: str) -> None:
+    assert Redaction(home=home, user="").text("/usr/lib//x") == "/usr/lib//x"
+
+
+def test_values_of_all_depths_but_no_keys() -> None:
+    value = {"/home/alice": ["/home/alice/a", 1, None, True, {"x": "/home/alice/b"}]}
+    assert ALICE.apply(value) == {"/home/alice": ["~/a", 1, None, True, {"x": "~/b"}]}
+
+
+def test_variables() -> None:
+    variables = {"SLURM_JOB_USER": "alice", "SLURM_JWT": "abc", "CUDA_VISIBLE_DEVICES": "0,1", "TF_X": "alice"}
+    assert ALICE.apply({"variables": variables}) == {
+        "variables": {"SLURM_JOB_USER": "<user>", "SLURM_JWT": "***", "CUDA_VISIBLE_DEVICES": "0,1", "TF_X": "alice"}
+    }
+
+
+def test_this_user() -> None:
+    assert isinstance(Redaction.of_this_user().text("/x"), str)

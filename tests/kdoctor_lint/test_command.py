@@ -1,0 +1,118 @@
+"""``kdoctor lint`` as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kdoctor_lint.rules import RULES
+
+BAD = RULES["lint.multi-gpu-model"].bad
+INFO = RULES["lint.no-prefetch"].bad
+
+
+def kdoctor(*args: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kdoctor", "lint", *args]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
+    (tmp_path / "info.py").write_text(INFO, encoding="utf-8")
+    (tmp_path / "good.py").write_text(RULES["lint.no-prefetch"].good, encoding="utf-8")
+    return tmp_path
+
+
+def test_clean(folder: Path) -> None:
+    done = kdoctor("good.py", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no finding in 1 file\n", "")
+
+
+def test_a_finding_fails(folder: Path) -> None:
+    done = kdoctor("bad.py", "good.py", cwd=folder)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("bad.py:4:12: error: lint.multi-gpu-model\n")
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("error", 0), ("warning", 0), ("info", 1)])
+def test_an_info_fails_only_where_asked(folder: Path, fail_on: str, code: int) -> None:
+    assert kdoctor("info.py", "--fail-on", fail_on, cwd=folder).returncode == code
+
+
+def test_a_broken_file_fails_and_the_rest_goes_on(folder: Path) -> None:
+    (folder / "broken.py").write_text("def :\n", encoding="utf-8")
+    done = kdoctor("broken.py", "absent.py", "bad.py", "--format", "json", cwd=folder)
+    assert (done.returncode, done.stderr) == (1, "")
+    found = [item["rule"] for item in json.loads(done.stdout)["findings"]]
+    assert found == ["lint.syntax-error", "lint.unreadable-file", "lint.multi-gpu-model"]
+
+
+def test_select_and_ignore(folder: Path) -> None:
+    assert kdoctor("bad.py", "--ignore", "lint.multi-gpu-model", cwd=folder).returncode == 0
+    assert kdoctor("bad.py", "--select", "no-prefetch", cwd=folder).returncode == 0
+    assert kdoctor("bad.py", "--select", "multi-gpu-model", cwd=folder).returncode == 1
+
+
+def test_what_cannot_be_read_is_told_whatever_is_selected(folder: Path) -> None:
+    (folder / "broken.py").write_text("def :\n", encoding="utf-8")
+    assert kdoctor("broken.py", "--select", "no-prefetch", cwd=folder).returncode == 1
+
+
+def test_standard_input(folder: Path) -> None:
+    done = kdoctor("-", stdin=BAD)
+    assert done.returncode == 1
+    assert done.stdout.startswith("-:4:12: error: lint.multi-gpu-model\n")
+
+
+def test_several_reports_at_once(folder: Path) -> None:
+    done = kdoctor("bad.py", "-f", "github", "-o", "sarif=out.sarif", "-o", "json=out.json", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout.startswith("::error title=lint.multi-gpu-model,file=bad.py,line=4,")
+    assert json.loads((folder / "out.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
+    assert json.loads((folder / "out.json").read_text(encoding="utf-8"))["schema"] == "kdoctor/lint/v1"
+
+
+def test_explain() -> None:
+    done = kdoctor("--explain", "jit-compile")
+    assert done.returncode == 0
+    assert done.stdout.startswith("lint.jit-compile (error)\n")
+    assert "# kdoctor: ignore[lint.jit-compile] why it is right here" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "name what to look at"),
+        (("--explain", "jit-compil"), "did you mean 'lint.jit-compile'?"),
+        (("x.py", "--select", "nothing"), "there is no rule 'nothing'"),
+        (("x.py", "--format", "xml"), "'xml' is no format"),
+        (("x.py", "--output", "json=absent/out.json"), "does not exist"),
+        (("x.py", "--select", "jit-compile", "--ignore", "jit-compile"), "no rule is left"),
+        (("empty",), "there is no Python file and no notebook in empty"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+    (tmp_path / "empty").mkdir()
+    done = kdoctor(*args, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_of_the_script_is_run_and_no_tensorflow_is_imported(tmp_path: Path) -> None:
+    marker = tmp_path / "was_run"
+    (tmp_path / "train.py").write_text(f"open({str(marker)!r}, 'w')\n{BAD}", encoding="utf-8")
+    program = (
+        "import sys\nfrom kdoctor_lint.engine import lint\nlint(sys.argv[1:])\n"
+        "print([name for name in sys.modules if name.split('.')[0] in {'tensorflow', 'keras', 'numpy'} "
+        "or name.startswith(('kdoctor.probes', 'kdoctor.engine.judge', 'kdoctor.check', 'kdoctor_checks'))])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
+    assert not marker.exists()

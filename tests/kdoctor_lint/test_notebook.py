@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kdoctor_lint.engine import lint
+from kdoctor_lint.notebook import without_magics
+
+FIRST = "import keras\nimport tensorflow as tf\n\nstrategy = tf.distribute.MirroredStrategy()"
+SECOND = "%%time\nwith strategy.scope():\n    model = keras.Sequential([keras.layers.Dense(1)])"
+THIRD = "!nvidia-smi\nmodel.compile(optimizer='adam', loss='mse')"
+
+
+def notebook(path: Path, *cells: str) -> str:
+    code = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    text = [{"cell_type": "markdown", "source": "# model = ("}]
+    path.write_text(json.dumps({"cells": [*text, *code], "nbformat": 4}), encoding="utf-8")
+    return str(path)
+
+
+def test_names_flow_from_cell_to_cell(tmp_path: Path) -> None:
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, THIRD)]).findings
+    assert finding.rule.id == "lint.compile-outside-scope"
+    assert (finding.spot.cell, finding.spot.line, finding.spot.column) == (3, 2, 1)
+    assert str(finding.spot) == f"{tmp_path / 'a.ipynb'}:cell 3:2:1"
+    assert finding.source == "model.compile(optimizer='adam', loss='mse')"
+
+
+def test_a_broken_cell_does_not_hide_the_others(tmp_path: Path) -> None:
+    found = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, "x = = 1", THIRD)]).findings
+    assert [(item.rule.id, item.spot.cell, item.spot.line) for item in found] == [
+        ("lint.syntax-error", 3, 1),
+        ("lint.compile-outside-scope", 4, 2),
+    ]
+
+
+def test_a_comment_silences_in_its_cell(tmp_path: Path) -> None:
+    third = f"{THIRD}  # kdoctor: ignore[lint.compile-outside-scope] Keras 2 runs this notebook"
+    report = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, third)])
+    assert report.findings == ()
+    assert report.ignored[0].reason == "Keras 2 runs this notebook"
+
+
+def test_the_old_form_with_worksheets(tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "input": [f"{FIRST}\n"]}, {"cell_type": "code", "input": ["x = = 1"]}]
+    path = tmp_path / "old.ipynb"
+    path.write_text(json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3}), encoding="utf-8")
+    (finding,) = lint([str(path)]).findings
+    assert finding.spot.cell == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("if x:\n    !pip install keras", "if x:\n    pass"),
+        ("!echo a \\\n  b\nx = 1", "pass\n\nx = 1"),
+        ("files = !ls\nx = %timeit -o f()", "files = None\nx = None"),
+        ("%%bash\nls\nrm x", "\n\n"),
+        ("%%time\nx = 1", "\nx = 1"),
+        ("keras.Model?\n?keras.Model\nkeras.Model??", "pass\npass\npass"),
+        ("  x = 1\n  y = 2", "x = 1\ny = 2"),
+        ("ls ./data\ncd ..\nx = 1", "pass\npass\nx = 1"),
+        ("ls = 3\nprint(ls)", "ls = 3\nprint(ls)"),
+        ("!ls\nx = (a\n% b)\ny = (c\n!= d)", "pass\nx = (a\n% b)\ny = (c\n!= d)"),
+        ("!echo \"it's\nx = 1", "pass\nx = 1"),
+        ("x = = 1", "x = = 1"),
+    ],
+)
+def test_what_is_for_ipython_is_left_out_line_by_line(cell: str, code: str) -> None:
+    assert without_magics(cell) == code
+
+
+def test_a_text_that_looks_like_a_magic_stays(tmp_path: Path) -> None:
+    cell = f'{FIRST}\ntext = """\n%time\n!ls\n"""\nawait asyncio.sleep(1)\nx = = 1'
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", cell)]).findings
+    assert finding.spot.line == 10

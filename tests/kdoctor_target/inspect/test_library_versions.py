@@ -1,0 +1,150 @@
+"""Asking libraries for their versions: stand-ins built here, loaded in real processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.shared_libraries import build
+from kdoctor_target.inspect import library_versions as versions
+
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="the loader of Linux")]
+
+CUDART = "int cudaRuntimeGetVersion(int *v) { *v = 12090; return 0; }"
+NCCL = "int ncclGetVersion(int *v) { *v = 22707; return 0; }"
+CUDNN = (
+    "unsigned long cudnnGetVersion(void) { return 91002; } unsigned long cudnnGetCudartVersion(void) { return 12090; }"
+)
+CRASH = "*(volatile int *)0 = 0;"
+HANG = "#include <unistd.h>\n"
+
+
+def properties(name: str, *numbers: int) -> str:
+    listed = ", ".join(map(str, numbers))
+    return f"int {name}GetProperty(int i, int *v) {{ int all[] = {{{listed}}}; *v = all[i]; return 0; }}"
+
+
+@pytest.mark.parametrize(
+    ("decode", "code", "version"),
+    [  # as measured on the real libraries, or as their headers define
+        (versions.decode_cuda, 12090, "12.9"),
+        (versions.decode_cuda, 11080, "11.8"),
+        (versions.decode_cuda, 13000, "13.0"),
+        (versions.decode_cudnn, 91002, "9.10.2"),
+        (versions.decode_cudnn, 90300, "9.3.0"),
+        (versions.decode_cudnn, 8904, "8.9.4"),
+        (versions.decode_cudnn, 8101, "8.1.1"),
+        (versions.decode_nccl, 22707, "2.27.7"),
+        (versions.decode_nccl, 20908, "2.9.8"),
+        (versions.decode_nccl, 2804, "2.8.4"),
+    ],
+)
+def test_encodings(decode: versions.Call, code: int, version: str) -> None:
+    assert decode(code) == version  # type: ignore[operator]
+
+
+def test_each_answers_in_its_own_way(tmp_path: Path) -> None:
+    libraries = [
+        ("cudart", str(build(tmp_path / "libcudart.so.12", CUDART))),
+        ("cublas", str(build(tmp_path / "libcublas.so.12", properties("cublas", 12, 5, 3)))),
+        ("cudnn", str(build(tmp_path / "libcudnn.so.9", CUDNN))),
+        ("nccl", str(build(tmp_path / "libnccl.so.2", NCCL))),
+    ]
+    assert versions.read_versions(libraries, 20) == {
+        "cudart": {"version": "12.9", "version_code": 12090},
+        "cublas": {"version": "12.5.3", "version_code": None},
+        "cudnn": {"version": "9.10.2", "version_code": 91002, "built_with": "12.9"},
+        "nccl": {"version": "2.27.7", "version_code": 22707},
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "words"),
+    [
+        (
+            f"__attribute__((constructor)) static void start(void) {{ {CRASH} }}",
+            "load_error",
+            "died of SIGSEGV while it was loaded",
+        ),
+        (
+            f"int cublasGetProperty(int i, int *v) {{ {CRASH} return 0; }}",
+            "version_error",
+            "died of SIGSEGV in its version call",
+        ),
+        ("#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { abort(); }", "version_error", "died of SIGABRT"),
+        (
+            "#include <stdlib.h>\nint cublasGetProperty(int i, int *v) { exit(3); }",
+            "version_error",
+            "exited with status 3",
+        ),
+        (
+            "int cublasGetProperty(int i, int *v) { return 7; }",
+            "version_error",
+            "cublasGetProperty failed with status 7",
+        ),
+        ("int other;", "version_error", "undefined symbol: cublasGetProperty"),
+        (
+            "int gone(void); int cublasGetProperty(int i, int *v) { return gone(); }",
+            "load_error",
+            "undefined symbol: gone",
+        ),
+    ],
+)
+def test_one_in_trouble_costs_no_other_its_answer(tmp_path: Path, source: str, key: str, words: str) -> None:
+    libraries = [
+        ("cudart", str(build(tmp_path / "libcudart.so.12", CUDART))),
+        ("cublas", str(build(tmp_path / "libcublas.so.12", source))),
+        ("nccl", str(build(tmp_path / "libnccl.so.2", NCCL))),
+    ]
+    answers = versions.read_versions(libraries, 20)
+    assert (answers["cudart"]["version"], answers["nccl"]["version"]) == ("12.9", "2.27.7")
+    assert set(answers["cublas"]) == {key}
+    assert words in answers["cublas"][key]
+
+
+@pytest.mark.parametrize(
+    "where", ["int cublasGetProperty(int i, int *v)", "__attribute__((constructor)) static void start(void)"]
+)
+def test_one_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(versions, "STEP_S", 0.4)
+    libraries = [
+        ("cublas", str(build(tmp_path / "libcublas.so.12", f"#include <unistd.h>\n{where} {{ for (;;) pause(); }}"))),
+        ("nccl", str(build(tmp_path / "libnccl.so.2", NCCL))),
+    ]
+    answers = versions.read_versions(libraries, 20)
+    assert answers["nccl"]["version"] == "2.27.7"
+    assert "did not come back" in next(iter(answers["cublas"].values()))
+
+
+def test_the_time_for_all_is_kept(tmp_path: Path) -> None:
+    hanging = "#include <unistd.h>\nint cublasGetProperty(int i, int *v) { for (;;) pause(); }"
+    libraries = [
+        ("cublas", str(build(tmp_path / "libcublas.so.12", hanging))),
+        ("nccl", str(build(tmp_path / "libnccl.so.2", NCCL))),
+    ]
+    started = time.monotonic()
+    answers = versions.read_versions(libraries, 0.5)
+    assert time.monotonic() - started < 3
+    assert answers["nccl"] == {"version_error": "there was no time left to ask for it"}
+
+
+def test_one_library_serves_the_next_as_it_does_in_tensorflow(tmp_path: Path) -> None:
+    """A dependency is met by what was opened before, by its soname, wherever it lies; and its symbols count."""
+    old = build(tmp_path / "cublas/libcublas.so.12", properties("cublas", 12, 5, 3))
+    newer = build(tmp_path / "newer/libcublas.so.12", "int cublasSetEnvironmentMode(int m) { return m; }")
+    source = "int cublasSetEnvironmentMode(int); int use(void) { return cublasSetEnvironmentMode(1); }\n"
+    source += properties("cusolver", 11, 7, 5)
+    solver = build(tmp_path / "cusolver/libcusolver.so.11", source, str(newer))
+    answers = versions.read_versions([("cublas", str(newer)), ("cusolver", str(solver))], 20)
+    assert answers["cusolver"]["version"] == "11.7.5"
+    answers = versions.read_versions([("cublas", str(old)), ("cusolver", str(solver))], 20)
+    assert "undefined symbol: cublasSetEnvironmentMode" in answers["cusolver"]["load_error"]
+    answers = versions.read_versions([("cusolver", str(solver))], 20)
+    assert "libcublas.so.12: cannot open shared object file" in answers["cusolver"]["load_error"]
+
+
+def test_nothing_to_ask() -> None:
+    assert versions.read_versions([], 1) == {}

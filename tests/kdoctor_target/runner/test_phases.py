@@ -1,0 +1,72 @@
+"""A training that hangs names the phase that it hangs in and the last that it finished, with the real frameworks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers import smoke
+from kdoctor.facts import SmokeCase
+from kdoctor_checks.smoke._cases import how_it_ended
+
+pytestmark = pytest.mark.tensorflow
+
+_TRAINING = """
+import time
+import tensorflow as tf
+from kdoctor_target.training.replicas import Batches, compile_model, make_model, make_strategy, regression, train
+
+calls = []
+
+def count():
+    calls.append(1)
+    if len(calls) == {call}:
+        time.sleep(60)
+    return 0.0
+
+class Slow(tf.keras.layers.Layer):
+    def call(self, inputs):
+        replica = tf.distribute.get_replica_context()
+        if {in_trace} and replica is not None and replica.num_replicas_in_sync == 2:
+            time.sleep(60)
+        late = tf.py_function(count, [], tf.float32)
+        late.set_shape(())
+        return inputs + late
+
+strategy = make_strategy(case)
+case.phase("build")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.InputLayer((4,)), Slow(), tf.keras.layers.Dense(1)])
+    compile_model(case, model)
+inputs, targets = regression(64)
+train(case, model, Batches(inputs, targets, 16))
+case.phase("save")
+time.sleep(60)
+"""
+
+
+def hung(folder: Path, *, in_trace: bool = False, call: int = 0) -> SmokeCase:
+    body = _TRAINING.format(in_trace=in_trace, call=call)
+    fake = smoke.scenario(folder, deadline_s=10.0, hang=body)
+    case = smoke.only_case(fake, smoke.context(TF_USE_LEGACY_KERAS="0"), preload=("tensorflow",), parallel=1)
+    assert case.outcome == "timed-out", case
+    return case
+
+
+def test_in_the_trace(tmp_path: Path) -> None:
+    case = hung(tmp_path, in_trace=True)
+    assert (case.phase, case.finished, case.steps) == ("trace", "data", 0)
+    assert how_it_ended(case).startswith("hung in phase trace (last finished: data) and was ended after ")
+
+
+def test_in_the_third_step(tmp_path: Path) -> None:
+    case = hung(tmp_path, call=5)  # each of two replicas calls once a step
+    assert (case.phase, case.finished, case.steps) == ("step 3", "step 2", 2)
+    assert how_it_ended(case).startswith("hung in step 3 (last finished: step 2) and was ended after ")
+
+
+def test_in_saving(tmp_path: Path) -> None:
+    case = hung(tmp_path)
+    assert (case.phase, case.finished, case.steps) == ("save", "step 8", 8)
+    assert how_it_ended(case).startswith("hung in phase save (last finished: step 8) and was ended after ")

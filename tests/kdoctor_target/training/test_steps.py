@@ -1,0 +1,122 @@
+"""The phases of a training, as its case says them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from kdoctor_target.runner.case import Case
+from kdoctor_target.runner.phases import progress_of, where
+from kdoctor_target.training.steps import Steps, step_seconds, traces_of
+
+
+@pytest.fixture
+def events() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def case(events: io.StringIO) -> Case:
+    made = Case(events, "cpu", 2, stem=Path("stem"), deadline_s=1.0)
+    made.phase("build")
+    made.phase("data")
+    return made
+
+
+def told(events: io.StringIO) -> list[tuple[str | None, str | None]]:
+    """The phases that were entered, each with what was finished thereby."""
+    read = [json.loads(line) for line in events.getvalue().splitlines()]
+    return [(event["phase"], event.get("finished")) for event in read if "phase" in event]
+
+
+def test_each_step_finishes_the_one_before(case: Case, events: io.StringIO) -> None:
+    steps = Steps(case, traces=2)
+    step = steps.told(lambda: None)
+    for number in range(3):
+        steps.begin()
+        if number == 0:
+            step()  # each replica's trace in turn
+            assert told(events)[-1] == ("trace", "data")
+            step()
+        steps.end()
+    case.phase("inspect")
+    assert told(events) == [
+        ("build", None),
+        ("data", "build"),
+        ("trace", "data"),
+        ("first step", "trace"),
+        ("between steps", "first step"),
+        ("step 2", None),
+        ("between steps", "step 2"),
+        ("step 3", None),
+        ("between steps", "step 3"),
+        ("inspect", None),
+    ]
+    assert len(steps.seconds) == 3
+
+
+def test_a_trace_in_the_middle_of_a_step_does_not_finish_it(case: Case, events: io.StringIO) -> None:
+    steps = Steps(case)
+    step = steps.told(lambda: None)
+    for _ in range(2):
+        steps.begin()
+        step()
+        steps.end()
+    assert told(events)[-5:] == [
+        ("between steps", "first step"),
+        ("step 2", None),
+        ("trace", None),
+        ("step 2", "trace"),
+        ("between steps", "step 2"),
+    ]
+
+
+def test_an_error_in_a_trace_leaves_it_there(case: Case, events: io.StringIO) -> None:
+    steps = Steps(case)
+    steps.begin()
+    with pytest.raises(ZeroDivisionError):
+        steps.told(lambda: 1 / 0)()
+    assert told(events)[-1] == ("trace", "data")
+
+
+class DefaultStrategy:
+    """What ``Model.distribute_strategy`` is in Keras 2 where there is none: tf.distribute's own, with its error."""
+
+    @property
+    def extended(self) -> DefaultStrategy:
+        return self
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+
+def test_without_a_strategy_a_trace_calls_once() -> None:
+    assert traces_of(None) == 1
+    assert traces_of(DefaultStrategy()) == 1
+
+
+def test_the_time_of_a_step_is_the_median_after_the_first_epoch() -> None:
+    assert step_seconds([9.0, 5.0, 1.0, 3.0]) == {"first_step_s": 9.0, "step_s": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, ""),
+        ({"phase": "trace"}, "in phase trace"),
+        ({"phase": "trace", "finished": "data"}, "in phase trace (last finished: data)"),
+        ({"phase": "first step", "finished": "trace"}, "in the first step (last finished: trace)"),
+        ({"phase": "step 4", "finished": "step 3"}, "in step 4 (last finished: step 3)"),
+        ({"phase": "between steps", "finished": "step 3"}, "between steps (last finished: step 3)"),
+    ],
+)
+def test_where_it_is_in_words(facts: dict[str, str], words: str) -> None:
+    assert where(facts) == words
+
+
+def test_only_what_an_event_says_of_phases_is_progress() -> None:
+    assert progress_of({"phase": "save", "facts": {}}) == {"phase": "save"}

@@ -18,14 +18,30 @@ from kdoctor.report.formats import report_schema
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a document. Within a schema version keys are only added, so unknown ones are allowed."""
+
     model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class Document(Part):
+    """A whole document: it validates what is read, is written as JSON, and gives its JSON Schema (draft 2020-12)."""
+
+    def to_json(self) -> str:
+        """The document as JSON text with a final line feed."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema, titled by the document's schema version."""
+        schema = cls.model_json_schema(by_alias=True, mode="serialization")
+        return {"$schema": DIALECT, **schema, "title": schema["properties"]["schema"]["const"]}
 
 
 # kdoctor checklist diff --format json
 
 
-class DiffCounts(_Part):
+class DiffCounts(Part):
     """How many changes of each kind."""
 
     loosened: int
@@ -34,7 +50,7 @@ class DiffCounts(_Part):
     cosmetic: int
 
 
-class DiffChange(_Part):
+class DiffChange(Part):
     """One thing that is otherwise."""
 
     kind: Literal["loosened", "tightened", "moved", "cosmetic"]
@@ -44,7 +60,7 @@ class DiffChange(_Part):
     why: str
 
 
-class ChecklistDiff(_Part):
+class ChecklistDiff(Part):
     """What a change of a checklist means."""
 
     schema_: Annotated[Literal["kdoctor/checklist-diff/v1"], Field(alias="schema")]
@@ -58,7 +74,7 @@ class ChecklistDiff(_Part):
 # kdoctor rollback --format json
 
 
-class RollbackStep(_Part):
+class RollbackStep(Part):
     """One step of the way back."""
 
     title: str
@@ -71,7 +87,7 @@ class RollbackStep(_Part):
     elsewhere: Annotated[str | None, Field(description="Where they are to be run, if not on this machine.")]
 
 
-class Rollback(_Part):
+class Rollback(Part):
     """The way back to a lock."""
 
     schema_: Annotated[Literal["kdoctor/rollback/v1"], Field(alias="schema")]
@@ -87,7 +103,7 @@ class Rollback(_Part):
 # kdoctor lint --format json
 
 
-class LintFinding(_Part):
+class LintFinding(Part):
     """One spot that a rule objects to. Lines and columns count from 1."""
 
     rule: str
@@ -108,7 +124,7 @@ class IgnoredFinding(LintFinding):
     reason: str
 
 
-class LintRule(_Part):
+class LintRule(Part):
     """A rule that found something."""
 
     title: str
@@ -117,7 +133,7 @@ class LintRule(_Part):
     sources: list[str]
 
 
-class Lint(_Part):
+class Lint(Part):
     """What was found in scripts and notebooks."""
 
     schema_: Annotated[Literal["kdoctor/lint/v1"], Field(alias="schema")]
@@ -132,7 +148,7 @@ class Lint(_Part):
 # kdoctor topology --format json
 
 
-class TopologyGpu(_Part):
+class TopologyGpu(Part):
     """A GPU and its place."""
 
     index: int
@@ -144,7 +160,7 @@ class TopologyGpu(_Part):
     narrow_link: str | None
 
 
-class TopologyPair(_Part):
+class TopologyPair(Part):
     """What connects two GPUs."""
 
     first: int
@@ -156,7 +172,7 @@ class TopologyPair(_Part):
     bandwidth_gbs: Annotated[float | None, Field(description="In one direction, GB/s, by version and width.")]
 
 
-class TopologyBranch(_Part):
+class TopologyBranch(Part):
     """A part of the machine, and what hangs below it."""
 
     label: str
@@ -164,7 +180,7 @@ class TopologyBranch(_Part):
     trouble: str | None
 
 
-class TopologyChoice(_Part):
+class TopologyChoice(Part):
     """The GPUs to take for a number of replicas."""
 
     replicas: int
@@ -180,7 +196,7 @@ class TopologyChoice(_Part):
     why: str
 
 
-class Topology(_Part):
+class Topology(Part):
     """How the GPUs are connected, and which to take."""
 
     schema_: Annotated[Literal["kdoctor/topology/v1"], Field(alias="schema")]

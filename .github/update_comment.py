@@ -1,8 +1,8 @@
-# ruff: noqa: INP001 - a script of the action, no package
-"""Say something in one comment of a pull request: written the first time, updated from then on.
+# ruff: noqa: INP001 - a script of the action, not a package
+"""Create or update one comment of a pull request.
 
-It stands on the standard library: a runner of one's own has no gh, and GITHUB_API_URL leads to an enterprise's server,
-too. What the runner gives: GITHUB_API_URL, GITHUB_REPOSITORY, GH_TOKEN. Usage: update_comment.py NUMBER MARKER FILE.
+Usage: update_comment.py NUMBER MARKER FILE. It needs only the standard library, because self-hosted runners have no gh.
+The runner sets GITHUB_API_URL (also for GitHub Enterprise), GITHUB_REPOSITORY and GH_TOKEN.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 _LONGEST = 65_536
-"""Characters that GitHub takes."""
-_CUT = "\n\n(The rest is in the run's summary.)\n"
+"""Maximum number of characters in a comment."""
+_CUT = "\n\n(Truncated. See the summary of the run.)\n"
 
 
 def _call(method: str, address: str, body: str | None = None) -> tuple[Any, str]:
-    """The answer, and the value of its header Link."""
+    """The response body, and the value of the Link header."""
     headers = {
         "Accept": "application/vnd.github+json",
         "Authorization": f"Bearer {os.environ['GH_TOKEN']}",
@@ -30,13 +30,13 @@ def _call(method: str, address: str, body: str | None = None) -> tuple[Any, str]
         "User-Agent": "kdoctor",
     }
     data = None if body is None else json.dumps({"body": body}).encode()
-    request = urllib.request.Request(address, data=data, headers=headers, method=method)  # noqa: S310 - the runner's
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the runner's
+    request = urllib.request.Request(address, data=data, headers=headers, method=method)  # noqa: S310 - URL set by the runner
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - URL set by the runner
         return json.load(answer), answer.headers.get("Link") or ""
 
 
 def _ours(comments: str, marker: str) -> str | None:
-    """The address of the comment that starts with the marker, looked for on every page."""
+    """The URL of the comment that starts with the marker, searched on every page."""
     page: str | None = f"{comments}?per_page=100"
     while page:
         found, links = _call("GET", page)

@@ -92,8 +92,8 @@ class TestPrometheus:
         [
             (1, 5 * DAY, 5 * DAY, set()),
             (0, 5 * DAY, 4 * DAY, {"KdoctorNotPassed"}),
-            (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorGreenLongAgo"}),
-            (1, 2 * DAY, 2 * DAY, {"KdoctorDoesNotRun", "KdoctorGreenLongAgo"}),
+            (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorLastPassTooOld"}),
+            (1, 2 * DAY, 2 * DAY, {"KdoctorNotRunning", "KdoctorLastPassTooOld"}),
         ],
         ids=["green", "red", "red for days", "no run"],
     )
@@ -134,11 +134,11 @@ def _expected(alert: str, run_at: int, last_green: int) -> dict[str, Any]:
     """The alert with its words, at five days and an hour."""
     now = 5 * DAY + 3600
     labels = {"checklist": "cpu-smoke", "instance": "node1", "severity": "warning"}
-    days = {"KdoctorGreenLongAgo": (now - last_green), "KdoctorDoesNotRun": (now - run_at)}
+    days = {"KdoctorLastPassTooOld": (now - last_green), "KdoctorNotRunning": (now - run_at)}
     if alert == "KdoctorNotPassed":
         words = {"summary": "node1: cpu-smoke did not pass", "description": "gpu.ecc (fail) "}
         return {"exp_labels": {**labels, "conclusion": "pass"}, "exp_annotations": words}
-    lead = {"KdoctorGreenLongAgo": "passed", "KdoctorDoesNotRun": "last ran"}[alert]
+    lead = {"KdoctorLastPassTooOld": "passed", "KdoctorNotRunning": "last ran"}[alert]
     words = {"summary": f"node1: cpu-smoke {lead} {days[alert] // DAY}d 1h 0m 0s ago"}
     return {"exp_labels": labels, "exp_annotations": words}
 

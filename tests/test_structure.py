@@ -1,0 +1,39 @@
+"""Limits that keep the source readable. Who may import whom is in the import contracts of pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    path for root in ("doctor", "checks", "checklists", "benchmarks") for path in (ROOT / root).rglob("*.py")
+)
+MOST_LINES_OF_A_MODULE = 450
+MOST_LINES_OF_A_FUNCTION = 90
+MOST_LOOSE_MODULES = 6
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_and_functions_are_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES_OF_A_MODULE
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
+
+
+def test_modules_live_in_packages() -> None:
+    loose = [path.stem for path in (ROOT / "doctor" / "kdoctor").glob("*.py") if not path.stem.startswith("__")]
+    assert len(loose) <= MOST_LOOSE_MODULES, loose
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_packages_export_nothing_but_facts(path: Path) -> None:
+    """A name has one home. Only ``kdoctor.facts`` gathers names, for authors of checks."""
+    if path.name != "__init__.py" or path.parent.name in {"facts", "kdoctor", "kdoctor_checks"}:
+        pytest.skip("not a package, or a package with code")
+    imports = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    assert [node.module for node in imports if node.module != "__future__"] == []

@@ -1,4 +1,4 @@
-"""Renderers of the linter's report: one output format a file, each a pure function of the report."""
+"""Output formats of ``kdoctor lint``, one per file. Each renders a report as text."""
 
 from __future__ import annotations
 
@@ -11,41 +11,19 @@ from kdoctor_lint.report.json import render_json
 from kdoctor_lint.report.sarif import render_sarif
 from kdoctor_lint.report.terminal import render_terminal
 
-
-def _terminal(report: LintReport, canvas: Canvas) -> str:
-    return render_terminal(report, canvas)
-
-
-def _json(report: LintReport, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_json(report)
-
-
-def _sarif(report: LintReport, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_sarif(report)
-
-
-def _github(report: LintReport, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_github(report)
-
-
-_RENDERERS: Mapping[str, Callable[[LintReport, Canvas], str]] = {
-    "terminal": _terminal,
-    "json": _json,
-    "sarif": _sarif,
-    "github": _github,
+FORMATS: Mapping[str, Callable[[LintReport, Canvas], str]] = {
+    "terminal": render_terminal,
+    "json": render_json,
+    "sarif": render_sarif,
+    "github": render_github,
 }
-
-FORMATS: tuple[str, ...] = tuple(_RENDERERS)
-"""Names of the formats."""
+"""The renderer of each format. The text ends with a line feed."""
 
 
 def render(report: LintReport, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
-    """Write a report in a format of ``FORMATS``.
+    """Render a report in a format of ``FORMATS``.
 
     Raises:
         KeyError: there is no such format.
     """
-    return _RENDERERS[format](report, canvas)
+    return FORMATS[format](report, canvas)

@@ -19,7 +19,7 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES) -> LintReport:
     """Lint files and folders. A file that cannot be read is a finding.
 
     Raises:
-        UsageError: there are no files.
+        UsageError: the paths contain no scripts or notebooks.
     """
     files, empty = find_files(paths)
     if not files:

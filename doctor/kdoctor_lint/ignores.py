@@ -57,7 +57,7 @@ def apply(script: Script, found: Sequence[Finding], rules: Mapping[str, Rule]) -
 
 
 def _silences(comment: _Comment, script: Script, finding: Finding) -> bool:
-    if not comment.is_valid or not finding.rule.ignorable or finding.rule.id not in comment.rules:
+    if not comment.is_valid or not finding.rule.judge or finding.rule.id not in comment.rules:
         return False
     start = script.whole_line(finding.spot)
     end = start + finding.spot.end_line - finding.spot.line

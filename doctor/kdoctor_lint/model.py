@@ -33,14 +33,10 @@ class Rule:
     sources: tuple[str, ...]
     """URLs that support the rule, or how it was measured."""
     judge: Callable[[Trace], Iterable[Hit]] | None = None
-    """Finds violations in what a script does. None for problems that the linter detects while it reads a file."""
+    """Finds violations in what a script does. None for problems that the linter detects while it reads a file:
+    comments cannot silence these."""
     words: tuple[str, ...] = ("distribute", "Strategy")
     """A file with none of these words cannot violate the rule. Analysis is skipped if no rule needs it."""
-
-    @property
-    def ignorable(self) -> bool:
-        """Whether an ignore comment may silence the rule."""
-        return self.judge is not None
 
     @property
     def reason(self) -> str:

@@ -33,8 +33,13 @@ def code_cells(data: bytes) -> Iterator[str]:
         raise UnreadableError(f"notebook is not valid JSON: {error.msg}", error.lineno, error.colno) from error
     except RecursionError as error:
         raise UnreadableError("notebook is nested too deeply") from error
-    cells = _cells(document)
-    language = _language(document)
+    cells = _at(document, "cells")
+    if cells is None:
+        cells = _at(document, "worksheets", 0, "cells")  # format 3
+    if not isinstance(cells, list):
+        raise UnreadableError("not a notebook: it has no list of cells")
+    names = (_at(document, "metadata", "language_info", "name"), _at(document, "metadata", "kernelspec", "language"))
+    language = next((name.lower() for name in names if isinstance(name, str)), "")
     if language not in {"", "python", "ipython"}:
         raise UnreadableError(f"notebook language is {language}, not Python")
     for cell in cells:
@@ -97,25 +102,14 @@ def _dedented(lines: list[str]) -> list[str]:
     return [line.removeprefix(indent) for line in lines] if indent else lines
 
 
-def _cells(document: Any) -> list[Any]:
-    cells = document.get("cells") if isinstance(document, dict) else None
-    if cells is None and isinstance(document, dict):
-        sheets = document.get("worksheets")
-        sheet = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else {}
-        cells = sheet.get("cells")
-    if not isinstance(cells, list):
-        raise UnreadableError("not a notebook: it has no list of cells")
-    return cells
-
-
-def _language(document: Any) -> str:
-    metadata = document.get("metadata")
-    for key, inner in (("language_info", "name"), ("kernelspec", "language")):
-        part = metadata.get(key) if isinstance(metadata, dict) else None
-        name = part.get(inner) if isinstance(part, dict) else None
-        if isinstance(name, str):
-            return name.lower()
-    return ""
+def _at(value: Any, *keys: str | int) -> Any:
+    """The value below a path of keys, or None."""
+    for key in keys:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 def _text(source: Any) -> str:

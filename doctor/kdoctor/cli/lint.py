@@ -13,9 +13,9 @@ from kdoctor.cli.stderr import complain, show
 from kdoctor.errors import UsageError
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs, write_atomically
-from kdoctor.text.canvas import canvas_for
+from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor_lint import engine
-from kdoctor_lint.report import FORMATS, render
+from kdoctor_lint.report import FORMATS
 from kdoctor_lint.report.explain import render_rule
 from kdoctor_lint.rules import chosen_rules, rule_named
 
@@ -52,10 +52,10 @@ def lint(
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     report = engine.lint(paths, chosen_rules(select or (), ignore or ()))
     for item in outputs.files:
-        write_atomically(item.path, render(report, item.format))
+        write_atomically(item.path, FORMATS[item.format](report, PLAIN))
     if outputs.stdout != "terminal":
         for note in report.notes:
             complain(f"kdoctor: {note}")
-    show(render(report, outputs.stdout, canvas_for(sys.stdout, os.environ)))
+    show(FORMATS[outputs.stdout](report, canvas_for(sys.stdout, os.environ)))
     if report.fails(Severity(fail_on)):
         raise typer.Exit(1)

@@ -135,15 +135,9 @@ def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return Many(interpreter.evaluate_all(node.elts, env))
 
 
-def _set(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    for item in interpreter.evaluate_all(node.elts, env):
-        mark_escaped(item)
-    return UNKNOWN
-
-
-def _dict(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    interpreter.evaluate_all(node.keys, env)
-    for value in interpreter.evaluate_all(node.values, env):
+def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    """The values of the parts go where the analysis does not follow them, such as into a dictionary."""
+    for value in interpreter.evaluate_all(ast.iter_child_nodes(node), env):
         mark_escaped(value)
     return UNKNOWN
 
@@ -156,23 +150,12 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return owner if isinstance(owner, Dataset) and owner.batch is None else UNKNOWN
 
 
-def _slice(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    interpreter.evaluate_all([node.lower, node.upper, node.step], env)
-    return UNKNOWN
-
-
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return interpreter.define(Function(node, env.closure()))
 
 
 def _inner(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return interpreter.evaluate(node.value, env)
-
-
-def _yield(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    if node.value is not None:
-        mark_escaped(interpreter.evaluate(node.value, env))
-    return UNKNOWN
 
 
 def _walrus(interpreter: Interpreter, node: Any, env: Env) -> Value:
@@ -220,15 +203,15 @@ EVALUATORS: Mapping[type, Evaluator] = {
     ast.UnaryOp: _unary,
     ast.List: _many,
     ast.Tuple: _many,
-    ast.Set: _set,
-    ast.Dict: _dict,
+    ast.Set: _parts,
+    ast.Dict: _parts,
     ast.Subscript: _subscript,
-    ast.Slice: _slice,
+    ast.Slice: _parts,
     ast.Lambda: _lambda,
     ast.Starred: _inner,
     ast.Await: _inner,
     ast.FormattedValue: _inner,
-    ast.Yield: _yield,
+    ast.Yield: _parts,
     ast.YieldFrom: _inner,
     ast.NamedExpr: _walrus,
     ast.JoinedStr: _formatted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kdoctor_lint.flow.environment import Env, Function
@@ -12,7 +12,6 @@ from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
-    Class,
     Made,
     Many,
     Model,
@@ -54,7 +53,8 @@ class Interpreter:
         self._active: set[int] = set()
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
-        self._receivers: dict[int, Object] = {}
+        self.receivers: dict[int, Object] = {}
+        """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
         self._unseen_models: list[Model] | None = None
         """While a function without a visible call is read: the models created in it so far."""
 
@@ -63,9 +63,9 @@ class Interpreter:
         evaluator = self._evaluators.get(node.__class__)
         return UNKNOWN if evaluator is None else evaluator(self, node, env)
 
-    def evaluate_all(self, nodes: Sequence[ast.AST | None], env: Env) -> list[Value]:
-        """The values of several expressions; those that are left out in the code are None and give none."""
-        return [self.evaluate(node, env) for node in nodes if node is not None]
+    def evaluate_all(self, nodes: Iterable[ast.AST], env: Env) -> list[Value]:
+        """The values of several expressions."""
+        return [self.evaluate(node, env) for node in nodes]
 
     def execute(self, body: Sequence[ast.stmt], env: Env) -> bool:
         """Step through statements. True if code after them is unreachable."""
@@ -158,12 +158,6 @@ class Interpreter:
                         result = self.follow(function, [], {}, spread=True)
                     self._unseen_models = None
                     mark_escaped(result)
-
-    def receiver_of(self, cls: Class, create: Callable[[], Object]) -> Object:
-        """The ``self`` of methods of a class that is never instantiated."""
-        if id(cls.node) not in self._receivers:
-            self._receivers[id(cls.node)] = create()
-        return self._receivers[id(cls.node)]
 
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node

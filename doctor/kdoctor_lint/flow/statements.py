@@ -22,8 +22,9 @@ from kdoctor_lint.names import Kind, kind_of
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
 
 
-def _expression(interpreter: Interpreter, node: Any, env: Env) -> None:
-    interpreter.evaluate(node.value, env)
+def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
+    interpreter.evaluate_all(ast.iter_child_nodes(node), env)
+    return isinstance(node, ast.Raise)
 
 
 def _assign(interpreter: Interpreter, node: Any, env: Env) -> None:
@@ -40,9 +41,7 @@ def _annotated(interpreter: Interpreter, node: Any, env: Env) -> None:
 def _augmented(interpreter: Interpreter, node: Any, env: Env) -> None:
     target = node.target
     if isinstance(target, ast.Name):
-        left = ast.copy_location(ast.Name(id=target.id, ctx=ast.Load()), target)
-        combined = ast.copy_location(ast.BinOp(left=left, op=node.op, right=node.value), node)
-        env.set(target.id, interpreter.evaluate(combined, env))
+        env.set(target.id, interpreter.evaluate(ast.BinOp(target, node.op, node.value), env))
     else:
         interpreter.evaluate(node.value, env)
         bind(interpreter, target, UNKNOWN, env)
@@ -78,16 +77,11 @@ def _branches(interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], en
         if not interpreter.execute(body, env):
             outcomes.append(env.names)
     interpreter.conditional -= 1
-    env.names = _merged(before, outcomes)
-    return not outcomes
-
-
-def _merged(before: dict[str, Value], outcomes: Sequence[dict[str, Value]]) -> dict[str, Value]:
-    first, *others = outcomes or [before]
+    env.names, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():
-            first[name] = join(first.get(name, value), value)
-    return first
+            env.names[name] = join(env.names.get(name, value), value)
+    return not outcomes
 
 
 def _loop(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -145,7 +139,7 @@ def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     interpreter.execute(node.body, inner)
     cls = Class(node, bases, inner.names)
     env.set(node.name, cls)
-    instance = interpreter.receiver_of(cls, lambda: unseen_instance(cls))
+    instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
     for member in inner.names.values():
         if isinstance(member, Function) and member.receiver is None and not _is_static(member.node):
             member.receiver = instance
@@ -161,17 +155,8 @@ def _return(interpreter: Interpreter, node: Any, env: Env) -> bool:
     return True
 
 
-def _raise(interpreter: Interpreter, node: Any, env: Env) -> bool:
-    interpreter.evaluate_all([node.exc], env)
-    return True
-
-
 def _leave(_: Interpreter, __: Any, ___: Env) -> bool:
     return True
-
-
-def _assert(interpreter: Interpreter, node: Any, env: Env) -> None:
-    interpreter.evaluate(node.test, env)
 
 
 def _global(_: Interpreter, node: Any, env: Env) -> None:
@@ -188,7 +173,7 @@ def _match(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 
 EXECUTORS: Mapping[type, Executor] = {
-    ast.Expr: _expression,
+    ast.Expr: _evaluate,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,
@@ -205,10 +190,10 @@ EXECUTORS: Mapping[type, Executor] = {
     ast.Import: import_modules,
     ast.ImportFrom: import_names,
     ast.Return: _return,
-    ast.Raise: _raise,
+    ast.Raise: _evaluate,
     ast.Break: _leave,
     ast.Continue: _leave,
-    ast.Assert: _assert,
+    ast.Assert: _evaluate,
     ast.Global: _global,
     ast.Nonlocal: _nonlocal,
     ast.Match: _match,

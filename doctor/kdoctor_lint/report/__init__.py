@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kdoctor.text.canvas import PLAIN, Canvas
+from kdoctor.text.canvas import Canvas
 from kdoctor_lint.model import LintReport
 from kdoctor_lint.report.github import render_github
 from kdoctor_lint.report.json import render_json
@@ -18,12 +18,3 @@ FORMATS: Mapping[str, Callable[[LintReport, Canvas], str]] = {
     "github": render_github,
 }
 """The renderer of each format. The text ends with a line feed."""
-
-
-def render(report: LintReport, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
-    """Render a report in a format of ``FORMATS``.
-
-    Raises:
-        KeyError: there is no such format.
-    """
-    return FORMATS[format](report, canvas)

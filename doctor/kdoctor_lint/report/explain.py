@@ -15,6 +15,6 @@ def render_rule(rule: Rule) -> str:
     lines += ["Example", textwrap.indent(rule.bad, "    ")]
     lines += ["Fix", *wrap(rule.fix, first="  "), "", textwrap.indent(rule.good, "    ")]
     lines += ["Source", *(f"  {source}" for source in rule.sources), ""]
-    if rule.ignorable:
+    if rule.judge:
         lines += ["To ignore a finding", f"  # kdoctor: ignore[{rule.id}] your reason", ""]
     return "\n".join(lines)

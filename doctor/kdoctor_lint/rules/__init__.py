@@ -24,7 +24,7 @@ def rule_named(name: str) -> Rule:
     """The rule with an id, with or without the prefix ``lint.``.
 
     Raises:
-        UsageError: there is no such rule.
+        UsageError: the rule is unknown.
     """
     rule = RULES.get(name) or RULES.get(f"lint.{name}")
     if rule is None:

@@ -15,11 +15,19 @@ M = TypeVar("M", bound=Made)
 
 def stray_models(trace: Trace) -> Iterator[tuple[Model, str]]:
     """Models created outside every scope that a strategy trains or should train, and how a message goes on."""
-    seen: set[int] = set()
-    for model, use in (*_used_inside(trace), *_never_inside(trace)):
-        if id(model.node) not in seen:
-            seen.add(id(model.node))
-            yield model, use
+    events: list[Compiled | Fitted] = [*trace.compiled, *trace.fitted]
+    for event in events:
+        inside = event.place is Place.INSIDE and has_several(event.strategy)
+        if event.model is not None and event.model.place is Place.OUTSIDE and inside:
+            yield event.model, f"but {'compiled' if isinstance(event, Compiled) else 'trained'} inside it"
+    for model in used_inside(trace, Model):
+        yield model, "but used inside it"
+    unaffected = all(item.place is Place.OUTSIDE for item in (*trace.models, *events))
+    unused = all(has_several(strategy) and not strategy.escaped for strategy in trace.strategies)
+    if trace.strategies and unaffected and unused and not trace.unclear:
+        for event in trace.fitted:
+            if event.model is not None:
+                yield event.model, "and trained without the strategy"
 
 
 def used_inside(trace: Trace, kind: type[M]) -> Iterator[M]:
@@ -38,29 +46,3 @@ def compiled_inside(trace: Trace) -> Iterator[Compiled]:
         outside = event.model is not None and event.model.place is Place.OUTSIDE
         if event.place is Place.INSIDE and has_several(event.strategy) and not outside:
             yield event
-
-
-def _used_inside(trace: Trace) -> Iterator[tuple[Model, str]]:
-    events: list[Compiled | Fitted] = [*trace.compiled, *trace.fitted]
-    for event in events:
-        model = event.model
-        if model is None or model.place is not Place.OUTSIDE:
-            continue
-        if event.place is Place.INSIDE and has_several(event.strategy):
-            yield model, f"but {'compiled' if isinstance(event, Compiled) else 'trained'} inside it"
-    for model in used_inside(trace, Model):
-        yield model, "but used inside it"
-
-
-def _never_inside(trace: Trace) -> Iterator[tuple[Model, str]]:
-    """Models trained although no model of the script is created in a scope, so the strategy has no effect."""
-    events: list[Compiled | Fitted] = [*trace.compiled, *trace.fitted]
-    if (
-        trace.strategies
-        and not trace.unclear
-        and all(has_several(strategy) and not strategy.escaped for strategy in trace.strategies)
-        and all(item.place is Place.OUTSIDE for item in (*trace.models, *events))
-    ):
-        for event in trace.fitted:
-            if event.model is not None:
-                yield event.model, "and trains without the strategy"

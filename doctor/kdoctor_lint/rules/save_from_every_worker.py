@@ -8,11 +8,9 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
 
-_SEVERAL_PROCESSES = frozenset({"MultiWorkerMirroredStrategy"})
-
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    if not trace.strategies or not all(strategy.kinds <= _SEVERAL_PROCESSES for strategy in trace.strategies):
+    if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
         return
     for saved in trace.saved:
         # In Keras 2, ModelCheckpoint writes to a different path on each worker.

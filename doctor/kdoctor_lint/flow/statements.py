@@ -34,7 +34,7 @@ def _assign(interpreter: Interpreter, node: Any, env: Env) -> None:
 
 
 def _annotated(interpreter: Interpreter, node: Any, env: Env) -> None:
-    if node.value is not None:
+    if node.value:
         bind(interpreter, node.target, interpreter.evaluate(node.value, env), env)
 
 
@@ -77,10 +77,11 @@ def _branches(interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], en
         if not interpreter.execute(body, env):
             outcomes.append(env.names)
     interpreter.conditional -= 1
-    env.names, *others = outcomes or [before]
+    joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():
-            env.names[name] = join(env.names.get(name, value), value)
+            joined[name] = join(joined.get(name, value), value)
+    env.names = joined
     return not outcomes
 
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 
+MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
+"""A source of a rule."""
+
 Hit = tuple[ast.AST, str]
 """A node that violates a rule, and what is wrong there: lower case, without a full stop."""
 

@@ -139,7 +139,7 @@ def _decode(data: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except SyntaxError as error:
-        raise UnreadableError(f"invalid encoding: {error.msg}") from error
+        raise UnreadableError(f"cannot decode file: {error.msg}") from error
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}, and no other encoding is declared"
@@ -166,7 +166,7 @@ def _parse(text: str, flags: int = 0) -> ast.Module:
         line = error.lineno or 1
         source = "".join(text.split("\n")[line - 1 : line]).strip()
         hint = " (the code looks like Python 2)" if _PYTHON_2.match(source) else ""
-        message = f"invalid syntax for Python {sys.version_info.major}.{sys.version_info.minor}: {error.msg}{hint}"
+        message = f"cannot be parsed with Python {sys.version_info.major}.{sys.version_info.minor}: {error.msg}{hint}"
         raise UnparsableError(message, line, max(error.offset or 1, 1)) from error
     except (RecursionError, MemoryError) as error:
         raise UnreadableError("code is nested too deeply to be parsed") from error

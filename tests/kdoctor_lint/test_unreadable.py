@@ -102,6 +102,18 @@ def test_deeply_nested_code_is_reported(tmp_path: Path, code: str) -> None:
     assert "nested" in finding.message
 
 
+def test_deeply_nested_code_without_strategy_is_not_analyzed(tmp_path: Path) -> None:
+    code = "x = s" + ".a()" * 400
+    assert lint([str(written(tmp_path / "train.py", code.encode()))]).findings == ()
+    code = f"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n{code}"
+    assert only(written(tmp_path / "train.py", code.encode())).rule.id == "lint.unreadable-file"
+
+
+def test_long_sums_are_analyzed(tmp_path: Path) -> None:
+    code = BAD + "text = " + " + ".join(f"'{number}'" for number in range(400)) + "\n"
+    assert only(written(tmp_path / "train.py", code.encode())).rule.id == "lint.multi-gpu-model"
+
+
 def test_mutual_recursion_terminates(tmp_path: Path) -> None:
     code = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
     code += "def f(x):\n    return g(x + 1)\ndef g(x):\n    return f([x])\nf(1)\n"

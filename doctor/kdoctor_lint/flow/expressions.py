@@ -80,7 +80,7 @@ def _member(interpreter: Interpreter, owner: Object, name: str) -> Value:
 
 
 def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    left, right = interpreter.evaluate_all([node.left, node.right], env)
+    left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
     if isinstance(left, Number) and isinstance(right, Number):
         return _combined(interpreter, node.op, left, right)
     if isinstance(left, Text) and isinstance(right, Text) and isinstance(node.op, ast.Add):
@@ -179,8 +179,8 @@ def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
         interpreter.evaluate_all(generator.ifs, inner)
     element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     values = interpreter.evaluate_all(element, inner)
-    plain = isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs
-    if isinstance(over, Counted) and plain:
+    plain = len(node.generators) == 1 and not node.generators[0].ifs
+    if isinstance(node, ast.ListComp) and isinstance(over, Counted) and plain:
         return Counted(over.count, _first_text(node.elt))
     mark_escaped(values[-1])
     return UNKNOWN
@@ -220,4 +220,4 @@ EVALUATORS: Mapping[type, Evaluator] = {
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
 }
-"""By the class of the expression."""
+"""By the class of the expression. The value of any other is unknown."""

@@ -113,14 +113,14 @@ def _with(interpreter: Interpreter, node: Any, env: Env) -> bool:
                 bind(interpreter, item.optional_vars, UNKNOWN if isinstance(manager, Scope) else manager, env)
             if isinstance(manager, Scope) and manager.certain and manager.strategy is not None:
                 stack.enter_context(interpreter.scoped(Place.INSIDE, manager.strategy))
-            elif interpreter.place is Place.OUTSIDE and not _harmless(item.context_expr, manager, env):
+            elif interpreter.place is Place.OUTSIDE and not _enters_no_scope(item.context_expr, manager, env):
                 interpreter.trace.unclear = True
                 stack.enter_context(interpreter.scoped(Place.UNSURE, None))
         return interpreter.execute(node.body, env)
 
 
-def _harmless(node: ast.expr, manager: Value, env: Env) -> bool:
-    """Whether a context manager certainly enters no scope, because its module is known to have none."""
+def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
+    """Whether a context manager is from a module that is known to have no scopes."""
     while isinstance(node, ast.Call | ast.Attribute):
         node = node.func if isinstance(node, ast.Call) else node.value
     root = env.get(node.id) if isinstance(node, ast.Name) else UNKNOWN
@@ -156,10 +156,6 @@ def _return(interpreter: Interpreter, node: Any, env: Env) -> bool:
     return True
 
 
-def _leave(_: Interpreter, __: Any, ___: Env) -> bool:
-    return True
-
-
 def _global(_: Interpreter, node: Any, env: Env) -> None:
     env.declare_outer(node.names, env.module())
 
@@ -192,8 +188,8 @@ EXECUTORS: Mapping[type, Executor] = {
     ast.ImportFrom: import_names,
     ast.Return: _return,
     ast.Raise: _evaluate,
-    ast.Break: _leave,
-    ast.Continue: _leave,
+    ast.Break: lambda *_: True,
+    ast.Continue: lambda *_: True,
     ast.Assert: _evaluate,
     ast.Global: _global,
     ast.Nonlocal: _nonlocal,

@@ -8,8 +8,6 @@ from typing import TypeVar
 from kdoctor_lint.flow.trace import Compiled, Fitted, Trace, has_several
 from kdoctor_lint.flow.values import Made, Model, Place
 
-MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
-
 M = TypeVar("M", bound=Made)
 
 

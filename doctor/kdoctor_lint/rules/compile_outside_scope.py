@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace, has_several
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._scopes import MEASURED
+from kdoctor_lint.model import MEASURED, Hit, Rule
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

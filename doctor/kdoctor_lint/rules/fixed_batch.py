@@ -16,7 +16,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         if count_names(size) or is_per_replica(size) or is_global(size):
             continue
         if not size.names & (trace.scaled | trace.divided):
-            yield batch.node, f"`{batch.where}` gets a constant {size.value:g}, regardless of the number of replicas"
+            yield batch.node, f"`{batch.where}` gets a fixed size of {size.value:g} for any number of replicas"
 
 
 RULE = Rule(

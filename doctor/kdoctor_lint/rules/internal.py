@@ -9,8 +9,8 @@ SYNTAX_ERROR = Rule(
     id="lint.syntax-error",
     severity=Severity.ERROR,
     title="Checks for scripts and notebook cells that cannot be parsed.",
-    why="""Code that cannot be parsed is not linted. kdoctor parses with the Python version that it runs on, so it
-also reports scripts for Python 2 or for a newer Python. The other cells of a notebook are still linted.""",
+    why="""Code that cannot be parsed is not linted. kdoctor parses with its own Python version, so it also reports
+scripts for Python 2 or for a newer Python. The other cells of a notebook are still linted.""",
     fix="Fix the syntax, or run kdoctor with the Python version of the script.",
     bad='print "training starts"\n',
     good='print("training starts")\n',
@@ -20,9 +20,8 @@ UNREADABLE_FILE = Rule(
     id="lint.unreadable-file",
     severity=Severity.ERROR,
     title="Checks for files that cannot be read.",
-    why="""A file that cannot be read is not linted, and is never counted as clean. Typical causes: a broken link, a
-missing permission, bytes that do not match the declared encoding, a notebook that is not JSON, code that is nested
-too deeply.""",
+    why="""A file that cannot be read is not linted, and is never counted as clean. Typical causes are
+broken links, missing permissions, a wrong encoding, notebooks that are not JSON, and deeply nested code.""",
     fix="Make the file readable, or declare its encoding.",
     bad="# a file in Latin-1 that does not declare its encoding\n",
     good="# -*- coding: latin-1 -*-\n",

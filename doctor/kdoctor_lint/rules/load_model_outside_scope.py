@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._scopes import MEASURED, stray_models
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._scopes import stray_models
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import MEASURED, Hit, Rule
 from kdoctor_lint.rules._batches import splits
-from kdoctor_lint.rules._scopes import MEASURED
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Optimizer, Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules._scopes import MEASURED, compiled_inside, used_inside
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
@@ -23,8 +23,8 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Checks for optimizers created outside `strategy.scope()` but used inside it.",
     why="""An optimizer has variables: step counter, learning rate, moments. Created outside the scope, they are not
-mirrored. With Adam the first step fails ("Mixing different tf.distribute.Strategy objects"). Plain SGD happens
-to train, until the optimizer is changed.""",
+mirrored. With Adam the first step fails ("Mixing different tf.distribute.Strategy objects"). Plain SGD trains
+by chance, until the optimizer is changed.""",
     fix="Create the optimizer inside `strategy.scope()`.",
     bad="""import keras
 import tensorflow as tf

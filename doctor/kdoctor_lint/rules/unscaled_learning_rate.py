@@ -22,7 +22,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         if optimizer and rate:
             yield (
                 optimizer.node,
-                f"learning rate is {rate.value:g} for any number of replicas, but the batch size grows",
+                f"learning rate stays {rate.value:g} while the batch size grows with the number of replicas",
             )
 
 

@@ -111,8 +111,8 @@ def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    _, one, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
-    return join(one, other)
+    interpreter.evaluate(node.test, env)
+    return join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
 
 
 def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:

@@ -1,7 +1,7 @@
-"""Writes training scripts that look like real ones, for the linter's benchmark.
+"""Write realistic training scripts for the benchmark of the linter.
 
-Each is put together from blocks: imports, options, pipelines, layers, models, training loops, callbacks, reports. The
-same seed gives the same files.
+Each script consists of blocks: imports, options, pipelines, layers, models, a training function and reports. The same
+seed gives the same files.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import random
 from pathlib import Path
 
 FILES = 200
-_SHORTEST, _LONGEST = 60, 2000
-"""Lines."""
+_MIN_LINES, _MAX_LINES = 60, 2000
 
 _HEAD = '''"""Trains {name} on several devices."""
 
@@ -156,11 +155,11 @@ if __name__ == "__main__":
 
 
 def write_files(folder: Path, number: int = FILES, seed: int = 7) -> list[Path]:
-    """Write the scripts, of lengths spread evenly up to 2,000 lines; the same each time."""
-    chooser = random.Random(seed)  # noqa: S311 - no secret
+    """Write scripts of evenly spread lengths, up to 2,000 lines."""
+    chooser = random.Random(seed)  # noqa: S311 - not a secret
     paths = []
     for index in range(number):
-        lines = _SHORTEST + (_LONGEST - _SHORTEST) * index // max(1, number - 1)
+        lines = _MIN_LINES + (_MAX_LINES - _MIN_LINES) * index // max(1, number - 1)
         path = folder / f"train_{index:03}.py"
         path.write_text(_script(chooser, f"job-{index}", lines), encoding="utf-8")
         paths.append(path)
@@ -183,7 +182,7 @@ def _script(chooser: random.Random, name: str, lines: int) -> str:
 def _block(chooser: random.Random, block: str, number: int) -> str:
     return block.format(
         n=number,
-        flip=chooser.random() < 0.5,  # noqa: PLR2004 - a coin
+        flip=chooser.random() < 0.5,  # noqa: PLR2004 - a coin toss
         classes=chooser.randint(2, 1000),
         part=chooser.choice(("train", "shard", "part")),
         cycle=chooser.randint(2, 16),
@@ -194,7 +193,7 @@ def _block(chooser: random.Random, block: str, number: int) -> str:
 
 
 def main() -> None:
-    """Write the scripts into a folder."""
+    """Command line: write the scripts to a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

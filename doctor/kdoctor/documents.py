@@ -6,13 +6,13 @@ Within a version keys are added, so the schemas allow more of them.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kdoctor.matrix.answer import MatrixAnswer
-from kdoctor.model import Severity
 from kdoctor.report.formats import report_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -98,51 +98,6 @@ class Rollback(Part):
     by_hand: Annotated[list[str], Field(description="What no command brings back, each with the reason.")]
     unread: Annotated[list[str], Field(description="What could not be compared, each with the reason.")]
     again: Annotated[str, Field(description="The command that examines the same environment once more.")]
-
-
-# kdoctor lint --format json
-
-
-class LintFinding(Part):
-    """One spot that a rule objects to. Lines and columns count from 1."""
-
-    rule: str
-    severity: Severity
-    path: str
-    cell: Annotated[int | None, Field(description="The notebook's code cell, which the line counts within.")]
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    message: str
-    source: Annotated[str, Field(description="The line of code.")]
-
-
-class IgnoredFinding(LintFinding):
-    """A spot that a comment in the code excuses."""
-
-    reason: str
-
-
-class LintRule(Part):
-    """A rule that found something."""
-
-    title: str
-    why: str
-    corrected: Annotated[str, Field(description="Code that the rule does not object to.")]
-    sources: list[str]
-
-
-class Lint(Part):
-    """What was found in scripts and notebooks."""
-
-    schema_: Annotated[Literal["kdoctor/lint/v1"], Field(alias="schema")]
-    kdoctor: str
-    files: list[str]
-    findings: list[LintFinding]
-    ignored: list[IgnoredFinding]
-    rules: Annotated[dict[str, LintRule], Field(description="By the id that a finding names.")]
-    notes: list[str]
 
 
 # kdoctor topology --format json
@@ -237,7 +192,7 @@ _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "checklist-diff": lambda: _schema_of(ChecklistDiff, "kdoctor/checklist-diff/v1"),
     "rollback": lambda: _schema_of(Rollback, "kdoctor/rollback/v1"),
     "history": _history,
-    "lint": lambda: _schema_of(Lint, "kdoctor/lint/v1"),
+    "lint": lambda: pkgutil.resolve_name("kdoctor_lint.report.json:Lint").json_schema(),
     "matrix": _matrix,
     "topology": lambda: _schema_of(Topology, "kdoctor/topology/v1"),
 }

@@ -9,120 +9,100 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kdoctor.errors import did_you_mean
-from kdoctor_lint.model import Ignored, LintFinding, Rule
+from kdoctor_lint.model import Finding, Ignored, Rule
 from kdoctor_lint.rules import RULES
-from kdoctor_lint.rules import internal as own
-from kdoctor_lint.source import Script
+from kdoctor_lint.rules.internal import IGNORE_WITHOUT_REASON, UNUSED_IGNORE
+from kdoctor_lint.script import Script
 
 _COMMENT = re.compile(r"#\s*kdoctor:\s*ignore\b\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>.*)", re.DOTALL)
-_QUICK = "kdoctor:"
+_NO_CODE = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE})
 
 
 @dataclass
-class Comment:
-    """One ignore comment."""
-
+class _Comment:
     line: int
-    """In the numbering of the whole."""
+    """In the whole script."""
     column: int
     covers: int
-    """The line of code that it speaks of: its own, or the next one where it stands alone."""
+    """The line of code that it applies to: its own, or the next one if it is alone on its line."""
     text: str
-    rules: tuple[str, ...]
+    rules: list[str]
     reason: str
     used: set[str] = field(default_factory=set)
 
     @property
-    def whole(self) -> bool:
-        """Whether it names rules and gives a reason, so that it silences them."""
+    def is_valid(self) -> bool:
+        """Whether it has rules and a reason, so that it silences findings."""
         return bool(self.rules) and any(character.isalnum() for character in self.reason)
 
 
-def comments(script: Script) -> list[Comment]:
-    """The ignore comments of a script, in order."""
-    return [comment for before, text in script.texts if _QUICK in text for comment in _comments(text, before)]
-
-
-def apply(
-    script: Script, found: Sequence[LintFinding], rules: Mapping[str, Rule]
-) -> tuple[list[LintFinding], list[Ignored]]:
-    """What is left of the findings, with those about the comments themselves; and what the comments silence."""
-    given = comments(script)
-    left: list[LintFinding] = []
+def apply(script: Script, found: Sequence[Finding], rules: Mapping[str, Rule]) -> tuple[list[Finding], list[Ignored]]:
+    """The findings that are left, with those about the comments themselves, and the findings silenced by comments."""
+    comments = [comment for before, text in script.texts if "kdoctor:" in text for comment in _comments(text, before)]
+    left: list[Finding] = []
     ignored: list[Ignored] = []
     for finding in found:
-        comment = next((item for item in given if _silences(item, script, finding)), None)
+        comment = next((item for item in comments if _silences(item, script, finding)), None)
         if comment is None:
             left.append(finding)
         else:
             comment.used.add(finding.rule.id)
             ignored.append(Ignored(finding=finding, reason=comment.reason))
-    left += [finding for finding in _about(script, given, rules) if finding.rule.id in rules]
+    for comment in comments:
+        spot = script.spot_at(comment.line, comment.column, comment.line, comment.column + len(comment.text))
+        for rule, message in _problems(comment, rules):
+            if rule.id in rules:
+                left.append(Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot)))
     return left, ignored
 
 
-def _silences(comment: Comment, script: Script, finding: LintFinding) -> bool:
-    if not comment.whole or not finding.rule.ignorable or finding.rule.id not in comment.rules:
+def _silences(comment: _Comment, script: Script, finding: Finding) -> bool:
+    if not comment.is_valid or not finding.rule.judge or finding.rule.id not in comment.rules:
         return False
-    spot = finding.spot
-    start, end = script.whole_line(spot, spot.line), script.whole_line(spot, spot.end_line)
+    start = script.whole_line(finding.spot)
+    end = start + finding.spot.end_line - finding.spot.line
     return start <= comment.line <= end or comment.covers == start
 
 
-def _about(script: Script, given: Sequence[Comment], rules: Mapping[str, Rule]) -> Iterator[LintFinding]:
-    for comment in given:
-        if not comment.whole:
-            missing = "names no rule" if not comment.rules else "gives no reason"
-            example = comment.rules[0] if comment.rules else "lint.no-prefetch"
-            message = f"the comment {missing}, so it silences nothing; write: # kdoctor: ignore[{example}] why"
-            yield _finding(script, comment, own.IGNORE_WITHOUT_REASON, message)
-            continue
-        for name in comment.rules:
-            if name not in RULES:
-                message = f"there is no rule {name!r}{did_you_mean(name, RULES)}"
-                yield _finding(script, comment, own.UNUSED_IGNORE, message)
-            elif name in rules and name not in comment.used:
-                yield _finding(script, comment, own.UNUSED_IGNORE, f"{name} has nothing to object to here")
+def _problems(comment: _Comment, rules: Mapping[str, Rule]) -> Iterator[tuple[Rule, str]]:
+    if not comment.is_valid:
+        missing = "reason" if comment.rules else "rule"
+        example = comment.rules[0] if comment.rules else "lint.no-prefetch"
+        message = f"ignore comment without a {missing} has no effect; use: # kdoctor: ignore[{example}] reason"
+        yield IGNORE_WITHOUT_REASON, message
+        return
+    for name in comment.rules:
+        if name not in RULES:
+            yield UNUSED_IGNORE, f"unknown rule {name!r}{did_you_mean(name, RULES)}"
+        elif name in rules and name not in comment.used:
+            yield UNUSED_IGNORE, f"unused ignore comment: {name} finds nothing here"
 
 
-def _finding(script: Script, comment: Comment, rule: Rule, message: str) -> LintFinding:
-    end = comment.column + len(comment.text)
-    spot = script.spot_at(comment.line, comment.column, comment.line, end)
-    return LintFinding(rule=rule, spot=spot, message=message, source=script.line_of(comment.line))
-
-
-def _comments(text: str, before: int) -> Iterator[Comment]:
-    waiting: list[Comment] = []
+def _comments(text: str, before: int) -> Iterator[_Comment]:
+    waiting: list[_Comment] = []
     for token in _tokens(text):
         matched = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+        line, column = token.start
         if matched:
-            line = token.start[0] + before
-            alone = not token.line[: token.start[1]].strip()
-            comment = Comment(line, token.start[1] + 1, line, token.string, _ids(matched["rules"]), _reason(matched))
-            if alone:
+            reason = matched["reason"].strip().lstrip(":-\u2013\u2014 ").strip()
+            comment = _Comment(line + before, column + 1, line + before, token.string, _ids(matched["rules"]), reason)
+            if not token.line[:column].strip():
                 waiting.append(comment)
             yield comment
-        elif token.type not in _BLANK:
+        elif token.type not in _NO_CODE:
             for comment in waiting:
-                comment.covers = token.start[0] + before
+                comment.covers = line + before
             waiting = []
 
 
-_BLANK = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE})
-
-
-def _ids(listed: str | None) -> tuple[str, ...]:
+def _ids(listed: str | None) -> list[str]:
     names = [name.strip() for name in (listed or "").split(",") if name.strip()]
-    return tuple(name if "." in name or f"lint.{name}" not in RULES else f"lint.{name}" for name in names)
-
-
-def _reason(matched: re.Match[str]) -> str:
-    return matched["reason"].strip().lstrip(":-\u2013\u2014 ").strip()
+    return [f"lint.{name}" if f"lint.{name}" in RULES else name for name in names]
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
     except (tokenize.TokenError, SyntaxError):
-        # The tokenizer is stricter than the parser in a few corners; what came before it gave up holds.
+        # The tokenizer is stricter than the parser in a few cases. Tokens before the error are valid.
         return

@@ -1,4 +1,4 @@
-"""What the linter says: rules, where a finding is, findings and the report."""
+"""Rules, findings and the report of the linter."""
 
 from __future__ import annotations
 
@@ -9,44 +9,42 @@ from dataclasses import dataclass
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 
+MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
+"""A source of a rule."""
 
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """A place in a script that a rule objects to."""
-
-    node: ast.AST
-    message: str
-    """What stands there, in one sentence."""
-
-
-Judge = Callable[[Trace], Iterable[Hit]]
-"""A pure function from what a script does to what is wrong with it."""
+Hit = tuple[ast.AST, str]
+"""A node that violates a rule, and what is wrong there: lower case, without a full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One pitfall. Its documentation page is made of nothing else."""
+    """A common mistake and how to fix it. The reference page is generated from these fields."""
 
     id: str
-    """``lint.<slug>``; stable for ever, since it stands in people's comments."""
+    """``lint.<slug>``. Ids are stable because ignore comments contain them."""
     severity: Severity
     title: str
-    """The healthy condition, in one sentence."""
+    """What the rule does, as one sentence: ``Checks for ...``."""
     why: str
-    """What happens otherwise."""
+    """What goes wrong in code that violates the rule. Line breaks count as spaces."""
+    fix: str
+    """What to do, as one imperative sentence."""
     bad: str
-    """Code that the rule objects to."""
+    """Code that violates the rule."""
     good: str
-    """The corrected form of the same code."""
+    """The same code, corrected."""
     sources: tuple[str, ...]
-    """Public pages that the criterion is from, or how it was measured."""
-    judge: Judge | None = None
-    """None for what the linter itself notices: files that it cannot read, and ignore comments."""
+    """URLs that support the rule, or how it was measured."""
+    judge: Callable[[Trace], Iterable[Hit]] | None = None
+    """Finds violations in what a script does. None for problems that the linter detects while it reads a file:
+    comments cannot silence these."""
+    words: tuple[str, ...] = ("distribute", "Strategy")
+    """A file with none of these words cannot violate the rule. Analysis is skipped if no rule needs it."""
 
     @property
-    def ignorable(self) -> bool:
-        """Whether a comment may silence it."""
-        return self.judge is not None
+    def reason(self) -> str:
+        """``why`` as one line."""
+        return " ".join(self.why.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +52,14 @@ class Spot:
     """Where a finding is. Lines and columns count from 1."""
 
     path: str
-    """As it was given, or below the folder that was given; ``-`` is the standard input."""
+    """The path as given, or below the given folder; ``-`` for standard input."""
     line: int
     column: int
     end_line: int
     end_column: int
     """The column after the last character."""
     cell: int | None = None
-    """The notebook's code cell, counted from 1; the line then counts within the cell."""
+    """The notebook's code cell, counted from 1. Lines then count within the cell."""
 
     def __str__(self) -> str:
         cell = f":cell {self.cell}" if self.cell else ""
@@ -69,8 +67,8 @@ class Spot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LintFinding:
-    """One place that a rule objects to."""
+class Finding:
+    """A violation of a rule."""
 
     rule: Rule
     spot: Spot
@@ -78,36 +76,32 @@ class LintFinding:
     source: str = ""
     """The line of code."""
 
-    @property
-    def severity(self) -> Severity:
-        """The rule's."""
-        return self.rule.severity
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ignored:
-    """A finding that a comment silences, with its reason."""
+    """A finding silenced by a comment, with the comment's reason."""
 
-    finding: LintFinding
+    finding: Finding
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class LintReport:
-    """Everything that a renderer needs."""
+    """The result of a lint run."""
 
     files: tuple[str, ...]
-    """Every file that was looked at, in order."""
-    findings: tuple[LintFinding, ...]
+    """Every file read, in order."""
+    findings: tuple[Finding, ...]
     """By file and line."""
     ignored: tuple[Ignored, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else the reader should know, such as a folder that holds no script."""
+    """Remarks about the run, such as a folder without scripts."""
 
-    def count(self, severity: Severity) -> int:
-        """Number of findings of exactly that severity."""
-        return sum(finding.severity is severity for finding in self.findings)
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """The rules with findings, by id, in the order of their first finding."""
+        return {finding.rule.id: finding.rule for finding in self.findings}
 
     def fails(self, fail_on: Severity) -> bool:
-        """Whether there is a finding at or over a severity."""
-        return any(finding.severity.rank >= fail_on.rank for finding in self.findings)
+        """Whether a finding is at or above a severity."""
+        return any(finding.rule.severity.rank >= fail_on.rank for finding in self.findings)

@@ -1,4 +1,4 @@
-"""What the names of TensorFlow and Keras stand for, whatever way they were imported."""
+"""What the names of TensorFlow and Keras mean, however they are imported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIXES = (
 
 
 class Kind(Enum):
-    """What calling an external name gives."""
+    """What calling an external name returns."""
 
     STRATEGY = "strategy"
     MODEL = "model"
@@ -34,9 +34,9 @@ class Kind(Enum):
     METRIC = "metric"
     CALLBACK = "callback"
     DATASET = "dataset"
-    READY_DATASET = "dataset that is batched and prefetched"
+    READY_DATASET = "batched and prefetched dataset"
     TRANSPARENT = "its first argument"
-    HARMLESS = "nothing with variables"
+    HARMLESS = "object without variables"
     UNKNOWN = "unknown"
 
 
@@ -55,7 +55,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.LOADED, re.compile(r"keras\.(models|saving)\.(\w+\.)*load_model$")),
     (Kind.INPUT, re.compile(r"keras\.(layers\.)?Input$")),
     (Kind.MODEL, re.compile(r"keras\.applications\.(\w+\.)*[A-Z]\w*$")),
-    (Kind.LAYER, re.compile(r"keras\.layers\.(\w+\.)*[A-Z]\w*$")),
+    (Kind.LAYER, re.compile(r"keras\.(Layer|layers\.(\w+\.)*[A-Z]\w*)$")),
     (Kind.OPTIMIZER, re.compile(r"keras\.optimizers\.(?!.*schedules)(\w+\.)*[A-Z]\w*$")),
     (Kind.OPTIMIZER, re.compile(r"keras\.mixed_precision\.LossScaleOptimizer$")),
     (Kind.METRIC, re.compile(r"keras\.metrics\.(\w+\.)*[A-Z]\w*$")),
@@ -73,28 +73,17 @@ WEIGHTLESS = re.compile(
     r"|Dropout|SpatialDropout\dD|Flatten|Reshape|Permute|Activation|ReLU|Softmax|\w+Pool(ing)?\dD|ZeroPadding\dD)$"
 )
 """Layers without weights: augmentation, shapes, activations."""
-LIST_LOCAL_DEVICES = re.compile(r"tensorflow\.python\.client\.device_lib\.list_local_devices$")
-MULTI_GPU_MODEL = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
-GLOBAL_STRATEGY = re.compile(r"tensorflow\.distribute\.experimental_set_strategy$")
 
-SEVERAL_REPLICAS = frozenset(
-    {
-        "MirroredStrategy",
-        "MultiWorkerMirroredStrategy",
-        "TPUStrategy",
-        "CentralStorageStrategy",
-        "ParameterServerStrategy",
-    }
-)
-"""Strategies that make variables in several places, or may."""
-SYNCHRONOUS = SEVERAL_REPLICAS - {"ParameterServerStrategy"}
-"""Those of which every replica takes its part of each batch."""
 MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
+SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}
+"""Strategies that divide each batch among their replicas."""
+SEVERAL_REPLICAS = SYNCHRONOUS | {"ParameterServerStrategy"}
+"""Strategies that may create variables on several devices."""
 
 
 @lru_cache(maxsize=8192)
 def canonical(name: str) -> str:
-    """The one spelling of a dotted name: ``tensorflow.keras.layers`` is ``keras.layers``."""
+    """The canonical form of a dotted name: ``tensorflow.keras.layers`` is ``keras.layers``."""
     for prefix, replacement in _PREFIXES:
         if name == prefix or name.startswith(f"{prefix}."):
             return canonical(replacement + name[len(prefix) :])
@@ -103,32 +92,10 @@ def canonical(name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def kind_of(name: str) -> Kind:
-    """What calling a canonical name gives."""
+    """What calling a canonical name returns, or what an instance of a class derived from it is."""
     if name in _MODELS:
         return Kind.MODEL
     for kind, pattern in _PATTERNS:
         if pattern.match(name):
             return kind
     return Kind.HARMLESS if name.partition(".")[0] in _HARMLESS_ROOTS else Kind.UNKNOWN
-
-
-@lru_cache(maxsize=64)
-def strategy_kind(name: str) -> str:
-    """The class of a strategy by its canonical name: ``MirroredStrategy``."""
-    return name.rpartition(".")[2].removesuffix("V2")
-
-
-_CLASSES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (Kind.MODEL, re.compile(r"keras\.(models\.|engine\.training\.)?(Model|Sequential)$")),
-    *(pair for pair in _PATTERNS if pair[0] in {Kind.LAYER, Kind.OPTIMIZER, Kind.METRIC}),
-    (Kind.LAYER, re.compile(r"keras\.Layer$")),
-)
-
-
-@lru_cache(maxsize=1024)
-def class_kind(base: str) -> Kind:
-    """What an instance of a class that derives from an external class is."""
-    for kind, pattern in _CLASSES:
-        if pattern.match(base):
-            return kind
-    return Kind.HARMLESS if base.partition(".")[0] in _HARMLESS_ROOTS else Kind.UNKNOWN

@@ -1,4 +1,4 @@
-"""Notebooks: the code of their cells, without what is for IPython."""
+"""The code of notebooks, without IPython's magics and shell commands."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from kdoctor_lint.rules import internal as own
 from kdoctor_lint.unreadable import UnreadableError
 
 _CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
-"""Cell magics whose cell is Python all the same."""
+"""Cell magics whose cell is Python."""
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
 _AUTOMATIC = re.compile(r"(cat|cd|conda|cp|less|ll|ls|man|mkdir|more|mv|pip|pwd|rm|rmdir)(\s+[\w./~$*-][^=]*)?$")
-"""Magics that IPython takes without their percent sign."""
+"""Magics that IPython accepts without a percent sign."""
 _HELP = re.compile(r"\s*[\w.]+\?{1,2}\s*$|\s*\?{1,2}[\w.]+\s*$")
 
 
@@ -24,30 +23,34 @@ def code_cells(data: bytes) -> Iterator[str]:
     """The text of every code cell.
 
     Raises:
-        UnreadableError: it is no notebook, or none of Python.
+        UnreadableError: it is not a Python notebook.
     """
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UnreadableError(own.UNREADABLE_FILE, "the notebook is not UTF-8") from error
+        raise UnreadableError("notebook is not valid UTF-8") from error
     except json.JSONDecodeError as error:
-        message = f"the notebook is no JSON: {error.msg}"
-        raise UnreadableError(own.UNREADABLE_FILE, message, error.lineno, error.colno) from error
+        raise UnreadableError(f"notebook is not valid JSON: {error.msg}", error.lineno, error.colno) from error
     except RecursionError as error:
-        raise UnreadableError(own.UNREADABLE_FILE, "the notebook's JSON is nested too deeply") from error
-    cells = _cells(document)
-    language = _language(document)
+        raise UnreadableError("notebook is nested too deeply") from error
+    cells = _at(document, "cells")
+    if cells is None:
+        cells = _at(document, "worksheets", 0, "cells")  # format 3
+    if not isinstance(cells, list):
+        raise UnreadableError("not a notebook: it has no list of cells")
+    names = (_at(document, "metadata", "language_info", "name"), _at(document, "metadata", "kernelspec", "language"))
+    language = next((name.lower() for name in names if isinstance(name, str)), "")
     if language not in {"", "python", "ipython"}:
-        raise UnreadableError(own.UNREADABLE_FILE, f"the notebook's language is {language}, not Python")
+        raise UnreadableError(f"notebook language is {language}, not Python")
     for cell in cells:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield _text(cell.get("source", cell.get("input", "")))
 
 
 def without_magics(text: str) -> str:
-    """The cell's code with magics and shell commands replaced, so that every line keeps its number.
+    """The cell's code with magics and shell commands replaced. Line numbers stay the same.
 
-    Only where Python objects to a line is it taken for a magic: ``%`` may also go on with an expression.
+    Only lines with a syntax error are treated as magics, because ``%`` may also continue an expression.
     """
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -57,13 +60,13 @@ def without_magics(text: str) -> str:
             return "\n" * (len(lines) - 1)
         lines[first] = ""
     lines = _dedented(lines)
-    while (number := _objection(lines)) is not None and _replace(lines, number):
+    while (number := _error_line(lines)) is not None and _replace(lines, number):
         pass
     return "\n".join(lines)
 
 
-def _objection(lines: list[str]) -> int | None:
-    """Index of the line that is no Python, or None."""
+def _error_line(lines: list[str]) -> int | None:
+    """Index of the line with a syntax error, or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,7 +79,7 @@ def _objection(lines: list[str]) -> int | None:
 
 
 def _replace(lines: list[str], number: int) -> bool:
-    """Replace one magic, with the lines that it goes on over; False if it is none."""
+    """Replace a magic, with its continuation lines. False if the line is not a magic."""
     line = lines[number]
     stripped = line.lstrip()
     assigned = _ASSIGNED.match(line)
@@ -93,31 +96,20 @@ def _replace(lines: list[str], number: int) -> bool:
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    """A cell may be indented as a whole: IPython takes off what its first line has."""
+    """Remove the indentation of the first line from all lines, as IPython does."""
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     return [line.removeprefix(indent) for line in lines] if indent else lines
 
 
-def _cells(document: Any) -> list[Any]:
-    cells = document.get("cells") if isinstance(document, dict) else None
-    if cells is None and isinstance(document, dict):
-        sheets = document.get("worksheets")
-        sheet = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else {}
-        cells = sheet.get("cells")
-    if not isinstance(cells, list):
-        raise UnreadableError(own.UNREADABLE_FILE, "it is no notebook: it has no list of cells")
-    return cells
-
-
-def _language(document: Any) -> str:
-    metadata = document.get("metadata")
-    for key, inner in (("language_info", "name"), ("kernelspec", "language")):
-        part = metadata.get(key) if isinstance(metadata, dict) else None
-        name = part.get(inner) if isinstance(part, dict) else None
-        if isinstance(name, str):
-            return name.lower()
-    return ""
+def _at(value: Any, *keys: str | int) -> Any:
+    """The value below a path of keys, or None."""
+    for key in keys:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 def _text(source: Any) -> str:

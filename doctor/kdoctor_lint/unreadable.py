@@ -1,17 +1,22 @@
-"""The one error of reading: what cannot be looked at, and which rule says so."""
+"""Errors of reading a script. They become findings."""
 
 from __future__ import annotations
 
-from kdoctor_lint.model import Rule
+from kdoctor_lint.rules.internal import SYNTAX_ERROR, UNREADABLE_FILE
 
 
 class UnreadableError(Exception):
-    """A file, or a part of it, cannot be looked at."""
+    """A file, or a part of it, cannot be read."""
 
-    def __init__(self, rule: Rule, message: str, line: int = 1, column: int = 1, source: str = "") -> None:
+    rule = UNREADABLE_FILE
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
-        self.rule = rule
-        self.message = message
         self.line = line
         self.column = column
-        self.source = source
+
+
+class UnparsableError(UnreadableError):
+    """Code has a syntax error."""
+
+    rule = SYNTAX_ERROR

@@ -1,6 +1,6 @@
-"""Scripts after public guides, in the project's own words: the findings that a careful reviewer would give.
+"""Scripts modelled on public guides, with the findings of a careful reviewer.
 
-Each line that something is to be said about ends with ``# expect: <rule> <rule>``.
+Each line with findings ends with ``# expect: <rule> <rule>``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GUIDES = sorted((Path(__file__).parent / "guides").glob("*.py.txt"))
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name.partition(".")[0])
-def test_a_guide_gets_what_a_reviewer_would_say(guide: Path) -> None:
+def test_guide_has_expected_findings(guide: Path) -> None:
     expected = {
         (number, f"lint.{rule}")
         for number, line in enumerate(guide.read_text(encoding="utf-8").split("\n"), 1)
@@ -26,5 +26,5 @@ def test_a_guide_gets_what_a_reviewer_would_say(guide: Path) -> None:
     assert len(report.findings) == len(expected)
 
 
-def test_there_are_enough_guides() -> None:
+def test_at_least_twelve_guides() -> None:
     assert len(GUIDES) >= 12

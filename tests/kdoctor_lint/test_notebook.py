@@ -20,7 +20,7 @@ def notebook(path: Path, *cells: str) -> str:
     return str(path)
 
 
-def test_names_flow_from_cell_to_cell(tmp_path: Path) -> None:
+def test_names_are_followed_across_cells(tmp_path: Path) -> None:
     (finding,) = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, THIRD)]).findings
     assert finding.rule.id == "lint.compile-outside-scope"
     assert (finding.spot.cell, finding.spot.line, finding.spot.column) == (3, 2, 1)
@@ -28,7 +28,7 @@ def test_names_flow_from_cell_to_cell(tmp_path: Path) -> None:
     assert finding.source == "model.compile(optimizer='adam', loss='mse')"
 
 
-def test_a_broken_cell_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_other_cells_are_linted_after_broken_one(tmp_path: Path) -> None:
     found = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, "x = = 1", THIRD)]).findings
     assert [(item.rule.id, item.spot.cell, item.spot.line) for item in found] == [
         ("lint.syntax-error", 3, 1),
@@ -36,14 +36,14 @@ def test_a_broken_cell_does_not_hide_the_others(tmp_path: Path) -> None:
     ]
 
 
-def test_a_comment_silences_in_its_cell(tmp_path: Path) -> None:
+def test_comment_silences_in_its_cell(tmp_path: Path) -> None:
     third = f"{THIRD}  # kdoctor: ignore[lint.compile-outside-scope] Keras 2 runs this notebook"
     report = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, third)])
     assert report.findings == ()
     assert report.ignored[0].reason == "Keras 2 runs this notebook"
 
 
-def test_the_old_form_with_worksheets(tmp_path: Path) -> None:
+def test_format_3_with_worksheets_is_read(tmp_path: Path) -> None:
     cells = [{"cell_type": "code", "input": [f"{FIRST}\n"]}, {"cell_type": "code", "input": ["x = = 1"]}]
     path = tmp_path / "old.ipynb"
     path.write_text(json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3}), encoding="utf-8")
@@ -69,11 +69,11 @@ def test_the_old_form_with_worksheets(tmp_path: Path) -> None:
         ("x = = 1", "x = = 1"),
     ],
 )
-def test_what_is_for_ipython_is_left_out_line_by_line(cell: str, code: str) -> None:
+def test_magics_are_replaced_line_by_line(cell: str, code: str) -> None:
     assert without_magics(cell) == code
 
 
-def test_a_text_that_looks_like_a_magic_stays(tmp_path: Path) -> None:
+def test_string_that_looks_like_magic_stays(tmp_path: Path) -> None:
     cell = f'{FIRST}\ntext = """\n%time\n!ls\n"""\nawait asyncio.sleep(1)\nx = = 1'
     (finding,) = lint([notebook(tmp_path / "a.ipynb", cell)]).findings
     assert finding.spot.line == 10

@@ -1,1 +1,1 @@
-"""What a script does, found out by reading it: names, scopes, models, datasets, and how they flow."""
+"""What a script does, derived from its code: names, scopes, models, datasets, and how they flow."""

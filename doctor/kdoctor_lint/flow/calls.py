@@ -1,4 +1,4 @@
-"""What a call does, and what it gives."""
+"""What a call does and returns, by the kind of its callee."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kdoctor_lint.flow.arguments import Arguments
-from kdoctor_lint.flow.effects import built_on, unknown
+from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.externals import external
-from kdoctor_lint.flow.interpreter import Machine
+from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.methods import method, update
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Class,
     External,
     Layer,
+    Made,
     Method,
     Metric,
     Model,
@@ -26,110 +26,105 @@ from kdoctor_lint.flow.values import (
     Tensor,
     Value,
 )
-from kdoctor_lint.names import Kind, class_kind
+from kdoctor_lint.names import Kind, kind_of
+
+_MADE: tuple[tuple[Kind, type[Made]], ...] = (
+    (Kind.MODEL, Model),
+    (Kind.LAYER, Layer),
+    (Kind.OPTIMIZER, Optimizer),
+    (Kind.METRIC, Metric),
+)
 
 
-def call(machine: Machine, node: Any, env: Env) -> Value:
-    """What a call gives."""
-    callee = machine.evaluate(node.func, env)
+def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    """What a call returns."""
+    callee = interpreter.evaluate(node.func, env)
     args: list[Value] = []
     keywords: dict[str, Value] = {}
     spread = False
     for arg in node.args:
-        value = machine.evaluate(arg, env)
-        if arg.__class__ is ast.Starred:
+        value = interpreter.evaluate(arg, env)
+        if isinstance(arg, ast.Starred):
             spread = True
         elif not spread:
             args.append(value)
     for keyword in node.keywords:
-        value = machine.evaluate(keyword.value, env)
+        value = interpreter.evaluate(keyword.value, env)
         if keyword.arg is None:
             spread = True
         else:
             keywords[keyword.arg] = value
-    handler = _BY_CALLEE.get(callee.__class__, unknown)
-    return handler(machine, node, callee, Arguments(args, keywords, spread))
+    return _BY_CALLEE.get(callee.__class__, unknown)(Call(interpreter, node, args, keywords, spread), callee)
 
 
-def _function(machine: Machine, node: ast.Call, callee: Function, given: Arguments) -> Value:
-    if getattr(callee.node, "decorator_list", None) and _takes_class(callee.node):
-        return unknown(machine, node, callee, given)
-    return machine.follow(callee, given.args, given.keywords, spread=given.spread)
+def _function(call: Call, callee: Function) -> Value:
+    decorators = getattr(callee.node, "decorator_list", [])
+    if any(isinstance(item, ast.Name) and item.id == "classmethod" for item in decorators):
+        return unknown(call, callee)
+    return call.follow(callee)
 
 
-def _takes_class(node: Any) -> bool:
-    return any(isinstance(item, ast.Name) and item.id == "classmethod" for item in node.decorator_list)
+def unseen_instance(cls: Class) -> Object:
+    """An instance of a class of the script, about whose creation nothing is known."""
+    kinds = {kind_of(base) for base in cls.external_bases()}
+    for kind, made in _MADE[:2]:
+        if kind in kinds:
+            return made(cls.node, Place.UNSURE, None, cls=cls)
+    return Object(cls=cls)
 
 
-def synthetic(cls: Class) -> Object:
-    """An instance of a class of the script of which nothing is known."""
-    kinds = {class_kind(base) for base in cls.external_bases()}
-    if Kind.MODEL in kinds:
-        return Model(cls.node, Place.UNSURE, None, cls)
-    if Kind.LAYER in kinds:
-        return Layer(cls.node, Place.UNSURE, None, cls)
-    return Object(cls)
-
-
-def _class(machine: Machine, node: ast.Call, callee: Class, given: Arguments) -> Value:
+def _class(call: Call, callee: Class) -> Value:
     """A class of the script is instantiated."""
-    instance = _instance(machine, node, callee)
+    instance = _instance(call, callee)
     start = callee.member("__init__")
     if isinstance(start, Function):
-        machine.follow(Function(start.node, start.env, instance), given.args, given.keywords, spread=given.spread)
+        call.follow(Function(start.node, start.env, instance))
     elif type(instance) is Object:
-        # A dataclass, or a base that this file does not show.
-        given.let_go()
+        # A dataclass, or a base class outside the file.
+        call.pass_on()
     return instance
 
 
-def _instance(machine: Machine, node: ast.Call, cls: Class) -> Object:
-    kinds = {class_kind(base) for base in cls.external_bases()}
-    place, strategy = machine.place, machine.strategy
-    if Kind.MODEL in kinds:
-        model = Model(node, place, strategy, cls)
-        machine.add_model(model)
-        return model
-    if Kind.LAYER in kinds:
-        return Layer(node, place, strategy, cls)
-    if Kind.OPTIMIZER in kinds:
-        return Optimizer(node, place, strategy, cls)
-    if Kind.METRIC in kinds:
-        return Metric(node, place, strategy, cls)
-    if Kind.UNKNOWN in kinds and place is not Place.OUTSIDE:
-        machine.trace.unclear = True
-    return Object(cls)
+def _instance(call: Call, cls: Class) -> Object:
+    kinds = {kind_of(base) for base in cls.external_bases()}
+    for kind, made in _MADE:
+        if kind in kinds:
+            instance = call.create(made, cls=cls)
+            if isinstance(instance, Model):
+                call.interpreter.add_model(instance)
+            return instance
+    if Kind.UNKNOWN in kinds and call.interpreter.place is not Place.OUTSIDE:
+        call.interpreter.trace.unclear = True
+    return Object(cls=cls)
 
 
-def _measure(machine: Machine, node: ast.Call, callee: Metric, given: Arguments) -> Value:
+def _measure(call: Call, callee: Metric) -> Value:
     """A metric is called on values."""
-    return update(machine, node, callee, "update_state", given)
+    return update(call, callee, "update_state")
 
 
-def _apply(machine: Machine, node: ast.Call, callee: Layer | Model, given: Arguments) -> Value:
-    """A layer or a model is called on its inputs; the rules ask only for symbolic ones, which build a model."""
-    symbolic = [value for value in given.args if isinstance(value, Tensor)]
+def _apply(call: Call, callee: Layer | Model) -> Value:
+    """A layer or a model is called. Only symbolic inputs matter, because they build a model."""
+    symbolic = [value for value in call.args if isinstance(value, Tensor)]
     if not symbolic:
         return UNKNOWN
     if isinstance(callee, Model):
-        built_on(machine, [callee])
-        return Tensor(callee.node, callee.place, machine.strategy)
+        call.build_on([callee])
+        return Tensor(callee.node, callee.place, call.interpreter.strategy)
     if callee.weightless:
         return symbolic[0]
     before = next((value for value in symbolic if value.place is Place.OUTSIDE), None)
-    return Tensor(before.node, Place.OUTSIDE, None) if before else Tensor(node, machine.place, machine.strategy)
+    return Tensor(before.node, Place.OUTSIDE, None) if before else call.create(Tensor)
 
 
-def _object(machine: Machine, node: ast.Call, callee: Object, given: Arguments) -> Value:
+def _object(call: Call, callee: Object) -> Value:
     member = callee.cls.member("__call__") if callee.cls else None
     if isinstance(member, Function):
-        return machine.follow(
-            Function(member.node, member.env, callee), given.args, given.keywords, spread=given.spread
-        )
-    return unknown(machine, node, callee, given)
+        return call.follow(Function(member.node, member.env, callee))
+    return unknown(call, callee)
 
 
-_BY_CALLEE: Mapping[type, Callable[[Machine, ast.Call, Any, Arguments], Value]] = {
+_BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     External: external,
     Method: method,
     Function: _function,

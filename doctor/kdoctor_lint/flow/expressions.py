@@ -1,17 +1,18 @@
-"""What each kind of expression stands for."""
+"""The value of each kind of expression."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from kdoctor_lint.flow.binding import bind
-from kdoctor_lint.flow.calls import call
+from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
-from kdoctor_lint.flow.interpreter import Evaluator, Machine, let_go
+from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.trace import Used
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -30,16 +31,19 @@ from kdoctor_lint.flow.values import (
 )
 from kdoctor_lint.names import canonical
 
+_OPERATORS: Mapping[type, Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Mult: operator.mul,
+    ast.Sub: operator.sub,
+}
 _WEIGHTS = frozenset({"trainable_variables", "trainable_weights"})
 
 
-def _name(machine: Machine, node: Any, env: Env) -> Value:
-    del machine
+def _name(_: Interpreter, node: Any, env: Env) -> Value:
     return env.get(node.id)
 
 
-def _constant(machine: Machine, node: Any, env: Env) -> Value:
-    del machine, env
+def _constant(_: Interpreter, node: Any, __: Env) -> Value:
     value = node.value
     if isinstance(value, str):
         return Text(value)
@@ -50,39 +54,35 @@ def _constant(machine: Machine, node: Any, env: Env) -> Value:
     return Number(value) if isinstance(value, int | float) else UNKNOWN
 
 
-def _attribute(machine: Machine, node: Any, env: Env) -> Value:
-    owner = machine.evaluate(node.value, env)
+def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    owner = interpreter.evaluate(node.value, env)
     name = node.attr
     if name == "num_replicas_in_sync":
-        return _REPLICAS
+        return Number(None, scaled=True)
     if isinstance(owner, External):
         return External(canonical(f"{owner.name}.{name}"))
     if isinstance(owner, Object):
-        return _member(machine, node, owner, name)
+        return _member(interpreter, owner, name)
     if isinstance(owner, Class):
         return owner.member(name) or UNKNOWN
     return Method(UNKNOWN if isinstance(owner, Method) else owner, name)
 
 
-_REPLICAS = Number(None, scaled=True)
-
-
-def _member(machine: Machine, node: ast.AST, owner: Object, name: str) -> Value:
-    if machine.in_replica and name in _WEIGHTS and isinstance(owner, Made):
-        machine.trace.used.append(Used(node=node, made=owner, strategy=machine.strategy))
-    found = owner.attributes.get(name)
-    if found is not None:
-        return found
+def _member(interpreter: Interpreter, owner: Object, name: str) -> Value:
+    if interpreter.in_replica and name in _WEIGHTS and isinstance(owner, Made):
+        interpreter.use(owner)
+    if name in owner.attributes:
+        return owner.attributes[name]
     member = owner.cls.member(name) if owner.cls else None
     if isinstance(member, Function) and member.receiver is not None:
         return Function(member.node, member.env, owner)
     return member or Method(owner, name)
 
 
-def _binary(machine: Machine, node: Any, env: Env) -> Value:
-    left, right = machine.evaluate(node.left, env), machine.evaluate(node.right, env)
+def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
     if isinstance(left, Number) and isinstance(right, Number):
-        return _combined(machine, node.op, left, right)
+        return _combined(interpreter, node.op, left, right)
     if isinstance(left, Text) and isinstance(right, Text) and isinstance(node.op, ast.Add):
         return Text(left.value + right.value)
     if isinstance(left, Many) and isinstance(right, Many) and isinstance(node.op, ast.Add):
@@ -92,145 +92,97 @@ def _binary(machine: Machine, node: Any, env: Env) -> Value:
     return UNKNOWN
 
 
-def _combined(machine: Machine, op: ast.operator, left: Number, right: Number) -> Value:
+def _combined(interpreter: Interpreter, op: ast.operator, left: Number, right: Number) -> Value:
     names = left.names | right.names
     if left.scaled or right.scaled:
         if isinstance(op, ast.Mult) and left.scaled != right.scaled:
-            machine.trace.scaled |= (right if left.scaled else left).names
+            interpreter.trace.scaled |= (right if left.scaled else left).names
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
-            machine.trace.divided |= left.names
+            interpreter.trace.divided |= left.names
         return Number(None, names, scaled=True)
     if left.value is None or right.value is None:
         return Number(None, names)
-    return Number(_computed(op, left.value, right.value), names)
+    compute = _OPERATORS.get(type(op))
+    return Number(compute(left.value, right.value) if compute else None, names)
 
 
-def _computed(op: ast.operator, left: float, right: float) -> float | None:
-    if isinstance(op, ast.Mult):
-        return left * right
-    if isinstance(op, ast.Add):
-        return left + right
-    if isinstance(op, ast.Sub):
-        return left - right
-    return None
+def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    return reduce(join, interpreter.evaluate_all(node.values, env))
 
 
-def _boolean(machine: Machine, node: Any, env: Env) -> Value:
-    values = [machine.evaluate(value, env) for value in node.values]
-    result = values[0]
-    for value in values[1:]:
-        result = join(result, value)
-    return result
+def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    interpreter.evaluate(node.test, env)
+    return join(interpreter.evaluate(node.body, env), interpreter.evaluate(node.orelse, env))
 
 
-def _either(machine: Machine, node: Any, env: Env) -> Value:
-    machine.evaluate(node.test, env)
-    return join(machine.evaluate(node.body, env), machine.evaluate(node.orelse, env))
-
-
-def _compare(machine: Machine, node: Any, env: Env) -> Value:
-    values = [machine.evaluate(node.left, env), *(machine.evaluate(item, env) for item in node.comparators)]
+def _compare(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    values = interpreter.evaluate_all([node.left, *node.comparators], env)
     if any(not (isinstance(value, Number) and value.value is not None) for value in values):
         for value in values:
             if isinstance(value, Number):
-                machine.trace.verified |= value.names
+                interpreter.trace.verified |= value.names
     return UNKNOWN
 
 
-def _unary(machine: Machine, node: Any, env: Env) -> Value:
-    operand = machine.evaluate(node.operand, env)
+def _unary(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    operand = interpreter.evaluate(node.operand, env)
     if isinstance(node.op, ast.USub) and isinstance(operand, Number) and operand.value is not None:
         return Number(-operand.value, operand.names)
     return UNKNOWN
 
 
-def _many(machine: Machine, node: Any, env: Env) -> Value:
-    return Many([machine.evaluate(item, env) for item in node.elts])
+def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    return Many(interpreter.evaluate_all(node.elts, env))
 
 
-def _set(machine: Machine, node: Any, env: Env) -> Value:
-    for item in node.elts:
-        let_go(machine.evaluate(item, env))
+def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    """The values of the parts go where the analysis does not follow them, such as into a dictionary."""
+    for value in interpreter.evaluate_all(ast.iter_child_nodes(node), env):
+        mark_escaped(value)
     return UNKNOWN
 
 
-def _dict(machine: Machine, node: Any, env: Env) -> Value:
-    for key in node.keys:
-        if key is not None:
-            machine.evaluate(key, env)
-    for value in node.values:
-        let_go(machine.evaluate(value, env))
-    return UNKNOWN
-
-
-def _subscript(machine: Machine, node: Any, env: Env) -> Value:
-    owner, index = machine.evaluate(node.value, env), machine.evaluate(node.slice, env)
+def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    owner, index = interpreter.evaluate_all([node.value, node.slice], env)
     if isinstance(owner, Many) and isinstance(index, Number) and index.value is not None:
         position = int(index.value)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
     return owner if isinstance(owner, Dataset) and owner.batch is None else UNKNOWN
 
 
-def _slice(machine: Machine, node: Any, env: Env) -> Value:
-    for part in (node.lower, node.upper, node.step):
-        if part is not None:
-            machine.evaluate(part, env)
-    return UNKNOWN
+def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    return interpreter.define(Function(node, env.closure()))
 
 
-def _lambda(machine: Machine, node: Any, env: Env) -> Value:
-    return machine.define(Function(node, env.closure()))
+def _inner(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    return interpreter.evaluate(node.value, env)
 
 
-def _inner(machine: Machine, node: Any, env: Env) -> Value:
-    return machine.evaluate(node.value, env)
-
-
-def _yield(machine: Machine, node: Any, env: Env) -> Value:
-    if node.value is not None:
-        let_go(machine.evaluate(node.value, env))
-    return UNKNOWN
-
-
-def _walrus(machine: Machine, node: Any, env: Env) -> Value:
-    value = machine.evaluate(node.value, env)
-    bind(machine, node.target, value, env.closure())
+def _walrus(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    value = interpreter.evaluate(node.value, env)
+    bind(interpreter, node.target, value, env.closure())
     return value
 
 
-def _formatted(machine: Machine, node: Any, env: Env) -> Value:
-    texts = [machine.evaluate(part, env) for part in node.values]
-    if all(isinstance(text, Text) for text in texts):
-        return Text("".join(text.value for text in texts if isinstance(text, Text)))
-    return UNKNOWN
+def _formatted(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    parts = interpreter.evaluate_all(node.values, env)
+    texts = [part.value for part in parts if isinstance(part, Text)]
+    return Text("".join(texts)) if len(texts) == len(parts) else UNKNOWN
 
 
-def _comprehension(machine: Machine, node: Any, env: Env) -> Value:
-    inner = Env(env.closure() if not env.is_class else env)
-    over = _generators(machine, node, inner)
-    element = machine.evaluate(node.elt, inner)
-    if isinstance(over, Counted) and isinstance(node, ast.ListComp) and not node.generators[0].ifs:
-        return Counted(over.count, _first_text(node.elt))
-    let_go(element)
-    return UNKNOWN
-
-
-def _generators(machine: Machine, node: Any, inner: Env) -> Value:
-    first: Value | None = None
+def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:
+    inner = Env(env)
+    over = UNKNOWN
     for generator in node.generators:
-        over = machine.evaluate(generator.iter, inner)
-        first = over if first is None else UNKNOWN
-        bind(machine, generator.target, UNKNOWN, inner)
-        for condition in generator.ifs:
-            machine.evaluate(condition, inner)
-    return first or UNKNOWN
-
-
-def _dict_comprehension(machine: Machine, node: Any, env: Env) -> Value:
-    inner = Env(env.closure())
-    _generators(machine, node, inner)
-    machine.evaluate(node.key, inner)
-    let_go(machine.evaluate(node.value, inner))
+        over = interpreter.evaluate(generator.iter, inner)
+        bind(interpreter, generator.target, UNKNOWN, inner)
+        interpreter.evaluate_all(generator.ifs, inner)
+    element = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    values = interpreter.evaluate_all(element, inner)
+    plain = len(node.generators) == 1 and not node.generators[0].ifs
+    if isinstance(node, ast.ListComp) and isinstance(over, Counted) and plain:
+        return Counted(over.count, _first_text(node.elt))
+    mark_escaped(values[-1])
     return UNKNOWN
 
 
@@ -243,7 +195,7 @@ EVALUATORS: Mapping[type, Evaluator] = {
     ast.Name: _name,
     ast.Constant: _constant,
     ast.Attribute: _attribute,
-    ast.Call: call,
+    ast.Call: evaluate_call,
     ast.BinOp: _binary,
     ast.BoolOp: _boolean,
     ast.IfExp: _either,
@@ -251,21 +203,21 @@ EVALUATORS: Mapping[type, Evaluator] = {
     ast.UnaryOp: _unary,
     ast.List: _many,
     ast.Tuple: _many,
-    ast.Set: _set,
-    ast.Dict: _dict,
+    ast.Set: _parts,
+    ast.Dict: _parts,
     ast.Subscript: _subscript,
-    ast.Slice: _slice,
+    ast.Slice: _parts,
     ast.Lambda: _lambda,
     ast.Starred: _inner,
     ast.Await: _inner,
     ast.FormattedValue: _inner,
-    ast.Yield: _yield,
+    ast.Yield: _parts,
     ast.YieldFrom: _inner,
     ast.NamedExpr: _walrus,
     ast.JoinedStr: _formatted,
     ast.ListComp: _comprehension,
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
-    ast.DictComp: _dict_comprehension,
+    ast.DictComp: _comprehension,
 }
-"""By the class of the expression."""
+"""By the class of the expression. The value of any other is unknown."""

@@ -1,15 +1,12 @@
-"""What a function or a class of another module does when it is called, and what it gives."""
+"""What a function or a class of another module does and returns when it is called."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 
-from kdoctor_lint.flow.arguments import Arguments
-from kdoctor_lint.flow.effects import built_on, saved, unknown
-from kdoctor_lint.flow.interpreter import Machine
+from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
-from kdoctor_lint.flow.trace import Called, Normalized, Used
+from kdoctor_lint.flow.trace import Named
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Callback,
@@ -26,150 +23,121 @@ from kdoctor_lint.flow.values import (
     Truth,
     Value,
 )
-from kdoctor_lint.names import (
-    BATCH_NORMALIZATION,
-    GLOBAL_STRATEGY,
-    LIST_LOCAL_DEVICES,
-    MULTI_GPU_MODEL,
-    WEIGHTLESS,
-    Kind,
-    kind_of,
-    strategy_kind,
-)
+from kdoctor_lint.names import BATCH_NORMALIZATION, WEIGHTLESS, Kind, kind_of
 
-
-def external(machine: Machine, node: ast.Call, callee: External, given: Arguments) -> Value:
-    """A function or class of another module."""
-    name = callee.name
-    maker = _MAKERS.get(kind_of(name))
-    if maker is not None:
-        return maker(machine, node, name, given)
-    return _harmless(machine, node, name, given)
-
-
-def _harmless(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    """A function of a library that is known to open no scope and to make no model."""
-    builtin = KNOWN_FUNCTIONS.get(name)
-    if builtin is not None:
-        return builtin(given)
-    if LIST_LOCAL_DEVICES.match(name) or MULTI_GPU_MODEL.match(name):
-        machine.trace.calls.append(Called(node=node, name=name))
-    elif GLOBAL_STRATEGY.match(name) and given.args:
-        strategy = given.args[0]
-        machine.strategy = strategy if isinstance(strategy, Strategy) else None
-        machine.place = Place.INSIDE if machine.strategy else Place.UNSURE
-    elif name in _WRITERS:
-        saved(machine, node, given.get(1, "export_dir", "filepath"), name)
-    if name.partition(".")[0] not in _KEEPERS:
-        given.let_go()
-    return UNKNOWN
-
-
-_KEEPERS = frozenset({"builtins", "logging", "math", "numpy"})
-"""Modules whose functions do nothing with a strategy that they are given."""
+_NO_ESCAPE = frozenset({"builtins", "logging", "math", "numpy"})
+"""Modules whose functions do nothing with a strategy that is passed to them."""
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
-def _strategy(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    devices = given.get(0, "devices", "compute_devices") or UNKNOWN
-    strategy = Strategy(frozenset({strategy_kind(name)}), node, devices)
-    machine.add_strategy(strategy)
+def external(call: Call, callee: External) -> Value:
+    """A function or class of another module."""
+    call.interpreter.trace.calls.append(Named(call.node, callee.name))
+    return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
+
+
+def _harmless(call: Call, name: str) -> Value:
+    """A function of a library that enters no scope and creates no model."""
+    if name in KNOWN_FUNCTIONS:
+        return KNOWN_FUNCTIONS[name](call)
+    if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
+        strategy = call.args[0]
+        call.interpreter.strategy = strategy if isinstance(strategy, Strategy) else None
+        call.interpreter.place = Place.INSIDE if call.interpreter.strategy else Place.UNSURE
+    elif name in _WRITERS:
+        call.save(call.get(1, "export_dir", "filepath"), name)
+    if name.partition(".")[0] not in _NO_ESCAPE:
+        call.pass_on()
+    return UNKNOWN
+
+
+def _strategy(call: Call, name: str) -> Value:
+    kind = name.rpartition(".")[2].removesuffix("V2")
+    devices = call.get(0, "devices", "compute_devices") or UNKNOWN
+    strategy = Strategy(frozenset({kind}), call.node, devices)
+    call.interpreter.add_strategy(strategy)
     return strategy
 
 
-def _model(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    place, strategy, origin = machine.place, machine.strategy, node
-    outputs = given.get(1, "outputs")
-    ends = outputs.items if isinstance(outputs, Many) else [outputs]
-    for end in ends:
-        if isinstance(end, Tensor) and end.place is Place.OUTSIDE and place is Place.INSIDE:
-            place, strategy, origin = Place.OUTSIDE, None, end.node  # type: ignore[assignment]
+def _model(call: Call, name: str) -> Value:
+    model = call.create(Model)
+    outputs = call.get(1, "outputs")
+    for end in outputs.items if isinstance(outputs, Many) else [outputs]:
+        if isinstance(end, Tensor) and end.place is Place.OUTSIDE and model.place is Place.INSIDE:
+            model = Model(end.node, Place.OUTSIDE, None)
+            call.interpreter.use(model)
     if name.endswith("Sequential"):
-        stack = given.get(0, "layers")
+        stack = call.get(0, "layers")
         layers = stack.items if isinstance(stack, Many) else ()
-        built_on(machine, layers)
+        call.build_on(layers)
         if layers and all(isinstance(layer, Layer) and layer.weightless for layer in layers):
-            # Augmentation: nothing of it is trained, so it may be made anywhere.
-            return Model(node, Place.UNSURE, None)
-    model = Model(origin, place, strategy)
-    machine.add_model(model)
-    if place is Place.OUTSIDE and machine.place is Place.INSIDE:
-        machine.trace.used.append(Used(node=node, made=model, strategy=machine.strategy))
+            # Augmentation has no trainable weights, so it may be created anywhere.
+            return Model(call.node, Place.UNSURE, None)
+    call.interpreter.add_model(model)
     return model
 
 
-def _loaded(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del name, given
-    model = Model(node, machine.place, machine.strategy, loaded=True)
-    machine.add_model(model)
+def _loaded(call: Call, _: str) -> Value:
+    model = call.create(Model, loaded=True)
+    call.interpreter.add_model(model)
     return model
 
 
-def _input(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del name, given
+def _input(call: Call, _: str) -> Value:
     # It has no variables, so it belongs to no place.
-    return Tensor(node, Place.UNSURE, machine.strategy)
+    return Tensor(call.node, Place.UNSURE, call.interpreter.strategy)
 
 
-def _layer(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    if BATCH_NORMALIZATION.match(name):
-        guards = (given.keywords.get("synchronized"), given.keywords.get("trainable"))
-        harmless = (isinstance(guards[0], Truth) and guards[0].value) or (
-            isinstance(guards[1], Truth) and not guards[1].value
-        )
-        unsure = given.spread or any(guard is not None and not isinstance(guard, Truth) for guard in guards)
-        machine.trace.normalized.append(Normalized(node=node, guarded=harmless or unsure or "Sync" in name))
-    return Layer(node, machine.place, machine.strategy, weightless=WEIGHTLESS.match(name) is not None)
+def _layer(call: Call, name: str) -> Value:
+    if BATCH_NORMALIZATION.match(name) and "Sync" not in name and not call.spread:
+        synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
+        if _is(synchronized, default=False) and _is(trainable, default=True):
+            call.interpreter.trace.batch_normalized = True
+    return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None)
 
 
-def _optimizer(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    inner = given.get(0, "inner_optimizer")
+def _is(value: Value | None, *, default: bool) -> bool:
+    return value is None or (isinstance(value, Truth) and value.value is default)
+
+
+def _optimizer(call: Call, name: str) -> Value:
+    inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, Optimizer):
         return inner
-    rate = given.get(0, "learning_rate", "lr") or UNKNOWN
-    return Optimizer(node, machine.place, machine.strategy, rate=rate)
+    return call.create(Optimizer, rate=call.get(0, "learning_rate", "lr") or UNKNOWN)
 
 
-def _metric(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del name, given
-    return Metric(node, machine.place, machine.strategy)
+def _metric(call: Call, _: str) -> Value:
+    return call.create(Metric)
 
 
-def _callback(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
+def _callback(call: Call, name: str) -> Value:
     short = name.rpartition(".")[2]
-    machine.trace.callbacks.add(short)
-    path = given.get(0, "filepath") or UNKNOWN
+    call.interpreter.trace.callbacks.add(short)
     if short == "ModelCheckpoint":
-        saved(machine, node, path, short)
-    return Callback(short, node, path)
+        call.save(call.get(0, "filepath"), short)
+    return Callback()
 
 
-def _dataset(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del machine, node
-    parts = given.args[0].items if given.args and isinstance(given.args[0], Many) else given.args
-    if name.endswith(".zip"):
-        shown = all(isinstance(part, Dataset) and part.batch is None and part.source_shown for part in parts)
-        return Dataset(source_shown=shown) if not any(_is_batched(part) for part in parts) else UNKNOWN
-    return Dataset(source_shown=True)
+def _dataset(call: Call, name: str) -> Value:
+    if not name.endswith(".zip"):
+        return Dataset(source_shown=True)
+    parts = call.args[0].items if call.args and isinstance(call.args[0], Many) else call.args
+    if any(isinstance(part, Dataset) and part.batch is not None for part in parts):
+        return UNKNOWN
+    return Dataset(source_shown=all(isinstance(part, Dataset) and part.source_shown for part in parts))
 
 
-def _is_batched(value: Value) -> bool:
-    return isinstance(value, Dataset) and value.batch is not None
+def _ready_dataset(call: Call, _: str) -> Value:
+    del call
+    return Dataset(source_shown=False, prefetched=True, repeated=True, truncated=True)
 
 
-def _ready(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del machine, node, name, given
-    dataset = Dataset(source_shown=False)
-    dataset.prefetched = dataset.repeated = dataset.truncated = True
-    return dataset
+def _first_argument(call: Call, _: str) -> Value:
+    return call.args[0] if call.args else UNKNOWN
 
 
-def _first(machine: Machine, node: ast.Call, name: str, given: Arguments) -> Value:
-    del machine, node, name
-    return given.args[0] if given.args else UNKNOWN
-
-
-_MAKERS: Mapping[Kind, Callable[[Machine, ast.Call, str, Arguments], Value]] = {
+_MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {
     Kind.STRATEGY: _strategy,
     Kind.MODEL: _model,
     Kind.LOADED: _loaded,
@@ -179,7 +147,7 @@ _MAKERS: Mapping[Kind, Callable[[Machine, ast.Call, str, Arguments], Value]] = {
     Kind.METRIC: _metric,
     Kind.CALLBACK: _callback,
     Kind.DATASET: _dataset,
-    Kind.READY_DATASET: _ready,
-    Kind.TRANSPARENT: _first,
+    Kind.READY_DATASET: _ready_dataset,
+    Kind.TRANSPARENT: _first_argument,
     Kind.UNKNOWN: unknown,
 }

@@ -1,45 +1,39 @@
-"""What import statements bind: names of other modules, spelt out."""
+"""What import statements bind: names of other modules, in full."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kdoctor_lint.flow.environment import Env
-from kdoctor_lint.flow.interpreter import Machine
-from kdoctor_lint.flow.trace import Called
+from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.trace import Named
 from kdoctor_lint.flow.values import External
-from kdoctor_lint.names import MULTI_GPU_MODEL, canonical
+from kdoctor_lint.names import canonical
 
 
-def import_modules(machine: Machine, node: Any, env: Env) -> bool:
+def import_modules(interpreter: Interpreter, node: Any, env: Env) -> None:
     """``import tensorflow as tf``."""
     for alias in node.names:
-        _note(machine, alias.name)
+        _note_legacy(interpreter, alias.name)
         name = alias.name if alias.asname else alias.name.partition(".")[0]
         env.set(alias.asname or name, External(canonical(name)))
-    return False
 
 
-def import_names(machine: Machine, node: Any, env: Env) -> bool:
+def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
     """``from tensorflow import keras``."""
-    if node.level:
-        # Of the same package: what stands there is not known.
-        for alias in node.names:
-            env.set(alias.asname or alias.name, External(f".{node.module or ''}.{alias.name}"))
-        return False
-    module = canonical(node.module)
-    _note(machine, node.module)
+    # What a relative import binds is outside the file, and must not look like an absolute name.
+    module = f".{node.module or ''}" if node.level else canonical(node.module)
+    if not node.level:
+        _note_legacy(interpreter, node.module)
     for alias in node.names:
-        if alias.name == "*":
+        if alias.name == "*" and not node.level:
             env.stars.append(module)
             continue
         name = canonical(f"{module}.{alias.name}")
-        if MULTI_GPU_MODEL.match(name):
-            machine.trace.imports.append(Called(node=alias, name=name))
+        interpreter.trace.imports.append(Named(alias, name))
         env.set(alias.asname or alias.name, External(name))
-    return False
 
 
-def _note(machine: Machine, module: str) -> None:
+def _note_legacy(interpreter: Interpreter, module: str) -> None:
     if module.partition(".")[0] == "tf_keras":
-        machine.trace.legacy = True
+        interpreter.trace.legacy = True

@@ -1,30 +1,40 @@
-"""Walks through a script as Python would, on what its names may stand for; nothing of it is run."""
+"""Steps through a script as Python would, on what its names may refer to. Nothing of the script is run."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
 
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.flow.values import NONE, UNKNOWN, Class, Many, Model, Number, Object, Place, Strategy, Text, Value
+from kdoctor_lint.flow.values import (
+    NONE,
+    UNKNOWN,
+    Made,
+    Many,
+    Model,
+    Number,
+    Object,
+    Place,
+    Strategy,
+    Text,
+    Value,
+)
 
-_DEEPEST = 24
-"""Calls within calls that are followed."""
-_MOST_FOLLOWED = 6
-"""Times that one function is followed with different arguments."""
+_MAX_DEPTH = 24
+"""Nested calls that are followed."""
+_MAX_FOLLOWED = 6
+"""How often one function is followed with different arguments."""
 
-N = TypeVar("N", bound=ast.AST)
-Evaluator = Callable[["Machine", ast.AST, Env], Value]
-Executor = Callable[["Machine", ast.AST, Env], bool]
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Evaluator = Callable[["Interpreter", ast.AST, Env], Value]
+Executor = Callable[["Interpreter", ast.AST, Env], bool | None]
+"""Returns True if code after the statement is unreachable."""
 
 
-class Machine:
-    """The state of the walk. What is met is written to the trace."""
+class Interpreter:
+    """The state of the analysis. Events are written to the trace."""
 
     def __init__(self, evaluators: Mapping[type, Evaluator], executors: Mapping[type, Executor]) -> None:
         self._evaluators = evaluators
@@ -34,29 +44,33 @@ class Machine:
         self.strategy: Strategy | None = None
         """The strategy of the innermost scope."""
         self.in_replica = False
-        """Whether this runs once on every replica."""
+        """Whether this code runs once on every replica."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
         self.chief_only = 0
-        """Depth of conditions that ask which worker this is."""
+        """Depth of conditions that test which worker this is."""
         self._returned: list[Value | None] = []
         self._active: set[int] = set()
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}
         self._functions: dict[int, Function] = {}
-        self._selves: dict[int, Object] = {}
-        self._entered_blind: list[Model] | None = None
-        """While a function is read of which no call is seen: the models that were made in it so far."""
+        self.receivers: dict[int, Object] = {}
+        """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
+        self._unseen_models: list[Model] | None = None
+        """While a function without a visible call is read: the models created in it so far."""
 
     def evaluate(self, node: ast.AST, env: Env) -> Value:
-        """What an expression stands for."""
+        """The value of an expression."""
         evaluator = self._evaluators.get(node.__class__)
         return UNKNOWN if evaluator is None else evaluator(self, node, env)
 
+    def evaluate_all(self, nodes: Iterable[ast.AST], env: Env) -> list[Value]:
+        """The values of several expressions."""
+        return [self.evaluate(node, env) for node in nodes]
+
     def execute(self, body: Sequence[ast.stmt], env: Env) -> bool:
-        """Go through statements; True if what follows them is never reached."""
-        executors = self._executors
+        """Step through statements. True if code after them is unreachable."""
         for statement in body:
-            executor = executors.get(statement.__class__)
+            executor = self._executors.get(statement.__class__)
             if executor is not None and executor(self, statement, env):
                 return True
         return False
@@ -72,22 +86,26 @@ class Machine:
             self.place, self.strategy, self.in_replica = before
 
     def add_strategy(self, strategy: Strategy) -> None:
-        """A strategy is made. Nobody makes one inside another's scope, so this tells where a blind entry is."""
+        """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
         self.trace.strategies.append(strategy)
-        if self._entered_blind is not None and self.place is Place.UNSURE:
+        if self._unseen_models is not None and self.place is Place.UNSURE:
             self.place = Place.OUTSIDE
-            for model in self._entered_blind:
+            for model in self._unseen_models:
                 model.place = Place.OUTSIDE if model.place is Place.UNSURE else model.place
-            self._entered_blind = None
+            self._unseen_models = None
 
     def add_model(self, model: Model) -> None:
-        """A model is made."""
+        """A model is created."""
         self.trace.models.append(model)
-        if self._entered_blind is not None:
-            self._entered_blind.append(model)
+        if self._unseen_models is not None:
+            self._unseen_models.append(model)
+
+    def use(self, made: Made) -> None:
+        """An object with variables is used under the control of the current strategy."""
+        self.trace.used.append((made, self.strategy))
 
     def define(self, function: Function) -> Function:
-        """A function is defined: if no call of it is seen, it is read at the end."""
+        """A function is defined. It is read at the end if no call of it is seen."""
         self._functions.setdefault(id(function.node), function)
         return function
 
@@ -100,113 +118,95 @@ class Machine:
     def follow(
         self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool = False
     ) -> Value:
-        """Read a function of the script as it is called; what it returns.
+        """What a call of a function of the script returns.
 
         Args:
-            function: what is called.
+            function: the function.
             args: the positional arguments, without the receiver.
             keywords: the arguments by name.
-            spread: whether there are further arguments that are not known (``*args``, ``**kwargs``).
+            spread: whether there are further, unknown arguments (``*args``, ``**kwargs``).
         """
         node = function.node
         known = self._followed.setdefault(id(node), {})
         given = ([function.receiver] if function.receiver else []) + list(args)
         key = (
             self.place, id(self.strategy), self.in_replica, self.chief_only > 0, id(function.env), spread,
-            *map(_mark, given), *((name, _mark(value)) for name, value in keywords.items()),
+            *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
         )  # fmt: skip
         if key in known:
             return known[key][1]
-        if id(node) in self._active or len(self._active) >= _DEEPEST or len(known) >= _MOST_FOLLOWED:
-            # Not followed any further: it might make models where it is called.
+        if id(node) in self._active or len(self._active) >= _MAX_DEPTH or len(known) >= _MAX_FOLLOWED:
+            # Not followed any further: it might create models in the current scope.
             self.trace.unclear = self.trace.unclear or self.place is not Place.OUTSIDE
             return UNKNOWN
         self._active.add(id(node))
         try:
-            result = self._body(function, self._bind(function, given, keywords, spread=spread))
+            result = self._run(function, self._bind(function, given, keywords, spread=spread))
         finally:
             self._active.discard(id(node))
-        # The arguments are kept, so that no other value can come to bear the id of one of them.
+        # The arguments are kept, so that their ids in the key stay unique.
         known[key] = ([*given, *keywords.values(), *([self.strategy] if self.strategy else [])], result)
         return result
 
-    def read_the_rest(self) -> None:
-        """Read the functions of which no call was seen; where they are called from is not known."""
-        while True:
-            waiting = [function for key, function in self._functions.items() if key not in self._followed]
-            if not waiting:
-                return
+    def run_unseen(self) -> None:
+        """Read the functions without a visible call, which may be called from anywhere."""
+        while waiting := [function for key, function in self._functions.items() if key not in self._followed]:
             for function in waiting:
                 if id(function.node) not in self._followed:
-                    self._read_blind(function)
+                    self._unseen_models = []
+                    with self.scoped(Place.UNSURE, None):
+                        result = self.follow(function, [], {}, spread=True)
+                    self._unseen_models = None
+                    mark_escaped(result)
 
-    def self_of(self, cls: Class, made: Callable[[], Object]) -> Object:
-        """The instance on which the methods of a class are read of which none is made."""
-        if id(cls.node) not in self._selves:
-            self._selves[id(cls.node)] = made()
-        return self._selves[id(cls.node)]
-
-    def _read_blind(self, function: Function) -> None:
-        self._entered_blind = []
-        with self.scoped(Place.UNSURE, None):
-            result = self.follow(function, [], {}, spread=True)
-        self._entered_blind = None
-        let_go(result)
-
-    def _body(self, function: Function, env: Env) -> Value:
+    def _run(self, function: Function, env: Env) -> Value:
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.evaluate(node.body, env)
         self._returned.append(None)
-        conditional, self.conditional = self.conditional, 0
-        chief_only = self.chief_only
+        before = self.conditional, self.chief_only
+        self.conditional = 0
         try:
             self.execute(node.body, env)
         finally:
             returned = self._returned.pop()
-            self.conditional, self.chief_only = conditional, chief_only
+            self.conditional, self.chief_only = before
         return NONE if returned is None else returned
 
     def _bind(self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> Env:
         env = Env(function.env)
-        names = env.names
         declared = function.node.args
         positional = [*declared.posonlyargs, *declared.args]
-        defaults = [None] * (len(positional) - len(declared.defaults)) + list(declared.defaults)
-        for number, (parameter, default) in enumerate(zip(positional, defaults, strict=True)):
+        required = [None] * (len(positional) - len(declared.defaults))
+        parameters = [*positional, *declared.kwonlyargs]
+        defaults = [*required, *declared.defaults, *declared.kw_defaults]
+        given = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
+        for parameter, default in zip(parameters, defaults, strict=True):
             name = parameter.arg
-            if number < len(args):
-                names[name] = args[number]
-            elif name in keywords:
-                names[name] = keywords[name]
-            else:
-                names[name] = self._default(default, function.env, spread=spread)
-        for parameter, default in zip(declared.kwonlyargs, declared.kw_defaults, strict=True):
-            given = keywords.get(parameter.arg)
-            names[parameter.arg] = given or self._default(default, function.env, spread=spread)
+            value = given.get(name) or keywords.get(name)
+            if value is None:
+                value = UNKNOWN if default is None or spread else self.evaluate(default, function.env)
+            env.names[name] = value
         for rest in (declared.vararg, declared.kwarg):
             if rest is not None:
-                names[rest.arg] = UNKNOWN
+                env.names[rest.arg] = UNKNOWN
         return env
 
-    def _default(self, default: ast.expr | None, env: Env, *, spread: bool) -> Value:
-        return UNKNOWN if default is None or spread else self.evaluate(default, env)
 
-
-def let_go(value: Value) -> None:
-    """A value goes where this file does not show what is done with it."""
+def mark_escaped(value: Value) -> None:
+    """A value is passed to code outside the file."""
     if isinstance(value, Strategy):
         value.escaped = True
     elif isinstance(value, Many):
         for item in value.items:
-            let_go(item)
+            mark_escaped(item)
     elif type(value) is Object:
-        for held in list(value.attributes.values()):
+        for held in value.attributes.values():
             if isinstance(held, Strategy):
                 held.escaped = True
 
 
-def _mark(value: Value) -> object:
+def _key(value: Value) -> object:
     if isinstance(value, Number):
         return (value.value, value.names, value.scaled)
     if isinstance(value, Text):

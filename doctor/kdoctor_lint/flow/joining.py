@@ -1,4 +1,4 @@
-"""What holds after branches: of a name that stands for one thing or for another."""
+"""What is known after branches about a name that may refer to one value or another."""
 
 from __future__ import annotations
 
@@ -19,29 +19,21 @@ from kdoctor_lint.flow.values import (
 
 
 def join(one: Value, other: Value) -> Value:
-    """What holds whichever of the two it is."""
+    """What is true of both values."""
     if one is other:
         return one
     if one is NONE or other is NONE:
         rest = other if one is NONE else one
         return rest if isinstance(rest, Strategy | Model | Optimizer) else UNKNOWN
-    if isinstance(one, Scope) or isinstance(other, Scope):
-        scope = one if isinstance(one, Scope) else other
-        both = isinstance(one, Scope) and isinstance(other, Scope)
-        return Scope(scope.strategy if isinstance(scope, Scope) else None, certain=both)
-    if isinstance(one, Strategy) or isinstance(other, Strategy):
-        return _join_strategies(one, other)
-    return _join_alike(one, other) if type(one) is type(other) else UNKNOWN
-
-
-def _join_strategies(one: Value, other: Value) -> Value:
-    known = [item for item in (one, other) if isinstance(item, Strategy)]
-    kinds = frozenset().union(*(item.kinds for item in known))
-    if len(known) == 1:
-        kinds |= {"unknown"}
-    joined = Strategy(kinds, known[0].node)
-    joined.escaped = any(item.escaped for item in known)
-    return joined
+    scopes = [item for item in (one, other) if isinstance(item, Scope)]
+    if scopes:
+        return Scope(scopes[0].strategy, certain=len(scopes) > 1)
+    strategies = [item for item in (one, other) if isinstance(item, Strategy)]
+    if strategies:
+        kinds = frozenset().union(*(item.kinds for item in strategies))
+        kinds |= {"unknown"} if len(strategies) == 1 else frozenset()
+        return Strategy(kinds, strategies[0].node, escaped=any(item.escaped for item in strategies))
+    return _join_alike(one, other)
 
 
 def _join_alike(one: Value, other: Value) -> Value:

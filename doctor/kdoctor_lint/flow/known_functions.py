@@ -1,35 +1,34 @@
-"""What small functions give that a script computes its sizes and paths with."""
+"""What the small functions return with which a script computes sizes and paths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kdoctor_lint.flow.arguments import Arguments
+from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.values import UNKNOWN, Counted, Many, Number, Text, Value
 
 
-def _range(given: Arguments) -> Value:
-    count = given.args[-1] if given.args else UNKNOWN
-    return Counted(count) if isinstance(count, Number) and len(given.args) == 1 else UNKNOWN
+def _range(call: Call) -> Value:
+    count = call.args[0] if len(call.args) == 1 else UNKNOWN
+    return Counted(count) if isinstance(count, Number) else UNKNOWN
 
 
-def _len(given: Arguments) -> Value:
-    value = given.args[0] if given.args else UNKNOWN
+def _len(call: Call) -> Value:
+    value = call.args[0] if call.args else UNKNOWN
     return Number(len(value.items)) if isinstance(value, Many) else UNKNOWN
 
 
-def _same(given: Arguments) -> Value:
-    value = given.args[0] if given.args else UNKNOWN
+def _same(call: Call) -> Value:
+    value = call.args[0] if call.args else UNKNOWN
     return value if isinstance(value, Number | Text | Many | Counted) else UNKNOWN
 
 
-def _joined(given: Arguments) -> Value:
-    if all(isinstance(value, Text) for value in given.args) and not given.spread:
-        return Text("/".join(value.value for value in given.args if isinstance(value, Text)))
-    return UNKNOWN
+def _joined(call: Call) -> Value:
+    texts = [value.value for value in call.args if isinstance(value, Text)]
+    return Text("/".join(texts)) if len(texts) == len(call.args) and not call.spread else UNKNOWN
 
 
-KNOWN_FUNCTIONS: Mapping[str, Callable[[Arguments], Value]] = {
+KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "builtins.range": _range,
     "builtins.len": _len,
     "builtins.int": _same,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+from dataclasses import replace
 
-from kdoctor_lint.flow.arguments import Arguments
+from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.values import NONE, UNKNOWN, Dataset, Truth, Value
 
 _KEEPING = frozenset({
@@ -14,32 +14,31 @@ _KEEPING = frozenset({
 _TRUNCATING = frozenset({"take", "take_while", "skip"})
 
 
-def pipeline(receiver: Value, name: str, node: ast.AST, given: Arguments) -> Value:
-    """What ``receiver.name(...)`` is; a receiver that is not known becomes a pipeline by being batched."""
-    after = receiver.copy() if isinstance(receiver, Dataset) else Dataset(source_shown=False)
+def pipeline(call: Call, receiver: Value, name: str) -> Value:
+    """The result of ``receiver.name(...)``. An unknown receiver becomes a pipeline when it is batched."""
+    before = receiver if isinstance(receiver, Dataset) else Dataset(source_shown=False)
     if name in {"batch", "padded_batch"}:
-        return _batched(after, node, name, given)
+        return _batched(call, before, name)
     if name in _KEEPING:
-        return after
+        return replace(before)
     if name in _TRUNCATING:
-        after.truncated = after.batch is not None
-        return after
+        return replace(before, truncated=before.batch is not None)
     if name == "prefetch":
-        after.prefetched = after.batch is not None
-        return after
+        return replace(before, prefetched=before.batch is not None)
     if name == "repeat":
-        after.repeated = after.repeated or after.batch is None
-        return after
-    # unbatch, apply, rebatch, and whatever comes: nothing is known any more.
+        return replace(before, repeated=before.repeated or before.batch is None)
+    # After unbatch, apply, rebatch and others, nothing is known.
     return UNKNOWN
 
 
-def _batched(after: Dataset, node: ast.AST, name: str, given: Arguments) -> Value:
-    if after.batch is not None:
-        # A batch of batches: which of the two is the step's is not worth guessing.
+def _batched(call: Call, before: Dataset, name: str) -> Value:
+    if before.batch is not None:
+        # Batches of batches: either one may be the batch of a training step.
         return UNKNOWN
-    after.batch = given.get(0, "batch_size") or UNKNOWN
-    after.node = node
-    drops = given.get(1 if name == "batch" else 3, "drop_remainder") or NONE
-    after.drops = given.spread or not (drops is NONE or (isinstance(drops, Truth) and not drops.value))
-    return after
+    drops = call.get(1 if name == "batch" else 3, "drop_remainder") or NONE
+    return replace(
+        before,
+        batch=call.get(0, "batch_size") or UNKNOWN,
+        node=call.node,
+        drops=call.spread or not (drops is NONE or (isinstance(drops, Truth) and not drops.value)),
+    )

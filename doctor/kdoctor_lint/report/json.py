@@ -1,49 +1,90 @@
-"""The JSON report, for programs: a document of its own, versioned."""
+"""The JSON report, for programs."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from kdoctor import __version__
+from kdoctor.documents import Document, Part
+from kdoctor.model import Severity
+from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
-from kdoctor_lint.model import LintFinding, LintReport, Rule
-from kdoctor_lint.report.words import one_line
-
-SCHEMA = "kdoctor/lint/v1"
-"""Keys are added within a version; their meaning changes only with it."""
+from kdoctor_lint.model import Finding, LintReport
 
 
-def render_json(report: LintReport) -> str:
-    """The report as JSON, in ASCII, with its line feed."""
-    rules = {finding.rule.id: finding.rule for finding in report.findings}
-    document = {
-        "schema": SCHEMA,
-        "kdoctor": __version__,
-        "files": list(report.files),
-        "findings": [_finding(finding) for finding in report.findings],
-        "ignored": [{**_finding(item.finding), "reason": clean(item.reason)} for item in report.ignored],
-        "rules": {name: _rule(rule) for name, rule in rules.items()},
-        "notes": list(report.notes),
-    }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+class LintFinding(Part):
+    """A violation of a rule. Lines and columns count from 1."""
+
+    rule: str
+    severity: Severity
+    path: str
+    cell: Annotated[int | None, Field(description="The notebook's code cell. The line counts within it.")]
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    source: Annotated[str, Field(description="The line of code.")]
 
 
-def _finding(finding: LintFinding) -> dict[str, Any]:
-    spot = finding.spot
-    return {
+class IgnoredFinding(LintFinding):
+    """A finding silenced by a comment in the code."""
+
+    reason: str
+
+
+class LintRule(Part):
+    """A rule with findings."""
+
+    title: str
+    why: str
+    corrected: Annotated[str, Field(description="Code without the problem.")]
+    sources: list[str]
+
+
+class Lint(Document):
+    """The findings in scripts and notebooks."""
+
+    schema_: Annotated[Literal["kdoctor/lint/v1"], Field(alias="schema")]
+    kdoctor: str
+    files: list[str]
+    findings: list[LintFinding]
+    ignored: list[IgnoredFinding]
+    rules: Annotated[dict[str, LintRule], Field(description="By the id that findings refer to.")]
+    notes: list[str]
+
+
+def render_json(report: LintReport, _: Canvas) -> str:
+    """The report as JSON, in ASCII."""
+    document = Lint(
+        schema_="kdoctor/lint/v1",
+        kdoctor=__version__,
+        files=[_utf8(file) for file in report.files],
+        findings=[LintFinding(**_fields(finding)) for finding in report.findings],
+        ignored=[IgnoredFinding(**_fields(item.finding), reason=clean(item.reason)) for item in report.ignored],
+        rules={
+            name: LintRule(title=rule.title, why=rule.reason, corrected=rule.good, sources=list(rule.sources))
+            for name, rule in report.rules.items()
+        },
+        notes=[_utf8(note) for note in report.notes],
+    )
+    return json.dumps(document.model_dump(mode="json", by_alias=True), indent=2) + "\n"
+
+
+def _fields(finding: Finding) -> dict[str, Any]:
+    return asdict(finding.spot) | {
         "rule": finding.rule.id,
-        "severity": finding.severity.value,
-        "path": spot.path,
-        "cell": spot.cell,
-        "line": spot.line,
-        "column": spot.column,
-        "end_line": spot.end_line,
-        "end_column": spot.end_column,
+        "severity": finding.rule.severity,
+        "path": _utf8(finding.spot.path),
         "message": clean(finding.message),
         "source": clean(finding.source),
     }
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
-    return {"title": rule.title, "why": one_line(rule.why), "corrected": rule.good, "sources": list(rule.sources)}
+def _utf8(path: str) -> str:
+    """A path with bytes that are not UTF-8 escaped, since JSON cannot contain them."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the format that code scanning services and editors read (an OASIS standard)."""
+"""SARIF 2.1.0, the OASIS standard that code scanning services and editors read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from kdoctor import __version__
 from kdoctor.model import Severity
+from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
-from kdoctor_lint.model import LintFinding, LintReport, Rule, Spot
-from kdoctor_lint.report.words import one_line
+from kdoctor_lint.model import Finding, LintReport, Rule, Spot
 from kdoctor_lint.rules import RULES
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -19,8 +19,8 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 _ORDER = tuple(RULES)
 
 
-def render_sarif(report: LintReport) -> str:
-    """The report as SARIF: every rule, every finding, and what comments silence as suppressed results."""
+def render_sarif(report: LintReport, _: Canvas) -> str:
+    """The report as SARIF, with all rules. Findings silenced by comments are suppressed results."""
     suppressed = [
         {**_result(item.finding), "suppressions": [{"kind": "inSource", "justification": clean(item.reason)}]}
         for item in report.ignored
@@ -39,29 +39,27 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "name": "".join(part.capitalize() for part in rule.id.partition(".")[2].split("-")),
         "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": one_line(rule.why)},
+        "fullDescription": {"text": rule.reason},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "help": {
-            "text": f"{one_line(rule.why)}\n\nWrite:\n\n{rule.good}",
-            "markdown": f"{one_line(rule.why)}\n\nWrite:\n\n```python\n{rule.good}```\n",
+            "text": f"{rule.reason}\n\n{rule.fix}\n\n{rule.good}",
+            "markdown": f"{rule.reason}\n\n{rule.fix}\n\n```python\n{rule.good}```\n",
         },
     }
     pages = [source for source in rule.sources if source.startswith("https://")]
     return {**described, "helpUri": pages[0]} if pages else described
 
 
-def _result(finding: LintFinding) -> dict[str, Any]:
+def _result(finding: Finding) -> dict[str, Any]:
+    spot = finding.spot
+    cell = f"cell {spot.cell}, line {spot.line}: " if spot.cell else ""
     return {
         "ruleId": finding.rule.id,
         "ruleIndex": _ORDER.index(finding.rule.id),
-        "level": _LEVELS[finding.severity],
-        "message": {"text": clean(f"{_cell(finding.spot)}{finding.message}")},
-        "locations": [_location(finding.spot)],
+        "level": _LEVELS[finding.rule.severity],
+        "message": {"text": clean(f"{cell}{finding.message}")},
+        "locations": [_location(spot)],
     }
-
-
-def _cell(spot: Spot) -> str:
-    return f"cell {spot.cell}, line {spot.line}: " if spot.cell else ""
 
 
 def _location(spot: Spot) -> dict[str, Any]:

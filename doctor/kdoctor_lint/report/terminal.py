@@ -1,4 +1,4 @@
-"""The report for people: each place on lines of its own, then each rule that has something to say, once."""
+"""The report for a terminal: the findings, then the reason and the fix of each rule once."""
 
 from __future__ import annotations
 
@@ -7,52 +7,46 @@ from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
+from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
-from kdoctor_lint.model import LintFinding, LintReport, Rule
-from kdoctor_lint.report.words import code, one_line, summary
+from kdoctor.text.wrap import to_ascii, wrap
+from kdoctor_lint.model import Finding, LintReport, Rule
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 
 
 def render_terminal(report: LintReport, canvas: Canvas) -> str:
-    """The report as text of the canvas's width; places and code are never broken."""
-    lines: list[str] = []
-    for finding in report.findings:
-        lines += [*_place(finding, canvas), ""]
-    rules = {finding.rule.id: finding.rule for finding in report.findings}
-    for rule in rules.values():
-        lines += [*_rule(rule, canvas), ""]
+    """The report as text of the canvas's width. Paths and code are not wrapped."""
+    lines = [line for finding in report.findings for line in _finding(finding, canvas)]
+    lines += [line for rule in report.rules.values() for line in _rule(rule, canvas)]
     lines += [clean(note) for note in report.notes]
-    lines.append(_coloured(summary(report), "1", canvas))
-    text = "\n".join([*lines, ""])
-    return text if canvas.unicode else text.encode("ascii", "backslashreplace").decode("ascii")
+    text = "\n".join([*lines, _coloured(summary(report), "1", canvas), ""])
+    return text if canvas.unicode else to_ascii(text)
 
 
-def _place(finding: LintFinding, canvas: Canvas) -> Iterator[str]:
-    severity = _coloured(finding.severity.value, _COLOURS[finding.severity], canvas)
-    yield f"{clean(str(finding.spot))}: {severity}: {finding.rule.id}"
-    yield from _wrapped(clean(finding.message), "  ", canvas)
+def summary(report: LintReport) -> str:
+    """``3 findings (1 error, 2 warnings) in 2 files, 1 ignored``."""
+    severities = [finding.rule.severity for finding in report.findings]
+    counts = ", ".join(counted(severities.count(item), item.value) for item in _COLOURS if item in severities)
+    found = f"{counted(len(severities), 'finding')} ({counts})" if severities else "No findings"
+    ignored = f", {len(report.ignored)} ignored" if report.ignored else ""
+    return f"{found} in {counted(len(report.files), 'file')}{ignored}"
+
+
+def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
+    severity = finding.rule.severity
+    yield f"{clean(str(finding.spot))}: {_coloured(severity.value, _COLOURS[severity], canvas)}: {finding.rule.id}"
+    yield from wrap(clean(finding.message), canvas.width, first="  ")
     if finding.source:
         yield f"    {_coloured(clean(finding.source), '2', canvas)}"
+    yield ""
 
 
 def _rule(rule: Rule, canvas: Canvas) -> Iterator[str]:
     yield _coloured(rule.id, "1", canvas)
-    yield from _wrapped(rule.title, "  ", canvas)
-    yield from _wrapped(f"Why: {one_line(rule.why)}", "  ", canvas)
-    yield "  Write:"
-    yield from code(rule.good, "      ")
-
-
-def _wrapped(text: str, indent: str, canvas: Canvas) -> Iterator[str]:
-    yield from textwrap.wrap(
-        text,
-        canvas.width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    yield from wrap(f"Why it matters: {rule.reason}", canvas.width, first="  ")
+    yield from wrap(f"Fix: {rule.fix}", canvas.width, first="  ")
+    yield textwrap.indent(rule.good, "      ")
 
 
 def _coloured(text: str, style: str, canvas: Canvas) -> str:

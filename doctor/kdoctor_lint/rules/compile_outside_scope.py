@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace, has_several
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.outside import MEASURED
+from kdoctor_lint.model import MEASURED, Hit, Rule
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
@@ -19,18 +18,17 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         if model is None or model.place is not Place.INSIDE or event.place is not Place.OUTSIDE:
             continue
         if has_several(model.strategy):
-            yield Hit(
-                node=event.node, message="the model is made inside the strategy's scope, but it is compiled outside"
-            )
+            yield event.node, "model is created inside `strategy.scope()` but compiled outside it"
 
 
 RULE = Rule(
     id="lint.compile-outside-scope",
     severity=Severity.ERROR,
-    title="A model is compiled inside the scope that it was made in.",
-    why="""compile makes the optimizer's and the metrics' variables. Outside the scope these are not mirrored as
-the model's are, and Keras 3 fails with most optimizers (Mixing different tf.distribute.Strategy objects). Keras
-2 (tf_keras) trains, so nothing is said about a script that chooses it.""",
+    title="Checks for models created inside `strategy.scope()` but compiled outside it.",
+    why="""`compile` creates the variables of the optimizer and the metrics. Outside the scope they are not mirrored
+like the model's variables. Keras 3 then fails with most optimizers ("Mixing different tf.distribute.Strategy
+objects"). Keras 2 (tf_keras) trains correctly, so scripts that use it are not reported.""",
+    fix="Compile the model inside the scope that created it.",
     bad="""import keras
 import tensorflow as tf
 

@@ -7,28 +7,26 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import fixed_batches, says_count, says_global, says_per_replica
+from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for batch in fixed_batches(trace):
         size = batch.size
-        if says_count(size) or says_per_replica(size) or says_global(size):
+        if count_names(size) or is_per_replica(size) or is_global(size):
             continue
         if not size.names & (trace.scaled | trace.divided):
-            yield Hit(
-                node=batch.node,
-                message=f"{batch.where} gets {size.value:g}, whatever the number of replicas that share it",
-            )
+            yield batch.node, f"`{batch.where}` gets a fixed size of {size.value:g} for any number of replicas"
 
 
 RULE = Rule(
     id="lint.fixed-batch",
     severity=Severity.INFO,
-    title="The global batch size grows with the number of replicas, or is named as a global one.",
-    why="""A batch of 32 is 32 on one device and 4 on each of eight, which seldom keeps them busy. A fixed
-global batch is a sound choice where training must not change with the machine; give it a name that says so
-(global_batch_size), and this is silent.""",
+    title="Checks for constant batch sizes under a strategy that splits each batch among its replicas.",
+    why="""A batch of 32 gives 32 examples to one device, but only 4 to each of eight, which rarely keeps them busy.
+A fixed global batch is a valid choice if training must not depend on the machine. Give it a name that says so
+(`global_batch_size`), and the rule does not report it.""",
+    fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
     bad="""import keras
 import tensorflow as tf
 

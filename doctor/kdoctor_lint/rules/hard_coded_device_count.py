@@ -9,41 +9,40 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace, has_several, literal
 from kdoctor_lint.flow.values import Counted, Number
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import fixed_batches, says_count
+from kdoctor_lint.rules._batches import count_names, fixed_batches
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    for node, number, use in (*_lists(trace), *_products(trace)):
-        counts = [name for name in says_count(number) if name in trace.counts and name not in trace.verified]
+    for node, number, use in (*_device_lists(trace), *_batch_sizes(trace)):
+        counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:
-            yield Hit(node=trace.counts[counts[0]], message=f"{counts[0]} is a number in the code, and {use} it")
+            yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded device count, and {use}"
         elif not number.names:
-            yield Hit(node=node, message=f"{number.value:g} devices stand in the code, and {use} it")
+            yield node, f"{number.value:g} is a hard-coded device count, and {use}"
 
 
-def _lists(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+def _device_lists(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
     for strategy in trace.strategies:
         devices = strategy.devices
-        if not has_several(strategy) or not isinstance(devices, Counted) or "gpu" not in devices.text.lower():
-            continue
-        count = literal(devices.count)
-        if count is not None:
-            yield strategy.node, count, "the strategy's devices are made from"
+        if has_several(strategy) and isinstance(devices, Counted) and "gpu" in devices.text.lower():
+            count = literal(devices.count)
+            if count is not None:
+                yield strategy.node, count, "the strategy's device list is built from it"
 
 
-def _products(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+def _batch_sizes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
     for batch in fixed_batches(trace):
-        if says_count(batch.size):
-            yield batch.node, batch.size, "the batch size depends on"
+        if count_names(batch.size):
+            yield batch.node, batch.size, "the batch size depends on it"
 
 
 RULE = Rule(
     id="lint.hard-coded-device-count",
     severity=Severity.WARNING,
-    title="The number of devices is asked for, not written down.",
-    why="""On a machine where fewer GPUs came up, a number in the code makes batches that are too large for each
-of them, or names devices that are not there; with more GPUs, some idle. strategy.num_replicas_in_sync says how
-many there really are.""",
+    title="Checks for device counts written as numbers in the code.",
+    why="""With fewer GPUs than the number says, per-device batches are too large or the named devices do not exist.
+With more GPUs, some are idle. `strategy.num_replicas_in_sync` is the actual number of replicas.""",
+    fix="Use `strategy.num_replicas_in_sync` instead of a number.",
     bad="""import keras
 import tensorflow as tf
 

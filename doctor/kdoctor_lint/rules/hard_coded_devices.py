@@ -19,16 +19,17 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             continue
         names = [item.value for item in strategy.devices.items if isinstance(item, Text)]
         if names and all(_GPU.search(name) for name in names):
-            yield Hit(node=strategy.node, message=f"the strategy is given {', '.join(names)}, whatever GPUs there are")
+            yield strategy.node, f"strategy uses a hard-coded list of GPUs: {', '.join(names)}"
 
 
 RULE = Rule(
     id="lint.hard-coded-devices",
     severity=Severity.INFO,
-    title="A strategy takes the GPUs that it may see.",
-    why="""A list of devices in the code fails on a machine with fewer GPUs and leaves some idle on one with
-more. Without it MirroredStrategy takes every GPU it sees, and the job's environment (CUDA_VISIBLE_DEVICES, the
-scheduler) says which.""",
+    title="Checks for strategies with a hard-coded list of GPUs.",
+    why="""A list of devices in the code fails on a machine with fewer GPUs and leaves GPUs idle on one with more.
+Without a list, `MirroredStrategy` uses every visible GPU. The job's environment (`CUDA_VISIBLE_DEVICES`, the
+scheduler) selects them.""",
+    fix="Remove the device list and select GPUs with `CUDA_VISIBLE_DEVICES`.",
     bad="""import tensorflow as tf
 
 strategy = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])

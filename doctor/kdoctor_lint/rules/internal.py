@@ -1,4 +1,4 @@
-"""What the linter itself notices: files that it cannot read, and comments that do not do what they should."""
+"""Problems that the linter detects while it reads files and ignore comments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from kdoctor_lint.model import Rule
 SYNTAX_ERROR = Rule(
     id="lint.syntax-error",
     severity=Severity.ERROR,
-    title="Every script and notebook cell is Python that this interpreter can parse.",
-    why="""What cannot be parsed was not looked at. kdoctor parses with the Python that it runs under: a script
-for Python 2, or for a newer Python, is told here, too. In a notebook the other cells are linted all the same.""",
+    title="Checks for scripts and notebook cells that cannot be parsed.",
+    why="""Code that cannot be parsed is not linted. kdoctor parses with its own Python version, so it also reports
+scripts for Python 2 or for a newer Python. The other cells of a notebook are still linted.""",
+    fix="Fix the syntax, or run kdoctor with the Python version of the script.",
     bad='print "training starts"\n',
     good='print("training starts")\n',
     sources=("https://docs.python.org/3/library/ast.html",),
@@ -18,20 +19,21 @@ for Python 2, or for a newer Python, is told here, too. In a notebook the other 
 UNREADABLE_FILE = Rule(
     id="lint.unreadable-file",
     severity=Severity.ERROR,
-    title="Every file that is named can be read.",
-    why="""What cannot be read was not looked at, and is never counted as clean: a broken link, a missing
-permission, bytes that are not in the encoding that the file declares, a notebook that is no JSON, code that is
-nested too deeply.""",
-    bad="# a file in Latin-1 that does not say so\n",
+    title="Checks for files that cannot be read.",
+    why="""A file that cannot be read is not linted, and is never counted as clean. Typical causes are
+broken links, missing permissions, a wrong encoding, notebooks that are not JSON, and deeply nested code.""",
+    fix="Make the file readable, or declare its encoding.",
+    bad="# a file in Latin-1 that does not declare its encoding\n",
     good="# -*- coding: latin-1 -*-\n",
     sources=("https://peps.python.org/pep-0263/",),
 )
 IGNORE_WITHOUT_REASON = Rule(
     id="lint.ignore-without-reason",
     severity=Severity.WARNING,
-    title="An ignore comment names its rules and gives its reason.",
-    why="""Whoever reads the line next year needs to know whether the reason still holds. A comment without a
-reason, or without a rule, silences nothing.""",
+    title="Checks for ignore comments without a rule or a reason.",
+    why="""Later readers of the line need to know whether the reason still holds. An ignore comment without a rule or
+a reason has no effect.""",
+    fix="Name the rule and give a reason.",
     bad="""dataset = load()  # kdoctor: ignore[lint.no-prefetch]
 """,
     good="""import keras
@@ -50,9 +52,10 @@ model.fit(dataset)
 UNUSED_IGNORE = Rule(
     id="lint.unused-ignore",
     severity=Severity.INFO,
-    title="An ignore comment silences something.",
-    why="""A comment that silences nothing is left over, stands on the wrong line, or names a rule that does not
-exist; it would silence a real finding one day.""",
+    title="Checks for ignore comments that silence nothing.",
+    why="""The comment is outdated, is on the wrong line, or names an unknown rule. It might silence a real finding
+later.""",
+    fix="Remove the comment, or correct the id of the rule.",
     bad="epochs = 10  # kdoctor: ignore[lint.no-prefetch] the data is in memory\n",
     good="epochs = 10\n",
     sources=("docs/lint.md",),

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.model import MEASURED, Hit, Rule
 from kdoctor_lint.names import MIRRORED
-from kdoctor_lint.rules.outside import MEASURED
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
@@ -17,15 +16,16 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         return
     for event in trace.compiled:
         if event.jit and event.place is Place.INSIDE and event.strategy and event.strategy.kinds <= MIRRORED:
-            yield Hit(node=event.node, message="jit_compile=True under a mirrored strategy")
+            yield event.node, "`jit_compile=True` is set under a mirrored strategy"
 
 
 RULE = Rule(
     id="lint.jit-compile",
     severity=Severity.ERROR,
-    title="Under a mirrored strategy jit_compile is left at its default.",
-    why="""XLA cannot compile a step that exchanges gradients between replicas in this way: the first step over
-several replicas fails. Left at "auto", Keras turns it off under a strategy and on without one.""",
+    title="Checks for `jit_compile=True` under a mirrored strategy.",
+    why="""XLA cannot compile a training step that exchanges gradients between replicas in this way: the first step on
+several replicas fails. With the default, "auto", Keras disables XLA under a strategy and enables it otherwise.""",
+    fix='Leave `jit_compile` at its default, "auto".',
     bad="""import keras
 import tensorflow as tf
 

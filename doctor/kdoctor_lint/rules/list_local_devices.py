@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.names import LIST_LOCAL_DEVICES
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    for called in trace.calls:
-        if LIST_LOCAL_DEVICES.match(called.name):
-            yield Hit(node=called.node, message="list_local_devices initialises every GPU of the machine")
+    for call in trace.calls:
+        if call.name == "tensorflow.python.client.device_lib.list_local_devices":
+            yield call.node, "`list_local_devices()` initializes every GPU of the machine"
 
 
 RULE = Rule(
     id="lint.list-local-devices",
     severity=Severity.WARNING,
-    title="Devices are counted with tf.config, not with device_lib.list_local_devices.",
-    why="""list_local_devices starts a session of its own on every GPU: it takes their memory before the
-training does, and after it the devices can no longer be configured (memory growth, logical devices). It is no
-public API, either.""",
+    title="Checks for calls of `device_lib.list_local_devices`.",
+    why="""`list_local_devices` initializes every GPU and takes its memory before training does. Afterwards devices can
+no longer be configured (memory growth, logical devices). It is also not a public API.""",
+    fix='List GPUs with `tf.config.list_physical_devices("GPU")`.',
     bad="""from tensorflow.python.client import device_lib
 
 gpus = [device.name for device in device_lib.list_local_devices() if device.device_type == "GPU"]
@@ -33,4 +32,5 @@ gpus = tf.config.list_physical_devices("GPU")
 """,
     sources=("https://www.tensorflow.org/guide/gpu", "https://www.tensorflow.org/guide/versions"),
     judge=_judge,
+    words=("list_local_devices",),
 )

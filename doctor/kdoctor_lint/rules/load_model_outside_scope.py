@@ -6,22 +6,23 @@ from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.outside import MEASURED, stray_models
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._scopes import stray_models
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for model, use in stray_models(trace):
         if model.loaded:
-            yield Hit(node=model.node, message=f"the model is loaded outside the strategy's scope, {use}")
+            yield model.node, f"model is loaded outside `strategy.scope()` {use}"
 
 
 RULE = Rule(
     id="lint.load-model-outside-scope",
     severity=Severity.ERROR,
-    title="A saved model that a strategy trains further is loaded inside the strategy's scope.",
-    why="""Loading makes the model's and the optimizer's variables, so it decides where they live, as building
-does. A model that is loaded outside goes on training on one device, or fails when it is compiled inside.""",
+    title="Checks for saved models loaded outside `strategy.scope()` and then trained by the strategy.",
+    why="""Loading creates the variables of the model and the optimizer, so it decides where they are placed. A model
+loaded outside the scope trains on one device, or fails when it is compiled inside.""",
+    fix="Load the model inside `strategy.scope()`.",
     bad="""import keras
 import tensorflow as tf
 

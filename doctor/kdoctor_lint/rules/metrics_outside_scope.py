@@ -8,25 +8,24 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Metric, Place
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.outside import compiled_inside, used_inside
+from kdoctor_lint.rules._scopes import compiled_inside, used_inside
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     metrics = [metric for event in compiled_inside(trace) for metric in event.metrics]
     for metric in (*metrics, *used_inside(trace, Metric)):
         if metric.place is Place.OUTSIDE:
-            yield Hit(
-                node=metric.node, message="the metric is made outside the strategy's scope, but it is used inside"
-            )
+            yield metric.node, "metric is created outside `strategy.scope()` but used inside it"
 
 
 RULE = Rule(
     id="lint.metrics-outside-scope",
     severity=Severity.WARNING,
-    title="Metric objects are made inside the strategy's scope.",
-    why="""A metric object counts in variables. Inside the scope each replica counts for itself, and the counts
-are summed when they are read; made outside, there is one variable that no strategy looks after. Keras 3.15
-happens to train with it, other versions raise an error.""",
+    title="Checks for metrics created outside `strategy.scope()` but used inside it.",
+    why="""A metric stores its state in variables. Inside the scope, each replica counts separately, and reading the
+metric sums the counts. A metric created outside has a single variable that the strategy does not manage. Keras
+3.15 still trains with it; other versions raise an error.""",
+    fix="Create the metric inside `strategy.scope()`.",
     bad="""import keras
 import tensorflow as tf
 

@@ -6,24 +6,25 @@ from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.outside import MEASURED, stray_models
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._scopes import stray_models
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for model, use in stray_models(trace):
         if not model.loaded:
-            yield Hit(node=model.node, message=f"the model is made outside the strategy's scope, {use}")
+            yield model.node, f"model is created outside `strategy.scope()` {use}"
 
 
 RULE = Rule(
     id="lint.model-outside-scope",
     severity=Severity.ERROR,
-    title="A model that a strategy trains is made inside the strategy's scope.",
-    why="""Variables belong to the strategy in whose scope they are made. A model that is made and compiled
-outside trains silently on one device, while the others idle; one that is made outside and compiled inside fails
-with an error that depends on the optimizer. Layers make their variables when they are called, so the calls
-belong into the scope, too.""",
+    title="Checks for models created outside `strategy.scope()` but trained by the strategy.",
+    why="""Variables belong to the strategy whose scope they are created in. A model created and compiled outside the
+scope silently trains on one device while the others are idle. A model created outside and compiled inside fails
+with an error that depends on the optimizer. Layers create their variables when they are called, so call them
+inside the scope, too.""",
+    fix="Create the model inside `strategy.scope()`.",
     bad="""import keras
 import tensorflow as tf
 

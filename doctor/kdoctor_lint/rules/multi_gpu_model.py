@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.names import MULTI_GPU_MODEL
+
+_NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    calls = [called for called in trace.calls if MULTI_GPU_MODEL.match(called.name)]
-    for called in calls or trace.imports:
-        yield Hit(node=called.node, message="multi_gpu_model was removed from Keras in 2020")
+    calls = [call for call in trace.calls if _NAME.match(call.name)]
+    for found in calls or [name for name in trace.imports if _NAME.match(name.name)]:
+        yield found.node, "`multi_gpu_model` was removed from Keras in 2020"
 
 
 RULE = Rule(
     id="lint.multi-gpu-model",
     severity=Severity.ERROR,
-    title="Several GPUs are used through tf.distribute, not through multi_gpu_model.",
-    why="""multi_gpu_model is gone since TensorFlow 2.4: its import fails. MirroredStrategy takes its place,
-with the model made inside the scope and without a copy of the model for saving.""",
+    title="Checks for uses of `multi_gpu_model`.",
+    why="""TensorFlow 2.4 removed `multi_gpu_model`, so importing it fails. `MirroredStrategy` replaces it: create the
+model inside the scope. Saving needs no separate copy of the model.""",
+    fix="Use `tf.distribute.MirroredStrategy`.",
     bad="""import keras
 
 model = keras.Sequential([keras.layers.Dense(10)])
@@ -38,4 +41,5 @@ with strategy.scope():
 """,
     sources=("https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0",),
     judge=_judge,
+    words=("multi_gpu_model",),
 )

@@ -7,34 +7,29 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import splits
-from kdoctor_lint.rules.outside import MEASURED
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._batches import splits
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    layers = [layer for layer in trace.normalized if not layer.guarded]
-    if trace.legacy or not layers:
+    if trace.legacy or not trace.batch_normalized:
         return
     for event in trace.fitted:
         data = event.data
         if not splits(event.home) or not isinstance(data, Dataset) or data.node is None:
             continue
         if data.source_shown and not (data.drops or data.repeated or data.truncated or event.steps):
-            yield Hit(
-                node=data.node,
-                message="the last batch may leave a replica without examples, and the model has BatchNormalization",
-            )
+            yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
 
 
 RULE = Rule(
     id="lint.no-drop-remainder",
     severity=Severity.WARNING,
-    title="Where BatchNormalization is trained by a strategy, the last, smaller batch is dropped.",
-    why="""When the last batch is too small to give every replica an example, the empty replica's batch
-statistics are 0/0: Keras 3 then averages NaN into the moving statistics, without an error and with a loss that
-still prints finite. Dropping the remainder avoids it; so does BatchNormalization(synchronized=True), which
-counts over all replicas.""",
+    title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
+    why="""If the last batch is too small to give every replica an example, the batch statistics of the empty replica
+are 0/0. Keras 3 then averages NaN into the moving statistics, without an error and with a finite loss.
+`BatchNormalization(synchronized=True)`, which uses the statistics of all replicas, also avoids it.""",
+    fix="Drop the partial batch with `drop_remainder=True`.",
     bad="""import keras
 import tensorflow as tf
 

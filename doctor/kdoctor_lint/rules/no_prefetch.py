@@ -8,23 +8,24 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import splits
+from kdoctor_lint.rules._batches import splits
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for event in trace.fitted:
         data = event.data
         if splits(event.home) and isinstance(data, Dataset) and data.node is not None and not data.prefetched:
-            yield Hit(node=data.node, message="the dataset is batched and trained on without prefetch")
+            yield data.node, "dataset is batched but not prefetched"
 
 
 RULE = Rule(
     id="lint.no-prefetch",
     severity=Severity.INFO,
-    title="Datasets are prefetched after they are batched.",
-    why="""With prefetch the next batches are prepared while the replicas train; several replicas empty a
-pipeline several times as fast as one. A strategy adds a small prefetch of its own, one batch a replica, whose
-size is not tuned: for data that is in memory and not transformed, this may do.""",
+    title="Checks for datasets that are batched and trained on without `prefetch`.",
+    why="""`prefetch` prepares the next batches while the replicas train. Several replicas consume a pipeline several
+times as fast as one. A strategy adds a small prefetch of one batch per replica, which is not tuned. It may be
+enough for data in memory without transformations.""",
+    fix="End the pipeline with `.prefetch(tf.data.AUTOTUNE)`.",
     bad="""import keras
 import tensorflow as tf
 

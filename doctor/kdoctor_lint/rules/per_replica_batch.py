@@ -6,40 +6,33 @@ from collections.abc import Iterator
 
 from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
-from kdoctor_lint.flow.values import Number
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import fixed_batches, says_count, says_global, says_per_replica
+from kdoctor_lint.rules._batches import count_names, fixed_batches, is_global, is_per_replica
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for batch in fixed_batches(trace):
         size = batch.size
-        if says_count(size):
+        shown = f"{' or '.join(sorted(size.names))} ({size.value:g})"
+        if count_names(size):
             continue
-        if says_per_replica(size):
-            yield Hit(
-                node=batch.node,
-                message=f"{batch.where} takes the global batch, and gets {_shown(size)}, the size for one replica",
+        if is_per_replica(size):
+            yield batch.node, f"`{batch.where}` gets the per-replica batch size {shown} instead of the global one"
+        elif size.names & trace.scaled and not is_global(size):
+            yield (
+                batch.node,
+                f"`{batch.where}` gets {shown}, not the global batch size that the script computes from it",
             )
-        elif size.names & trace.scaled and not says_global(size):
-            yield Hit(
-                node=batch.node,
-                message=f"{batch.where} gets {_shown(size)}, and not the product with the number of replicas "
-                "that the script computes from it",
-            )
-
-
-def _shown(size: Number) -> str:
-    return f"{' or '.join(sorted(size.names))} ({size.value:g})" if size.names else f"{size.value:g}"
 
 
 RULE = Rule(
     id="lint.per-replica-batch",
     severity=Severity.WARNING,
-    title="Datasets are batched with the global batch size.",
-    why="""Model.fit and experimental_distribute_dataset cut every batch into one part a replica. A dataset that
-is batched with the size for one replica leaves each replica a fraction of it: steps are dominated by overhead,
-and batch statistics are of few examples.""",
+    title="Checks for datasets batched with the per-replica instead of the global batch size.",
+    why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset
+batched with the per-replica size leaves each replica only a fraction of it. Steps are then dominated by
+overhead, and batch statistics come from few examples.""",
+    fix="Multiply the per-replica batch size by `strategy.num_replicas_in_sync`.",
     bad="""import keras
 import tensorflow as tf
 

@@ -8,26 +8,24 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
 
-_SEVERAL_PROCESSES = frozenset({"MultiWorkerMirroredStrategy"})
-
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    if not trace.strategies or not all(strategy.kinds <= _SEVERAL_PROCESSES for strategy in trace.strategies):
+    if {kind for strategy in trace.strategies for kind in strategy.kinds} != {"MultiWorkerMirroredStrategy"}:
         return
     for saved in trace.saved:
-        if saved.what == "ModelCheckpoint" and trace.legacy:
-            # Keras 2's callback has each worker write to a path of its own.
-            continue
-        yield Hit(node=saved.node, message=f"{saved.what} writes {saved.path!r} in every worker")
+        # In Keras 2, ModelCheckpoint writes to a different path on each worker.
+        if not (saved.what == "ModelCheckpoint" and trace.legacy):
+            yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 
 
 RULE = Rule(
     id="lint.save-from-every-worker",
     severity=Severity.WARNING,
-    title="Of several workers, each saves to a path of its own.",
-    why="""Every worker runs the script. When all of them write the same file on a shared disk, one overwrites
-or tears what another writes. Saving may need all workers at once, so let each save, the chief to the real path
-and the others to temporary ones that they delete; the ModelCheckpoint of Keras 3 does not do this by itself.""",
+    title="Checks for multi-worker scripts in which every worker saves to the same path.",
+    why="""Every worker runs the script. If all of them write one file on a shared disk, they overwrite or corrupt it.
+Saving may need all workers at once, so let each worker save. The chief uses the real path, the others temporary
+paths that they delete. The `ModelCheckpoint` of Keras 3 does not do this.""",
+    fix="Save to a different path on each worker.",
     bad="""import keras
 import tensorflow as tf
 

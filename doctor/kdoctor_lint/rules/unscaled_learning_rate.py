@@ -8,7 +8,7 @@ from kdoctor.model import Severity
 from kdoctor_lint.flow.trace import Fitted, Trace, literal
 from kdoctor_lint.flow.values import Dataset, Number
 from kdoctor_lint.model import Hit, Rule
-from kdoctor_lint.rules.batches import splits
+from kdoctor_lint.rules._batches import splits
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 
@@ -20,9 +20,9 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         optimizer = event.compiled.optimizer if event.compiled else None
         rate = literal(optimizer.rate) if optimizer and _batch_grows(event) else None
         if optimizer and rate:
-            yield Hit(
-                node=optimizer.node,
-                message=f"the batch grows with the number of replicas, and the learning rate stays {rate.value:g}",
+            yield (
+                optimizer.node,
+                f"learning rate stays {rate.value:g} while the batch size grows with the number of replicas",
             )
 
 
@@ -34,10 +34,11 @@ def _batch_grows(event: Fitted) -> bool:
 RULE = Rule(
     id="lint.unscaled-learning-rate",
     severity=Severity.INFO,
-    title="Where the batch grows with the number of replicas, the learning rate is chosen with it.",
-    why="""A batch that is eight times as large makes an eighth of the steps, each of less noise. With SGD the
-learning rate that fits grows about in proportion, after a warm-up; for Adam and its kin less is certain. A rate
-that was tuned on one device trains more slowly on eight than it could.""",
+    title="Checks for constant learning rates with a batch size that grows with the number of replicas.",
+    why="""A batch eight times as large means an eighth of the steps, each with less noise. With SGD, the best learning
+rate grows roughly in proportion, after a warm-up. For Adam and similar optimizers the relation is less certain. A
+learning rate tuned on one device trains more slowly than necessary on eight.""",
+    fix="Scale the learning rate with `strategy.num_replicas_in_sync`.",
     bad="""import keras
 import tensorflow as tf
 

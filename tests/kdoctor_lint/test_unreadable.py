@@ -1,9 +1,10 @@
-"""What cannot be read or parsed: one clear message each, and the rest goes on."""
+"""Files that cannot be read or parsed: one finding each, and the other files are linted."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,13 +12,13 @@ import pytest
 
 from kdoctor.errors import UsageError
 from kdoctor_lint.engine import lint
-from kdoctor_lint.model import LintFinding
+from kdoctor_lint.model import Finding
 from kdoctor_lint.rules import RULES
 
 BAD = RULES["lint.multi-gpu-model"].bad
 
 
-def only(path: Path) -> LintFinding:
+def only(path: Path) -> Finding:
     report = lint([str(path)])
     assert len(report.findings) == 1
     return report.findings[0]
@@ -28,21 +29,21 @@ def written(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_a_syntax_error_says_where_and_what(tmp_path: Path) -> None:
+def test_syntax_error_has_place_source_and_python_version(tmp_path: Path) -> None:
     finding = only(written(tmp_path / "train.py", b"import keras\nmodel = keras.Sequential(]\n"))
     assert finding.rule.id == "lint.syntax-error"
     assert (finding.spot.line, finding.spot.column) == (2, 26)
     assert finding.source == "model = keras.Sequential(]"
-    assert finding.message.startswith(f"Python {sys.version_info.major}.{sys.version_info.minor} cannot parse it: ")
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in finding.message
 
 
-def test_python_2_is_recognised(tmp_path: Path) -> None:
+def test_python_2_is_named(tmp_path: Path) -> None:
     finding = only(written(tmp_path / "train.py", b'print "epoch", 1\n'))
     assert finding.rule.id == "lint.syntax-error"
-    assert finding.message.endswith("it looks like Python 2")
+    assert "Python 2" in finding.message.replace(f"Python {sys.version_info.major}.", "")
 
 
-def test_a_newer_python_is_told_as_a_syntax_error(tmp_path: Path) -> None:
+def test_newer_python_is_syntax_error(tmp_path: Path) -> None:
     assert only(written(tmp_path / "new.py", b"x = 1 ?? 2\n")).rule.id == "lint.syntax-error"
 
 
@@ -52,33 +53,33 @@ def test_a_newer_python_is_told_as_a_syntax_error(tmp_path: Path) -> None:
         pytest.param(b"# -*- coding: latin-1 -*-\n# caf\xe9\n" + BAD.encode(), id="PEP 263"),
         pytest.param(b"\xef\xbb\xbf" + BAD.encode(), id="byte order mark"),
         pytest.param(BAD.replace("\n", "\r\n").encode(), id="Windows line ends"),
-        pytest.param(BAD.replace("\n", "\r").encode(), id="old Macintosh line ends"),
+        pytest.param(BAD.replace("\n", "\r").encode(), id="classic Mac OS line ends"),
         pytest.param(b"# \xe6\x97\xa5\xe6\x9c\xac\n" + BAD.encode(), id="UTF-8"),
         pytest.param(b"\x0c\n" + BAD.encode(), id="form feed"),
     ],
 )
-def test_what_python_reads_is_read(tmp_path: Path, data: bytes) -> None:
+def test_encodings_of_python_are_read(tmp_path: Path, data: bytes) -> None:
     assert only(written(tmp_path / "train.py", data)).rule.id == "lint.multi-gpu-model"
 
 
 @pytest.mark.parametrize(
-    ("data", "words", "line"),
+    ("data", "reason", "line"),
     [
-        pytest.param(b"import keras\n# caf\xe9\n", "byte 0xe9 is not utf-8", 2, id="not UTF-8"),
-        pytest.param(b"x = 1\n\ny = '\0'\n", "null bytes", 3, id="null bytes"),
+        pytest.param(b"import keras\n# caf\xe9\n", "0xe9", 2, id="not UTF-8"),
+        pytest.param(b"x = 1\n\ny = '\0'\n", "null", 3, id="null bytes"),
         pytest.param(b"# coding: klingon\n", "encoding", 1, id="unknown encoding"),
         pytest.param(b"\xef\xbb\xbf# coding: latin-1\n", "encoding", 1, id="two encodings"),
-        pytest.param(b"\xff\xfex\x00", "null bytes", 1, id="UTF-16"),
+        pytest.param(b"\xff\xfex\x00", "null", 1, id="UTF-16"),
     ],
 )
-def test_bytes_that_are_no_source(tmp_path: Path, data: bytes, words: str, line: int) -> None:
+def test_invalid_bytes_are_unreadable_at_their_line(tmp_path: Path, data: bytes, reason: str, line: int) -> None:
     finding = only(written(tmp_path / "train.py", data))
     assert finding.rule.id == "lint.unreadable-file"
-    assert words in finding.message
+    assert reason in finding.message
     assert finding.spot.line == line
 
 
-def test_an_empty_file_is_clean(tmp_path: Path) -> None:
+def test_empty_file_is_clean(tmp_path: Path) -> None:
     report = lint([str(written(tmp_path / "train.py", b""))])
     assert (report.findings, len(report.files)) == ((), 1)
 
@@ -95,48 +96,61 @@ def test_an_empty_file_is_clean(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_code_that_is_nested_too_deeply(tmp_path: Path, code: str) -> None:
+def test_deeply_nested_code_is_reported(tmp_path: Path, code: str) -> None:
     finding = only(written(tmp_path / "train.py", code.encode()))
     assert finding.rule.id in {"lint.unreadable-file", "lint.syntax-error"}
     assert "nested" in finding.message
 
 
-def test_functions_that_call_each_other_end(tmp_path: Path) -> None:
+def test_deeply_nested_code_without_strategy_is_not_analyzed(tmp_path: Path) -> None:
+    code = "x = s" + ".a()" * 400
+    assert lint([str(written(tmp_path / "train.py", code.encode()))]).findings == ()
+    code = f"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n{code}"
+    assert only(written(tmp_path / "train.py", code.encode())).rule.id == "lint.unreadable-file"
+
+
+def test_long_sums_are_analyzed(tmp_path: Path) -> None:
+    code = BAD + "text = " + " + ".join(f"'{number}'" for number in range(400)) + "\n"
+    assert only(written(tmp_path / "train.py", code.encode())).rule.id == "lint.multi-gpu-model"
+
+
+def test_mutual_recursion_terminates(tmp_path: Path) -> None:
     code = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
     code += "def f(x):\n    return g(x + 1)\ndef g(x):\n    return f([x])\nf(1)\n"
     code += "class A:\n    def m(self):\n        return self.m()\nA().m()\nclass B(B):\n    pass\nB().x()\n"
     assert lint([str(written(tmp_path / "train.py", code.encode()))]).findings == ()
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    assert only(tmp_path / "absent.py").message == "no such file or folder"
+def test_missing_file_is_unreadable(tmp_path: Path) -> None:
+    finding = only(tmp_path / "absent.py")
+    assert (finding.rule.id, finding.spot.line) == ("lint.unreadable-file", 1)
 
 
-def test_a_broken_link(tmp_path: Path) -> None:
+def test_broken_link_names_its_target(tmp_path: Path) -> None:
     link = tmp_path / "train.py"
     link.symlink_to(tmp_path / "gone.py")
-    assert only(link).message == f"a link to {tmp_path / 'gone.py'}, which does not exist"
+    assert str(tmp_path / "gone.py") in only(link).message
 
 
-def test_a_link_to_itself(tmp_path: Path) -> None:
+def test_link_to_itself_is_unreadable(tmp_path: Path) -> None:
     link = tmp_path / "train.py"
     link.symlink_to(link)
     assert only(link).rule.id == "lint.unreadable-file"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission(tmp_path: Path) -> None:
+def test_file_without_permission_is_unreadable(tmp_path: Path) -> None:
     path = written(tmp_path / "train.py", b"x = 1\n")
     path.chmod(0)
     assert "Permission denied" in only(path).message
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train.py")
-    assert only(tmp_path / "train.py").message == "it is no regular file"
+    assert only(tmp_path / "train.py").rule.id == "lint.unreadable-file"
 
 
-def test_the_rest_goes_on(tmp_path: Path) -> None:
+def test_other_files_are_linted(tmp_path: Path) -> None:
     written(tmp_path / "a.py", b"def :\n")
     written(tmp_path / "b.py", b"\xff\n")
     written(tmp_path / "c.ipynb", b"{")
@@ -151,53 +165,52 @@ def test_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "words"),
+    ("document", "reason"),
     [
-        pytest.param("{", "no JSON", id="broken"),
-        pytest.param("[]", "no list of cells", id="a list"),
-        pytest.param('{"cells": 3}', "no list of cells", id="no cells"),
-        pytest.param('{"cells": [], "metadata": {"language_info": {"name": "R"}}}', "r, not Python", id="R"),
-        pytest.param("[" * 100000, "nested too deeply", id="deep"),
+        pytest.param("{", "JSON", id="broken"),
+        pytest.param("[]", "cells", id="a list"),
+        pytest.param('{"cells": 3}', "cells", id="no cells"),
+        pytest.param('{"cells": [], "metadata": {"language_info": {"name": "R"}}}', "is r", id="R"),
+        pytest.param("[" * 100000, "nested", id="deep"),
     ],
 )
-def test_what_is_no_notebook(tmp_path: Path, document: str, words: str) -> None:
+def test_invalid_notebook_is_unreadable(tmp_path: Path, document: str, reason: str) -> None:
     finding = only(written(tmp_path / "a.ipynb", document.encode()))
     assert finding.rule.id == "lint.unreadable-file"
-    assert words in finding.message
+    assert reason in finding.message
 
 
-def test_odd_cells_do_no_harm(tmp_path: Path) -> None:
+def test_malformed_cells_are_skipped(tmp_path: Path) -> None:
     cells = [3, {}, {"cell_type": "code"}, {"cell_type": "code", "source": 5}, {"cell_type": "code", "source": ["", 1]}]
     text = json.dumps({"cells": cells, "metadata": []})
     assert lint([str(written(tmp_path / "a.ipynb", text.encode()))]).findings == ()
 
 
-def test_a_folder_leaves_out_what_is_not_the_users_own(tmp_path: Path) -> None:
+def test_folder_skips_environments_and_hidden_files(tmp_path: Path) -> None:
     for folder in (".git", "venv", "mine/__pycache__", "lib/site-packages/keras", "other", "mine"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         written(tmp_path / folder / "train.py", b"x = 1\n")
     written(tmp_path / "other" / "pyvenv.cfg", b"")
     written(tmp_path / "mine" / "a.ipynb", b'{"cells": []}')
-    written(tmp_path / "mine" / "notes.txt", b"no script")
+    written(tmp_path / "mine" / "notes.txt", b"text")
     written(tmp_path / "mine" / ".hidden.py", b"x = 1\n")
     (tmp_path / "mine" / "loop").symlink_to(tmp_path)
     files = [str(Path(file).relative_to(tmp_path)) for file in lint([str(tmp_path)]).files]
     assert files == ["mine/a.ipynb", "mine/train.py"]
 
 
-def test_a_file_that_is_named_twice_is_told_once(tmp_path: Path) -> None:
+def test_file_given_twice_is_linted_once(tmp_path: Path) -> None:
     path = str(written(tmp_path / "train.py", BAD.encode()))
     assert len(lint([path, path, str(tmp_path)]).findings) == 1
 
 
-def test_a_folder_without_a_script_is_noted(tmp_path: Path) -> None:
+def test_folder_without_scripts_is_noted(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     path = str(written(tmp_path / "train.py", b"x = 1\n"))
-    assert lint([path, str(tmp_path / "empty")]).notes == (
-        f"{tmp_path / 'empty'}: no Python file and no notebook in this folder",
-    )
+    (note,) = lint([path, str(tmp_path / "empty")]).notes
+    assert note.startswith(f"{tmp_path / 'empty'}: ")
 
 
-def test_nothing_to_look_at_is_never_clean(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no Python file and no notebook in"):
+def test_no_files_is_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path))):
         lint([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Names are followed through whatever Python offers to bind them."""
+"""Names are followed through every construct of Python that binds them."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def ids(tmp_path: Path, code: str) -> list[str]:
         ),
     ],
 )
-def test_a_model_is_followed(tmp_path: Path, code: str) -> None:
+def test_model_is_followed(tmp_path: Path, code: str) -> None:
     assert set(ids(tmp_path, code)) == {"lint.compile-outside-scope"}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="except* is of Python 3.11")
-def test_exception_groups(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="except* needs Python 3.11")
+def test_model_is_followed_through_exception_groups(tmp_path: Path) -> None:
     code = HEAD + INSIDE + "try:\n    " + COMPILE + "except* ValueError:\n    pass\n"
     assert ids(tmp_path, code) == ["lint.compile-outside-scope"]
 
@@ -100,16 +100,17 @@ def test_exception_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(HEAD + INSIDE + "model = other()\n" + COMPILE, id="bound anew"),
+        pytest.param(HEAD + INSIDE + "model = other()\n" + COMPILE, id="rebound"),
         pytest.param(HEAD + INSIDE + "def f(model):\n    " + COMPILE, id="a parameter of the same name"),
         pytest.param(HEAD + INSIDE + "keras = strategy = None\nmodel = keras\n", id="unbound"),
         pytest.param(HEAD + INSIDE + "if True:\n    pass\nelse:\n    " + COMPILE, id="never reached"),
         pytest.param(HEAD + INSIDE + "def f():\n    return 1\n    " + COMPILE + "f()", id="after return"),
         pytest.param(
-            "from . import keras\n" + HEAD.removeprefix("import keras\n") + INSIDE + COMPILE, id="a package's own keras"
+            "from . import keras\n" + HEAD.removeprefix("import keras\n") + INSIDE + COMPILE,
+            id="a keras of the package",
         ),
         pytest.param(HEAD + "yes = [model for model in []]\n" + COMPILE, id="a comprehension's name"),
     ],
 )
-def test_another_thing_of_that_name_is_not(tmp_path: Path, code: str) -> None:
+def test_other_object_of_same_name_is_not_reported(tmp_path: Path, code: str) -> None:
     assert "lint.compile-outside-scope" not in ids(tmp_path, code)

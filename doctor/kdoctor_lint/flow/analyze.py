@@ -1,0 +1,29 @@
+"""The flow analysis: from a parsed script to its trace."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from kdoctor_lint.flow.environment import Env
+from kdoctor_lint.flow.expressions import EVALUATORS
+from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.statements import EXECUTORS
+from kdoctor_lint.flow.trace import Trace
+
+
+def analyze(body: Sequence[ast.stmt], *, legacy: bool = False) -> Trace:
+    """What a script does.
+
+    Args:
+        body: its statements; for a notebook, those of all cells in order.
+        legacy: whether it is known to use Keras 2.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
+    interpreter = Interpreter(EVALUATORS, EXECUTORS)
+    interpreter.trace.legacy = legacy
+    interpreter.execute(body, Env())
+    interpreter.run_unseen()
+    return interpreter.trace

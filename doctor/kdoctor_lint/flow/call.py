@@ -1,0 +1,67 @@
+"""A call in the script, and what calls of several kinds do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kdoctor_lint.flow.environment import Function
+from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.trace import Saved
+from kdoctor_lint.flow.values import UNKNOWN, Made, Model, Place, Text, Value
+
+M = TypeVar("M", bound=Made)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in the script, with its arguments evaluated."""
+
+    interpreter: Interpreter
+    node: ast.Call
+    args: list[Value]
+    keywords: dict[str, Value]
+    spread: bool
+    """Whether there are further, unknown arguments (``*args``, ``**kwargs``)."""
+
+    def get(self, position: int, *names: str) -> Value | None:
+        """The argument at a position or with one of the names."""
+        for name in names:
+            if name in self.keywords:
+                return self.keywords[name]
+        return self.args[position] if position < len(self.args) else None
+
+    def create(self, kind: type[M], **options: Any) -> M:
+        """An object with variables, created by this call."""
+        return kind(self.node, self.interpreter.place, self.interpreter.strategy, **options)
+
+    def follow(self, function: Function) -> Value:
+        """What a function of the script returns for these arguments."""
+        return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
+
+    def pass_on(self) -> None:
+        """The arguments are passed to code outside the file."""
+        for value in (*self.args, *self.keywords.values()):
+            mark_escaped(value)
+
+    def build_on(self, parts: Iterable[Value]) -> None:
+        """Models become part of one that this call creates or changes."""
+        for part in parts:
+            if isinstance(part, Model) and part.place is Place.OUTSIDE and self.interpreter.place is Place.INSIDE:
+                self.interpreter.use(part)
+
+    def save(self, path: Value | None, what: str) -> None:
+        """Something is saved to a path known from the script, unless only one worker reaches this call."""
+        if isinstance(path, Text) and not self.interpreter.chief_only:
+            self.interpreter.trace.saved.append(Saved(self.node, what, path.value))
+
+
+def unknown(call: Call, callee: object) -> Value:
+    """Code outside the file may do anything with its arguments, and may create models in the current scope."""
+    del callee
+    call.pass_on()
+    if call.interpreter.place is not Place.OUTSIDE:
+        call.interpreter.trace.unclear = True
+    return UNKNOWN

@@ -1,0 +1,73 @@
+"""What the rules about batches share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kdoctor_lint.flow.trace import Trace, literal
+from kdoctor_lint.flow.values import Dataset, Number, Strategy, Value
+from kdoctor_lint.names import SYNCHRONOUS
+
+_PER_REPLICA = re.compile(
+    r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
+)
+_GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
+_DEVICE_COUNT = re.compile(
+    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores)"
+    r"|(?:gpus?|devices?|replicas?)_(?:count|num)|ngpus?)",
+    re.IGNORECASE,
+)
+"""Matches the whole of a name for the number of devices."""
+
+
+class FixedBatch(NamedTuple):
+    """A batch size that is a number in the code and that the strategy divides among the replicas."""
+
+    node: ast.AST
+    size: Number
+    where: str
+    """``batch()`` or ``fit(batch_size=)``."""
+
+
+def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
+    """Every such batch size of a strategy that certainly has synchronous replicas."""
+    for node, given, where in _global_batches(trace):
+        size = literal(given)
+        if size is not None:
+            yield FixedBatch(node, size, where)
+
+
+def _global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
+    for event in trace.fitted:
+        if not splits(event.home):
+            continue
+        if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
+            yield event.data.node, event.data.batch, "batch()"
+        elif event.batch_size is not None:
+            yield event.node, event.batch_size, "fit(batch_size=)"
+    for strategy, data in trace.distributed:
+        if splits(strategy) and data.batch is not None and data.node is not None:
+            yield data.node, data.batch, "batch()"
+
+
+def splits(strategy: Strategy | None) -> bool:
+    """Whether a strategy certainly divides each batch among its replicas, if it has several."""
+    return strategy is not None and bool(strategy.kinds & SYNCHRONOUS)
+
+
+def count_names(number: Number) -> list[str]:
+    """The names of a number, or of its factors, that mean a number of devices."""
+    return sorted(name for name in number.names if _DEVICE_COUNT.fullmatch(name))
+
+
+def is_global(number: Number) -> bool:
+    """Whether a name of the number means a size for all replicas together."""
+    return any(_GLOBAL.search(name) for name in number.names)
+
+
+def is_per_replica(number: Number) -> bool:
+    """Whether a name of the number means a size for one replica, and none a global size."""
+    return any(_PER_REPLICA.search(name) for name in number.names) and not is_global(number)

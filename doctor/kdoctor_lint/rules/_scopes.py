@@ -1,0 +1,46 @@
+"""What the rules about scopes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from kdoctor_lint.flow.trace import Compiled, Fitted, Trace, has_several
+from kdoctor_lint.flow.values import Made, Model, Place
+
+M = TypeVar("M", bound=Made)
+
+
+def stray_models(trace: Trace) -> Iterator[tuple[Model, str]]:
+    """Models created outside every scope that a strategy trains or should train, and how a message goes on."""
+    events: list[Compiled | Fitted] = [*trace.compiled, *trace.fitted]
+    for event in events:
+        inside = event.place is Place.INSIDE and has_several(event.strategy)
+        if event.model is not None and event.model.place is Place.OUTSIDE and inside:
+            yield event.model, f"but {'compiled' if isinstance(event, Compiled) else 'trained'} inside it"
+    for model in used_inside(trace, Model):
+        yield model, "but used inside it"
+    unaffected = all(item.place is Place.OUTSIDE for item in (*trace.models, *events))
+    unused = all(has_several(strategy) and not strategy.escaped for strategy in trace.strategies)
+    if trace.strategies and unaffected and unused and not trace.unclear:
+        for event in trace.fitted:
+            if event.model is not None:
+                yield event.model, "and trained without the strategy"
+
+
+def used_inside(trace: Trace, kind: type[M]) -> Iterator[M]:
+    """Objects created outside and used by a step that runs on every replica."""
+    for made, strategy in trace.used:
+        if isinstance(made, kind) and made.place is Place.OUTSIDE and has_several(strategy):
+            yield made
+
+
+def compiled_inside(trace: Trace) -> Iterator[Compiled]:
+    """Each ``compile`` in the scope of a strategy with several replicas, unless the model was created outside.
+
+    In that case the model is the finding, and moving it fixes the rest.
+    """
+    for event in trace.compiled:
+        outside = event.model is not None and event.model.place is Place.OUTSIDE
+        if event.place is Place.INSIDE and has_several(event.strategy) and not outside:
+            yield event

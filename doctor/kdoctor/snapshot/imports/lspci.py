@@ -1,6 +1,6 @@
-"""Reads ``lspci -vvv`` (with or without ``-nn`` and ``-D``): NVIDIA's devices, and the way from each to its root port.
+"""Reads ``lspci -vvv`` (with or without ``-nn`` and ``-D``): NVIDIA devices, and the path from each to its root port.
 
-Sources: lspci(8); https://github.com/pciutils/pciutils for the words (``ls-caps.c``, ``ls-ecaps.c``).
+Sources: lspci(8); https://github.com/pciutils/pciutils for the format (``ls-caps.c``, ``ls-ecaps.c``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CLASSES = {
     "USB controller": "0c03",
     "PCI bridge": "0604",
 }
-"""lspci's names of the classes that NVIDIA's devices have, where it was not asked for numbers (``-nn``)."""
+"""lspci's names of the classes of NVIDIA devices, for output without numbers (``-nn``)."""
 _SPEEDS = {"2.5": "2.5", "5": "5.0", "8": "8.0", "16": "16.0", "32": "32.0", "64": "64.0"}
 _ACS_BITS = {
     "SrcValid": ACS_SOURCE_VALIDATION,
@@ -59,7 +59,7 @@ _NVIDIA_NAME = "NVIDIA Corporation"
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """One function's lines."""
+    """The lines of one function."""
 
     bus_id: str
     kind: str
@@ -67,7 +67,7 @@ class _Block:
     name: str
     text: str
     ended: bool
-    """Whether it is surely whole: lspci puts an empty line behind each."""
+    """Whether it is certainly complete: lspci prints an empty line after each."""
 
     @property
     def bus(self) -> str:
@@ -81,7 +81,7 @@ class _Block:
 
 
 def parse(section: Section) -> Part:
-    """NVIDIA's devices. A last line without its end is left out."""
+    """The NVIDIA devices. A last line without line end is ignored."""
     lines = section.lines if section.whole else section.lines[:-1]
     blocks = _blocks(lines)
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
@@ -91,7 +91,9 @@ def parse(section: Section) -> Part:
         kind="lspci -vvv",
         file=section.file,
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
-        notes=() if _is_complete(blocks) else (f"{section.file}: the configuration space of its last device is cut",),
+        notes=()
+        if _is_complete(blocks)
+        else (f"{section.file}: the configuration space of the last device is incomplete",),
     )
 
 
@@ -160,21 +162,21 @@ def _function(block: _Block) -> dict[str, Any]:
 
 
 def _speed(found: re.Match[str] | None) -> str | None:
-    """The speed in sysfs' words."""
+    """The speed as sysfs writes it."""
     speed = _SPEEDS.get(found["speed"]) if found else None
     return f"{speed} GT/s PCIe" if speed else None
 
 
 def _width(found: re.Match[str] | None) -> int | None:
-    """Lanes; a port without a link says 0."""
+    """Lanes; None for a port without a link."""
     return int(found["width"]) or None if found else None
 
 
 def _acs(block: _Block) -> int | None:
-    """The ACS control register; 0 where the function has none; None where that was not read.
+    """The ACS control register; 0 if the function has none; None if that is not known.
 
-    Who is not root sees no extended capabilities; and where lspci was cut, or not asked for details (``-vv``), the
-    register may be missing.
+    Only root sees extended capabilities. The register may also be missing if the output is incomplete or was made
+    without details (``-vv``).
     """
     found = _ACS.search(block.text)
     if found:
@@ -188,14 +190,14 @@ def _acs(block: _Block) -> int | None:
 
 
 def _path(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> tuple[PciBridge, ...] | None:
-    """The bridges above a device, the root port first; None where the listing may lack some."""
+    """The bridges above a device, the root port first; None if some may be missing."""
     path: list[PciBridge] = []
     top, seen = block, set[str]()
     while (above := bridges.get(top.bus)) is not None and above.bus_id not in seen:
         seen.add(above.bus_id)
         path.append(_bridge(above))
         top = above
-    # A listing of chosen devices (-d 10de:) lacks the bridges. A whole one begins with the domain's first function.
+    # A listing of selected devices (-d 10de:) lacks the bridges. A full one begins with the first function of a domain.
     domain = block.bus_id.partition(":")[0]
     if f"{domain}:00:00.0" not in known - {block.bus_id} and "Root Port" not in top.text:
         return None

@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import values
 from kdoctor.snapshot.imports.part import CUT
-from kdoctor.snapshot.imports.values import NotKnownError
+from kdoctor.snapshot.imports.values import NotKnownError, read_or_none
 
 
-def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...] | str:
-    """The compute processes; or why they are not known.
+def add_processes(
+    facts: dict[str, Any], errors: dict[str, str], heading: str, listed: Sequence[Mapping[str, str]], *, more: bool
+) -> None:
+    """Add the compute processes to the facts of a GPU, or to its errors why they are not known.
 
     Args:
-        heading: what stands beside the heading: ``None`` where there are none.
-        listed: names and texts of each, in the words of ``nvidia-smi -q``.
-        more: whether the file ends here, so that others may have followed.
+        facts: facts of the GPU, which are changed.
+        errors: errors of the GPU, which are changed.
+        heading: the text next to the heading: ``None`` if there are no processes.
+        listed: names and texts of each process, as in ``nvidia-smi -q``.
+        more: whether the file ends here, so that further processes may be missing.
     """
+    try:
+        facts["processes"] = _read(heading, listed, more=more)
+    except NotKnownError as error:
+        errors["processes"] = str(error)
+
+
+def _read(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...]:
     if not listed:
         if heading.strip().lower() == "none":
             return ()
-        return heading or (CUT if more else "empty")
-    found: list[GpuProcess] = []
+        raise NotKnownError(heading or (CUT if more else "empty"))
     complete = listed[:-1] if more and "used gpu memory" not in listed[-1] else listed
-    for process in complete:
-        kind = process.get("type", "").strip().upper()
-        try:
-            if not kind or "C" in kind:
-                found.append(_process(process))
-        except NotKnownError as error:
-            return f"a process is not told: {error}"
-    # An empty list would say that the GPU is free; of a file that ends here that is not known.
-    return tuple(found) if found or not more else CUT
+    kinds = [process.get("type", "").strip().upper() for process in complete]
+    found = [_process(process) for process, kind in zip(complete, kinds, strict=True) if not kind or "C" in kind]
+    if more and not found:
+        # An empty list would mean that the GPU is free.
+        raise NotKnownError(CUT)
+    return tuple(found)
 
 
 def _process(process: Mapping[str, str]) -> GpuProcess:
     try:
-        used = values.mebibytes(process.get("used gpu memory", ""))
-    except NotKnownError:
-        used = None
-    try:
-        name = values.free_text(process.get("name", ""))
-    except NotKnownError:
-        name = None
-    return GpuProcess(pid=values.count(process.get("process id", "")), used_memory_bytes=used, name=name)
+        pid = values.count(process.get("process id", ""))
+    except NotKnownError as error:
+        raise NotKnownError(f"a process has no id: {error}") from error
+    return GpuProcess(
+        pid=pid,
+        used_memory_bytes=read_or_none(values.mebibytes, process.get("used gpu memory", "")),
+        name=read_or_none(values.free_text, process.get("name", "")),
+    )

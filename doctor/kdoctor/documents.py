@@ -145,67 +145,6 @@ class Lint(Part):
     notes: list[str]
 
 
-# kdoctor topology --format json
-
-
-class TopologyGpu(Part):
-    """A GPU and its place."""
-
-    index: int
-    bus_id: str | None
-    uuid: str | None
-    name: str | None
-    numa_node: int | None
-    lost: bool
-    narrow_link: str | None
-
-
-class TopologyPair(Part):
-    """What connects two GPUs."""
-
-    first: int
-    second: int
-    link: Annotated[str, Field(description="NV12, PIX, ...; ? where nothing is known.")]
-    level: str | None
-    nvlinks: int | None
-    blocked: str | None
-    bandwidth_gbs: Annotated[float | None, Field(description="In one direction, GB/s, by version and width.")]
-
-
-class TopologyBranch(Part):
-    """A part of the machine, and what hangs below it."""
-
-    label: str
-    children: list[TopologyBranch]
-    trouble: str | None
-
-
-class TopologyChoice(Part):
-    """The GPUs to take for a number of replicas."""
-
-    replicas: int
-    gpus: list[int]
-    environment: dict[str, str]
-    slowest: TopologyPair | None
-    best_of_machine: TopologyPair | None
-    bandwidth_share: Annotated[float | None, Field(description="The slowest pair's of the best one's, 0 to 1.")]
-    numa_crossings: int | None
-    sets_compared: int
-    cross_device_ops: str | None
-    fallback: str | None
-    why: str
-
-
-class Topology(Part):
-    """How the GPUs are connected, and which to take."""
-
-    schema_: Annotated[Literal["kdoctor/topology/v1"], Field(alias="schema")]
-    gpus: list[TopologyGpu]
-    pairs: list[TopologyPair]
-    tree: list[TopologyBranch]
-    choices: list[TopologyChoice]
-
-
 def _schema_of(document: type[BaseModel], title: str) -> dict[str, Any]:
     schema = document.model_json_schema(by_alias=True, mode="serialization")
     return {"$schema": DIALECT, **schema, "title": title}
@@ -233,13 +172,19 @@ def _history() -> dict[str, Any]:
     }
 
 
+def _topology() -> dict[str, Any]:
+    from kdoctor.topology.json import Topology  # noqa: PLC0415 - that module needs the base classes above
+
+    return Topology.json_schema()
+
+
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "checklist-diff": lambda: _schema_of(ChecklistDiff, "kdoctor/checklist-diff/v1"),
     "rollback": lambda: _schema_of(Rollback, "kdoctor/rollback/v1"),
     "history": _history,
     "lint": lambda: _schema_of(Lint, "kdoctor/lint/v1"),
     "matrix": _matrix,
-    "topology": lambda: _schema_of(Topology, "kdoctor/topology/v1"),
+    "topology": _topology,
 }
 
 

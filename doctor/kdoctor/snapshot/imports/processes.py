@@ -19,7 +19,7 @@ def add_processes(
     Args:
         facts: facts of the GPU, which are changed.
         errors: errors of the GPU, which are changed.
-        heading: the text next to the heading: ``None`` if there are no processes.
+        heading: the text next to the heading: ``None`` if the list is empty.
         listed: names and texts of each process, as in ``nvidia-smi -q``.
         more: whether the file ends here, so that further processes may be missing.
     """

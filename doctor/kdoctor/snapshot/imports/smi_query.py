@@ -61,7 +61,8 @@ def parse(section: Section) -> Part:
 
 def kernel_version(head: Mapping[str, str]) -> str | None:
     """The version of the kernel module, which driver 610 and later report."""
-    return read_or_none(values.version, head.get("kmd version", ""))
+    version: str | None = read_or_none(values.version, head.get("kmd version", ""))
+    return version
 
 
 def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]:

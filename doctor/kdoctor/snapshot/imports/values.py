@@ -1,7 +1,7 @@
 """Values in the output of nvidia-smi. Any text that is not exactly a known value raises NotKnownError.
 
-Source: https://docs.nvidia.com/deploy/nvidia-smi/ for fields and units. nvidia-smi shows ``N/A`` for what a GPU does not
-support, and NVML's error text for any other error (``Unknown Error``, ``GPU is lost``).
+Source: https://docs.nvidia.com/deploy/nvidia-smi/ for fields and units. nvidia-smi shows ``N/A`` for what a GPU
+does not support, and NVML's error text for any other error (``Unknown Error``, ``GPU is lost``).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def smi(gpu: Gpu, *options: str) -> str:
 
 
 def inspect(summary: str, *commands: str) -> Remedy:
-    """A remedy that someone looks at the hardware for."""
+    """A remedy that inspects hardware."""
     return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, commands=commands)
 
 

@@ -22,12 +22,12 @@ from kdoctor_checks._kernel_log import (
 
 @check("gpu.application-xids", severity=Severity.INFO, needs_gpus=True)
 def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no error that programs made on a GPU.
+    """The kernel logged no Xid caused by a program.
 
-    Why: Xids 13, 31 and 43 point at the program that ran: an access outside of its arrays, or a wrong instruction. A
-    GPU that shows them under programs that are known to be right may be faulty. Xids that stand neither here nor
-    among the failures (gpu.kernel-log) are told here, too.
-    Remedy: look the Xid up in NVIDIA's catalogue, and at the program that the line names.
+    Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
+    a program that is known to work triggers them, the GPU may be faulty. Xids that are not a known failure
+    (gpu.kernel-log) are also reported here.
+    Remedy: look up the Xid in NVIDIA's catalog, and check the program named in the log line.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
@@ -35,15 +35,15 @@ def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    apart = (XID_REMAPPING, XID_RECOVERY)
-    events = [item for item in log.events if item.kind == "xid" and item.code not in apart and not is_failure(item)]
+    elsewhere = (XID_REMAPPING, XID_RECOVERY)
+    events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
     for bus_id, logged in by_device(events).items():
         yield Finding(
             subject=log_subject(bus_id, gpus),
             observed=summary(logged),
             expected="no Xid",
             remedy=Remedy(
-                summary="Look the Xid up in NVIDIA's catalogue, and at the program that the line names.",
+                summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
                 action=Action.CHANGE_CODE,
                 commands=("sudo dmesg | grep -i xid",),
             ),

@@ -1,4 +1,4 @@
-"""What checks of PCIe links have in common."""
+"""Shared by checks of PCIe links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdoctor.facts import PciDevice, PciFunction, link_generation
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A PCIe link on the way to a GPU: the port above and the function below."""
+    """A PCIe link above a GPU, with the port above it and the function below it."""
 
     upper: PciFunction
     lower: PciFunction
@@ -27,7 +27,7 @@ class Link:
 
     @property
     def width_max(self) -> int | None:
-        """Lanes that both ends can do; None where one end does not say."""
+        """Lanes that both ends support; None if one end is unknown."""
         return _least(self.upper.link_width_max, self.lower.link_width_max)
 
     @property
@@ -37,19 +37,19 @@ class Link:
 
     @property
     def generation_max(self) -> int | None:
-        """Generation that both ends can do; None where one end does not say."""
+        """Generation that both ends support; None if one end is unknown."""
         return _least(link_generation(self.upper.link_speed_max), link_generation(self.lower.link_speed_max))
 
     def describe(self) -> str:
-        """Width and generation, with what they could be."""
+        """Width and generation, each with its maximum."""
         return f"x{self.width} of x{self.width_max}, generation {self.generation} of {self.generation_max}"
 
 
 def links_above(device: PciDevice) -> Sequence[Link]:
-    """The links between the bridges above a device, from the root port down; its own link is not among them.
+    """The links between the bridges above a device, from the root port down, without the device's link.
 
-    The ports on the way are a root port, then for each switch its upstream and its downstream port; between the two
-    ports of a switch there is no link.
+    The path is a root port, then an upstream and a downstream port for each switch. There is no link between the two
+    ports of a switch.
     """
     path = device.path or ()
     return tuple(Link(upper=path[place], lower=path[place + 1]) for place in range(0, len(path) - 1, 2))

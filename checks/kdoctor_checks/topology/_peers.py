@@ -1,4 +1,4 @@
-"""Whether GPUs exchange data over PCIe, past the processor."""
+"""Whether GPUs exchange data directly over PCIe."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from kdoctor_checks._gpus import nvlinks
 
 
 def peer_traffic(gpus: Gpus | Unavailable) -> dict[str, bool | None]:
-    """The address of each GPU to whether it reaches another directly over PCIe; None where that was not read.
+    """The address of each GPU to whether it accesses another GPU directly over PCIe; None if unknown.
 
-    Where NVLink joins two GPUs, or the driver offers no peer access, nothing of theirs passes the switches directly.
+    GPUs that are connected by NVLink or have no peer access do not.
     """
     if not isinstance(gpus, Gpus):
         return {}

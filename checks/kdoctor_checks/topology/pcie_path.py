@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import PciDevices
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import LOOKING, inspect
 from kdoctor_checks.topology._links import Link, links_above
 
 
 @check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True)
 def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]:
-    """Every link between a root port and the switches above the GPUs runs at its full width and speed.
+    """PCIe links above the GPUs' switches run at full width and speed.
 
-    Why: the GPUs below a PCIe switch share the link above it. One that came up narrow or slow slows all of them down,
-    while each GPU's own link looks perfect. The GPU's own link is judged by topology.pcie-width and
-    topology.pcie-generation; ports that lead to no GPU are no subject.
-    Remedy: restart once; then look at risers and cables, and at the firmware's setup of that slot.
+    Why: the GPUs below a PCIe switch share the link above it. If it is narrow or slow, all of them are slow, although
+    the link of each GPU looks fine. topology.pcie-width and topology.pcie-generation check the GPU's own link. Ports
+    without a GPU below are ignored.
+    Remedy: restart once. Then check risers and cables, and the firmware settings of the slot.
     Sources:
         https://docs.kernel.org/PCI/sysfs-pci.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
@@ -26,14 +26,14 @@ def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]
     below: dict[str, tuple[Link, list[str]]] = {}
     for device in pci.gpus:
         if device.path is None:
-            yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the way to its root port was not read")
+            yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the path to its root port was not read")
             continue
         for link in links_above(device):
             below.setdefault(link.subject, (link, []))[1].append(device.bus_id)
     for link, gpus in below.values():
         yield _judge(link, gpus, least_share)
     if not below and pci.gpus and all(device.path is not None for device in pci.gpus):
-        yield NotApplicable(reason="no switch stands above the GPUs, as far as can be seen from here")
+        yield NotApplicable(reason="no visible PCIe switch above the GPUs")
 
 
 def _judge(link: Link, gpus: list[str], least_share: float) -> Outcome:
@@ -44,12 +44,12 @@ def _judge(link: Link, gpus: list[str], least_share: float) -> Outcome:
         return Evidence(subject=link.subject, observed=link.describe())
     return Finding(
         subject=link.subject,
-        observed=f"{link.describe()}; above the GPUs at {', '.join(gpus)}",
+        observed=f"{link.describe()}, above the {'GPU' if len(gpus) == 1 else 'GPUs'} at {', '.join(gpus)}",
         expected=f"x{widest}, generation {fastest}",
-        remedy=Remedy(
-            summary="Restart once; then look at risers and cables, and at the firmware's setup of that slot.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'", "sudo lspci -tv"),
+        remedy=inspect(
+            "Restart once. Then check risers and cables, and the firmware settings of the slot.",
+            f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'",
+            "sudo lspci -tv",
         ),
         rollback=LOOKING,
     )

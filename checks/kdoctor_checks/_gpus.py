@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 
 MIB, GIB = 1024**2, 1024**3
 
@@ -133,6 +133,15 @@ def size(value: int) -> str:
 def smi(gpu: Gpu, *options: str) -> str:
     """An nvidia-smi command for this GPU."""
     return " ".join(("nvidia-smi", "-i", gpu.bus_id or str(gpu.index), *options))
+
+
+def judge(
+    subject: str, observed: str, *, ok: bool, expected: str, remedy: Remedy, rollback: Rollback = LOOKING
+) -> Evidence | Finding:
+    """Evidence if the subject is ok, or a finding with the same observation."""
+    if ok:
+        return Evidence(subject=subject, observed=observed)
+    return Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=rollback)
 
 
 def inspect(summary: str, *commands: str) -> Remedy:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_APPLICATIONS_CLOCKS, EVENT_DISPLAY_CLOCKS, EVENT_SW_POWER_CAP, EVENT_SYNC_BOOST
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 from kdoctor_checks.gpu._clocks import clocks, lasting, names
 
 _SETTINGS = EVENT_APPLICATIONS_CLOCKS | EVENT_SYNC_BOOST | EVENT_DISPLAY_CLOCKS | EVENT_SW_POWER_CAP
@@ -29,12 +29,10 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         found = lasting(gpu) & _SETTINGS
-        if not found:
-            yield Evidence(subject=gpu.subject, observed=f"no limiting setting{clocks(gpu)}")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"clocks are limited by {names(found)}{clocks(gpu)}",
+        yield judge(
+            gpu.subject,
+            f"clocks limited by: {names(found)}{clocks(gpu)}",
+            ok=not found,
             expected="no limiting setting",
             remedy=configure(
                 "Reset the clocks to their defaults, unless the limit is intended.",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.compute-mode", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,12 +24,10 @@ def compute_mode(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "compute_mode")
     yield from others
     for gpu in judged:
-        if gpu.compute_mode != "prohibited":
-            yield Evidence(subject=gpu.subject, observed=f"compute mode {gpu.compute_mode}")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed="compute mode is prohibited, so CUDA cannot use the GPU",
+        yield judge(
+            gpu.subject,
+            f"compute mode is {gpu.compute_mode}",
+            ok=gpu.compute_mode != "prohibited",
             expected="compute mode default",
             remedy=configure("Set the compute mode to default.", f"sudo {smi(gpu, '--compute-mode=DEFAULT')}"),
             rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, '--compute-mode=PROHIBITED')}"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.facts import Gpus
+from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, readings
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, judge, readings
 
 
 @check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -28,20 +28,13 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
     if judged and not counting and not others:
         yield NotApplicable(reason="ECC is off, so errors are not counted (gpu.ecc-mode)")
     for gpu in counting:
-        if (gpu.ecc_uncorrected_volatile or 0) <= most:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu))
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=_describe(gpu),
-                expected=f"at most {most}",
-                remedy=RESET_NEEDED,
-                rollback=NOTHING_CHANGED,
-            )
-
-
-def _describe(gpu: Gpu) -> str:
-    life = gpu.ecc_uncorrected_aggregate
-    past = "" if life is None else f", {life} over its lifetime"
-    errors = counted(gpu.ecc_uncorrected_volatile or 0, "uncorrected memory error")
-    return f"{errors} since the driver was loaded{past}"
+        errors, life = gpu.ecc_uncorrected_volatile or 0, gpu.ecc_uncorrected_aggregate
+        lifetime = "" if life is None else f", {life} over its lifetime"
+        yield judge(
+            gpu.subject,
+            f"{counted(errors, 'uncorrected memory error')} since the driver was loaded{lifetime}",
+            ok=errors <= most,
+            expected=f"at most {most}",
+            remedy=RESET_NEEDED,
+            rollback=NOTHING_CHANGED,
+        )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import readings, smi
+from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import judge, readings, smi
 
 
 @check("gpu.ecc-mode", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -25,13 +25,10 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         now, then = ("on" if mode else "off" for mode in (gpu.ecc_mode, gpu.ecc_mode_pending))
-        observed = f"ECC is {now}" + (f", and {then} after the next restart" if now != then else "")
-        if gpu.ecc_mode and gpu.ecc_mode_pending:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"ECC is {now}" + (f", and {then} after the next restart" if now != then else ""),
+            ok=bool(gpu.ecc_mode and gpu.ecc_mode_pending),
             expected="ECC on",
             remedy=Remedy(
                 summary="Turn ECC on and restart.",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -29,12 +29,10 @@ def equal_power_limits(gpus: Gpus, *, tolerance_w: float = 1.0) -> Iterator[Outc
     for gpu in judged:
         usual = _usual(gpu, judged)
         limit = gpu.enforced_power_limit_w or 0.0
-        if abs(limit - usual) <= tolerance_w:
-            yield Evidence(subject=gpu.subject, observed=f"power limit {limit:g} W")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"power limit is {limit:g} W, unlike other GPUs of this model",
+        yield judge(
+            gpu.subject,
+            f"power limit is {limit:g} W",
+            ok=abs(limit - usual) <= tolerance_w,
             expected=f"{usual:g} W, as for most GPUs of this model",
             remedy=configure("Set the same limit on all GPUs of the model.", f"sudo {smi(gpu, f'-pl {usual:g}')}"),
             rollback=Rollback.to("restore the recorded limit", f"sudo {smi(gpu, f'-pl {limit:g}')}"),

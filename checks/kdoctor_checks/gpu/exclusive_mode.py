@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.exclusive-mode", severity=Severity.WARNING, needs_gpus=True, requires=["gpu.compute-mode"])
@@ -25,13 +25,11 @@ def exclusive_mode(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         mode = gpu.compute_mode or ""
-        if not mode.startswith("exclusive"):
-            yield Evidence(subject=gpu.subject, observed=f"compute mode {mode}")
-            continue
         recorded = mode.upper().replace("-", "_")
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"compute mode is {mode}, so only one process can use the GPU",
+        yield judge(
+            gpu.subject,
+            f"compute mode is {mode}",
+            ok=not mode.startswith("exclusive"),
             expected="compute mode default",
             remedy=configure(
                 "Set the compute mode to default, unless exclusive mode is intended.",

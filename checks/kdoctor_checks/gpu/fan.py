@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, inspect, readings, smi, unread
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import inspect, judge, readings, smi, unread
 
 
 @check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -27,18 +27,14 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
         if gpu.temperature_c is None and not gpu.fan_speed_percent:
             yield unread(gpu, "temperature_c") or Unjudged(subject=gpu.subject, reason="temperature not read")
             continue
-        observed = f"fan at {gpu.fan_speed_percent} %, {gpu.temperature_c} °C"
-        if gpu.fan_speed_percent or (gpu.temperature_c or 0) < may_stand_below_c:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"fan at {gpu.fan_speed_percent} %, {gpu.temperature_c} °C",
+            ok=bool(gpu.fan_speed_percent) or (gpu.temperature_c or 0) < may_stand_below_c,
             expected=f"fan spinning at {may_stand_below_c} °C and above",
             remedy=inspect(
                 "Check the fan and its cable.",
                 smi(gpu, "-q -d TEMPERATURE"),
                 smi(gpu, "--query-gpu=fan.speed --format=csv"),
             ),
-            rollback=LOOKING,
         )

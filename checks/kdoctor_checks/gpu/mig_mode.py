@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.mig-mode", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -26,12 +26,10 @@ def mig_mode(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "mig_mode")
     yield from others
     for gpu in judged:
-        if not gpu.mig_mode:
-            yield Evidence(subject=gpu.subject, observed="MIG is off")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed="MIG is on",
+        yield judge(
+            gpu.subject,
+            f"MIG is {'on' if gpu.mig_mode else 'off'}",
+            ok=not gpu.mig_mode,
             expected="MIG off",
             remedy=configure(
                 "Stop all processes on the GPU and turn MIG off. This deletes its instances and resets the GPU.",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.mig-mode-pending", severity=Severity.WARNING, needs_gpus=True, requires=["gpu.mig-mode"])
@@ -23,12 +23,10 @@ def mig_mode_pending(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         now, then = ("on" if mode else "off" for mode in (gpu.mig_mode, gpu.mig_mode_pending))
-        if now == then:
-            yield Evidence(subject=gpu.subject, observed=f"MIG is {now}, no change pending")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"MIG is {now}, but {then} after the next reset",
+        yield judge(
+            gpu.subject,
+            f"MIG is {now}" + (f", but {then} after the next reset" if now != then else ""),
+            ok=now == then,
             expected="no change pending",
             remedy=configure(
                 "Cancel the change, or reset the GPU now to apply it.",

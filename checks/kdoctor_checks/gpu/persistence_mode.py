@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.persistence-mode", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,13 +24,10 @@ def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
     judged, others = readings(gpus, "persistence_mode")
     yield from others
     for gpu in judged:
-        observed = f"persistence mode is {'on' if gpu.persistence_mode else 'off'}"
-        if gpu.persistence_mode is expected:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"persistence mode is {'on' if gpu.persistence_mode else 'off'}",
+            ok=gpu.persistence_mode is expected,
             expected=f"persistence mode {'on' if expected else 'off'}",
             remedy=configure(
                 "Run the persistence daemon. Without the daemon, set the mode, which lasts until the next restart.",

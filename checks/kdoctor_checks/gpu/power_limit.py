@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -25,13 +25,10 @@ def power_limit(gpus: Gpus, *, least_share: float = 1.0) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         limit, default = gpu.enforced_power_limit_w or 0.0, gpu.default_power_limit_w or 0.0
-        observed = f"power limit is {limit:g} W (default {default:g} W)"
-        if limit >= least_share * default:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"power limit is {limit:g} W (default {default:g} W)",
+            ok=limit >= least_share * default,
             expected=f"at least {least_share * default:g} W",
             remedy=configure(
                 "Reset the limit to the default, unless the lower limit is intended.",

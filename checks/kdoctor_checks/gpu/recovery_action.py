@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, readings, reset
+from kdoctor.model import Action, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import NOTHING_CHANGED, judge, readings, reset
 
 _REBOOT = Remedy(summary="Restart the machine.", action=Action.REBOOT, commands=("sudo reboot",))
 
@@ -26,13 +26,11 @@ def recovery_action(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "recovery_action", newer=True)
     yield from others
     for gpu in judged:
-        if gpu.recovery_action == "none":
-            yield Evidence(subject=gpu.subject, observed="no recovery action requested")
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=f"the driver requests a recovery action ({gpu.recovery_action})",
-                expected="no recovery action",
-                remedy=_REBOOT if "reboot" in (gpu.recovery_action or "") else reset(gpu, read_log=True),
-                rollback=NOTHING_CHANGED,
-            )
+        yield judge(
+            gpu.subject,
+            f"recovery action requested by the driver: {gpu.recovery_action}",
+            ok=gpu.recovery_action == "none",
+            expected="none",
+            remedy=_REBOOT if "reboot" in (gpu.recovery_action or "") else reset(gpu, read_log=True),
+            rollback=NOTHING_CHANGED,
+        )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, readings, size
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, size
 
 
 @check("gpu.resizable-bar", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -26,13 +26,10 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         bar, memory = gpu.bar1_total_bytes or 0, gpu.memory_total_bytes or 0
-        observed = f"BAR1 {size(bar)} of {size(memory)} memory"
-        if bar >= memory:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"BAR1 {size(bar)} of {size(memory)} memory",
+            ok=bar >= memory,
             expected=f"BAR1 of at least {size(memory)}",
             remedy=configure(
                 'Enable "Above 4G Decoding" and "Re-Size BAR" in the firmware setup, if the card supports it.',

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import LOOKING, field_diagnostic, readings
+from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 
 @check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -27,14 +27,10 @@ def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         single, double = gpu.retired_pages_single_bit or 0, gpu.retired_pages_double_bit or 0
-        observed = f"{counted(single + double, 'retired page')} ({single} single-bit, {double} double-bit)"
-        if single + double <= most:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"{counted(single + double, 'retired page')} ({single} single-bit, {double} double-bit)",
+            ok=single + double <= most,
             expected=f"at most {most}",
             remedy=field_diagnostic(gpu, "PAGE_RETIREMENT"),
-            rollback=LOOKING,
         )

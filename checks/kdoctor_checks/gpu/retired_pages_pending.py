@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, readings, reset
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import NOTHING_CHANGED, judge, readings, reset
 
 
 @check(
@@ -23,12 +23,10 @@ def retired_pages_pending(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "retired_pages_pending")
     yield from others
     for gpu in judged:
-        if not gpu.retired_pages_pending:
-            yield Evidence(subject=gpu.subject, observed="no pages waiting to be retired")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed="memory pages are waiting for a reset to be retired",
+        yield judge(
+            gpu.subject,
+            f"{'memory' if gpu.retired_pages_pending else 'no'} pages are waiting for a reset to be retired",
+            ok=not gpu.retired_pages_pending,
             expected="no pages pending",
             remedy=reset(gpu),
             rollback=NOTHING_CHANGED,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, field_diagnostic, readings
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 
 @check("gpu.row-remapping", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,14 +22,11 @@ def row_remapping(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "remapped_rows_failure")
     yield from others
     for gpu in judged:
-        counts = f"{gpu.remapped_rows_uncorrectable} remapped for uncorrectable errors"
-        if not gpu.remapped_rows_failure:
-            yield Evidence(subject=gpu.subject, observed=f"no remapping failure ({counts})")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"a faulty memory row could not be remapped ({counts})",
+        failure = "a faulty memory row could not be remapped" if gpu.remapped_rows_failure else "no remapping failure"
+        yield judge(
+            gpu.subject,
+            f"{failure} ({gpu.remapped_rows_uncorrectable} rows remapped for uncorrectable errors)",
+            ok=not gpu.remapped_rows_failure,
             expected="no remapping failure",
             remedy=field_diagnostic(gpu, "ROW_REMAPPER"),
-            rollback=LOOKING,
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, readings, reset
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import NOTHING_CHANGED, judge, readings, reset
 
 
 @check(
@@ -26,13 +26,12 @@ def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "remapped_rows_pending")
     yield from others
     for gpu in judged:
-        if not gpu.remapped_rows_pending:
-            yield Evidence(subject=gpu.subject, observed="no rows waiting to be remapped")
-            continue
         counts = f"{gpu.remapped_rows_uncorrectable} uncorrectable, {gpu.remapped_rows_correctable} correctable"
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"memory rows are waiting for a reset to be remapped (so far {counts})",
+        rows = "memory" if gpu.remapped_rows_pending else "no"
+        yield judge(
+            gpu.subject,
+            f"{rows} rows are waiting for a reset to be remapped (remapped so far: {counts})",
+            ok=not gpu.remapped_rows_pending,
             expected="no rows pending",
             remedy=reset(gpu),
             rollback=NOTHING_CHANGED,

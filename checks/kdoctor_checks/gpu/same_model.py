@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import (
-    Evidence,
-    Finding,
     NotApplicable,
     Outcome,
     Rollback,
     Severity,
 )
-from kdoctor_checks._gpus import answering, configure, size, unread
+from kdoctor_checks._gpus import answering, configure, judge, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -47,14 +45,11 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
     for gpu in read:
         differs = abs((gpu.memory_total_bytes or 0) - memory) > memory_tolerance * memory
-        observed = f"{gpu.name}, compute capability {gpu.compute_capability}, {size(gpu.memory_total_bytes or 0)}"
-        if gpu in peers and not differs:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"{observed}, unlike most GPUs of this machine",
-            expected=f"{name}, compute capability {capability}, {size(memory)}",
+        yield judge(
+            gpu.subject,
+            f"{gpu.name}, compute capability {gpu.compute_capability}, {size(gpu.memory_total_bytes or 0)}",
+            ok=gpu in peers and not differs,
+            expected=f"{name}, compute capability {capability}, {size(memory)}, as for most GPUs",
             remedy=configure(
                 "Train on the identical GPUs only: set CUDA_VISIBLE_DEVICES to their UUIDs.",
                 "nvidia-smi -L",

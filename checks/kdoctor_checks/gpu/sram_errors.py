@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, field_diagnostic, readings
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 
 @check("gpu.sram-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,13 +22,11 @@ def sram_errors(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "sram_threshold_exceeded", newer=True)
     yield from others
     for gpu in judged:
-        if not gpu.sram_threshold_exceeded:
-            yield Evidence(subject=gpu.subject, observed="SRAM errors below the threshold")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed="uncorrected SRAM errors exceed NVIDIA's threshold",
+        relation = "above" if gpu.sram_threshold_exceeded else "below"
+        yield judge(
+            gpu.subject,
+            f"uncorrected SRAM errors are {relation} NVIDIA's threshold",
+            ok=not gpu.sram_threshold_exceeded,
             expected="below the threshold",
             remedy=field_diagnostic(gpu, "ECC"),
-            rollback=LOOKING,
         )

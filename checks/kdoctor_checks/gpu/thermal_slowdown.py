@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, inspect, readings, smi
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import inspect, judge, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, names, seen
 
 
@@ -28,15 +28,11 @@ def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
     for gpu in judged:
         transient = seen(gpu) & ~lasting(gpu) & CHILDREN
         found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
-        if not found and not transient:
-            yield Evidence(subject=gpu.subject, observed=f"event reasons: {names(lasting(gpu))}{clocks(gpu)}")
-            continue
-        reasons = [names(found)] if found else []
-        reasons += [f"{names(transient)} (transient)"] if transient else []
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"throttled: {', '.join(reasons)}{clocks(gpu)}",
+        reasons = f"{names(found | transient)}{' (transient)' if transient and not found else ''}"
+        yield judge(
+            gpu.subject,
+            f"thermal slowdown: {reasons}{clocks(gpu)}",
+            ok=not found and not transient,
             expected="no thermal slowdown",
             remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d PERFORMANCE,TEMPERATURE")),
-            rollback=LOOKING,
         )

@@ -62,10 +62,10 @@ def _finding(subject: str, group: str, kernel: Kernel) -> Finding:
     parameters = " ".join(kernel.iommu_parameters or ()) or "none"
     return Finding(
         subject=subject,
-        observed=f"the IOMMU translates its addresses ({group}; kernel parameters: {parameters})",
+        observed=f"the IOMMU translates its addresses ({group}, kernel parameters: {parameters})",
         expected="no IOMMU, or IOMMU type identity",
         remedy=Remedy(
-            summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in the firmware.",
+            summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
             action=Action.REBOOT,
             commands=(
                 "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",

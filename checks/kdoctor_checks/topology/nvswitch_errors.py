@@ -18,7 +18,7 @@ def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
 
     Why: NVSwitches report errors as SXids. After a fatal one, the links through the switch are down until it is reset,
     and jobs on its GPUs fail. topology.nvswitch-warnings reports non-fatal ones.
-    Remedy: restart the machine, or reset all GPUs and switches together. If the error returns, have the switch serviced.
+    Remedy: restart the machine, or reset all GPUs and switches together. If it returns, have the switch serviced.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/

@@ -15,8 +15,8 @@ from kdoctor_checks.topology._p2p import describe, geforce, pairs_to_judge, unre
 def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
     """All pairs of GeForce cards have peer-to-peer access (P2P).
 
-    Why: since the RTX 40 series, NVIDIA's driver offers GeForce cards no peer access over PCIe ("GNS"), which is normal.
-    Gradients go through host memory, which explains a job that is slower than expected.
+    Why: since the RTX 40 series, NVIDIA's driver offers GeForce cards no peer access over PCIe ("GNS"). This is
+    normal. Gradients go through host memory, which explains a job that is slower than expected.
     Remedy: nothing to fix. If NCCL tries peer access anyway, set NCCL_P2P_DISABLE=1.
     Sources:
         https://github.com/sgl-project/sglang/pull/531

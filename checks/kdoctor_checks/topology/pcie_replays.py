@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import LOOKING, inspect, readings, smi
+from kdoctor_checks._gpus import inspect, judge, readings, smi
 
 
 @check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -26,18 +26,14 @@ def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     judged, others = readings(gpus, "pcie_replay_counter")
     yield from others
     for gpu in judged:
-        observed = counted(gpu.pcie_replay_counter or 0, "PCIe replay")
-        if (gpu.pcie_replay_counter or 0) <= most:
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            counted(gpu.pcie_replay_counter or 0, "PCIe replay"),
+            ok=(gpu.pcie_replay_counter or 0) <= most,
             expected=f"at most {most}, not growing",
             remedy=inspect(
                 "Read the counter again under load. If it grows, reseat the GPU or replace the riser.",
                 smi(gpu, "-q -d PERFORMANCE"),
                 smi(gpu, "-q | grep -i replay"),
             ),
-            rollback=LOOKING,
         )

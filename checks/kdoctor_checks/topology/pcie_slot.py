@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, inspect, readings
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import inspect, judge, readings
 
 
 @check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,17 +24,13 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "pcie_generation_max", "pcie_generation_gpu_max")
     yield from others
     for gpu in judged:
-        observed = f"slot supports PCIe generation {gpu.pcie_generation_max}, GPU {gpu.pcie_generation_gpu_max}"
-        if (gpu.pcie_generation_max or 0) >= (gpu.pcie_generation_gpu_max or 0):
-            yield Evidence(subject=gpu.subject, observed=observed)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=observed,
+        yield judge(
+            gpu.subject,
+            f"slot supports PCIe generation {gpu.pcie_generation_max}, GPU {gpu.pcie_generation_gpu_max}",
+            ok=(gpu.pcie_generation_max or 0) >= (gpu.pcie_generation_gpu_max or 0),
             expected=f"slot with generation {gpu.pcie_generation_gpu_max}",
             remedy=inspect(
                 "Check the link speed of the slot in the firmware setup, and risers.",
                 f"sudo lspci -vv -s {gpu.bus_id or '<bus id>'} | grep -E 'LnkCap:|LnkCap2:'",
             ),
-            rollback=LOOKING,
         )

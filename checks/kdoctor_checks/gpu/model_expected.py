@@ -7,15 +7,7 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import (
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Rollback,
-    Severity,
-)
+from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Rollback, Severity
 from kdoctor_checks._gpus import answering, configure, unread
 
 

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import (
-    NotApplicable,
-    Outcome,
-    Rollback,
-    Severity,
-)
+from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
 from kdoctor_checks._gpus import answering, configure, judge, size, unread
 
 

@@ -13,12 +13,7 @@ from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost, lost_addre
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
 
-@check(
-    "gpu.visible-to-driver",
-    severity=Severity.ERROR,
-    needs_gpus=True,
-    requires=["driver.library-matches-module"],
-)
+@check("gpu.visible-to-driver", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def visible_to_driver(pci: PciDevices, gpus: Gpus, kernel: KernelDriver, host: Host) -> Iterator[Outcome]:
     """The driver sees every GPU on the PCI bus.
 

@@ -46,8 +46,7 @@ def iommu_faults(
     foreign = sorted(bus_id or "a device without address" for bus_id in devices if bus_id not in ours)
     if foreign and (not isinstance(pci, PciDevices) or None in devices):
         yield Unjudged(
-            subject="kernel log",
-            reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU",
+            subject="kernel log", reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU"
         )
     elif not mine:
         yield nothing_logged(log)

@@ -8,15 +8,7 @@ from typing import get_args
 
 from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
-from kdoctor.model import (
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import answering, configure, nvlinks
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)

@@ -55,13 +55,7 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
 _ONCE: frozenset[Kind] = frozenset(
-    {
-        "nvidia-smi",
-        "nvidia-smi -q -x",
-        "nvidia-smi topo -m",
-        "nvidia-smi topo -p2p",
-        "/proc/driver/nvidia/version",
-    }
+    {"nvidia-smi", "nvidia-smi -q -x", "nvidia-smi topo -m", "nvidia-smi topo -p2p", "/proc/driver/nvidia/version"}
 )
 """Kinds whose first line occurs once in a dump. Where it occurs again, another dump begins."""
 

@@ -28,10 +28,11 @@ def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
     for gpu in judged:
         transient = seen(gpu) & ~lasting(gpu) & CHILDREN
         found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
-        reasons = f"{names(found | transient)}{' (transient)' if transient and not found else ''}"
+        reasons = [names(found)] if found else []
+        reasons += [f"transient {names(transient)}"] if transient else []
         yield judge(
             gpu.subject,
-            f"thermal slowdown: {reasons}{clocks(gpu)}",
+            f"thermal slowdown: {', '.join(reasons) or 'none'}{clocks(gpu)}",
             ok=not found and not transient,
             expected="no thermal slowdown",
             remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d PERFORMANCE,TEMPERATURE")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
@@ -78,29 +77,24 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
             applicable; ``gpu.readings`` reports that the driver is too old.
     """
     present = answering(gpus)
-    lacking = {gpu.index: [name for name in fields if getattr(gpu, name) is None] for gpu in present}
-    judged = [gpu for gpu in present if not lacking[gpu.index]]
+    judged = [gpu for gpu in present if not unread(gpu, *fields)]
     models = {gpu.name for gpu in judged}
     others: list[Outcome] = []
     excuses: set[str] = set()
     for gpu in present:
-        errors = [gpu.errors.get(name) for name in lacking[gpu.index]]
-        if not errors:
+        problem = unread(gpu, *fields)
+        errors = [gpu.errors.get(name) for name in fields if getattr(gpu, name) is None]
+        if not problem:
             continue
         if all(map(unsupported, errors)) and (gpu.mig_mode or gpu.name not in models):
             excuses.add(f"{gpu.name or 'this GPU'} does not support it")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):
             excuses.add(f"driver {gpus.driver_version or '(unknown version)'} is too old to report it")
         else:
-            others += _unread(gpu, lacking[gpu.index])
+            others.append(problem)
     if excuses and not judged and not others:
         others.append(NotApplicable(reason="; ".join(sorted(excuses))))
     return judged, others
-
-
-def _unread(gpu: Gpu, fields: Iterable[str]) -> list[Unjudged]:
-    reasons = [f"{name.replace('_', ' ')} not read ({_why(gpu, name)})" for name in fields]
-    return [Unjudged(subject=gpu.subject, reason=", ".join(reasons))] if reasons else []
 
 
 def _why(gpu: Gpu, name: str) -> str:
@@ -110,8 +104,9 @@ def _why(gpu: Gpu, name: str) -> str:
 
 def unread(gpu: Gpu, *fields: str) -> Unjudged | None:
     """The outcome for a GPU where one of the fields was not read; None if all were read."""
-    found = _unread(gpu, [name for name in fields if getattr(gpu, name) is None])
-    return found[0] if found else None
+    lacking = [name for name in fields if getattr(gpu, name) is None]
+    reasons = [f"{name.replace('_', ' ')} not read ({_why(gpu, name)})" for name in lacking]
+    return Unjudged(subject=gpu.subject, reason=", ".join(reasons)) if reasons else None
 
 
 def nvlinks(pair: GpuPair) -> int | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Evidence, NotApplicable
+from kdoctor.model import Evidence, Finding, NotApplicable, Remedy, Rollback
 from kdoctor.text.lists import counted
 
 LOG_UNREAD = NotApplicable(reason="the kernel log was not read (see driver.kernel-log)")
@@ -74,6 +74,23 @@ def log_subject(bus_id: str | None, gpus: Gpus | Unavailable) -> str:
     """The name of the GPU at this address in reports."""
     known = [gpu.subject for gpu in gpus.devices if gpu.bus_id == bus_id] if isinstance(gpus, Gpus) else []
     return known[0] if bus_id and known else f"GPU at {bus_id}" if bus_id else "a GPU without address in the log"
+
+
+def judge_devices(
+    log: KernelLog,
+    devices: Mapping[str | None, Sequence[KernelLogEvent]],
+    gpus: Gpus | Unavailable,
+    *,
+    expected: str,
+    remedy: Remedy,
+    rollback: Rollback,
+) -> Iterator[Finding | Evidence]:
+    """A finding for each device with events, or evidence that there are none."""
+    for bus_id, events in devices.items():
+        subject = log_subject(bus_id, gpus)
+        yield Finding(subject=subject, observed=summary(events), expected=expected, remedy=remedy, rollback=rollback)
+    if not devices:
+        yield nothing_logged(log)
 
 
 def nothing_logged(log: KernelLog) -> Evidence:

@@ -6,17 +6,14 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import LOOKING
-from kdoctor_checks._kernel_log import (
-    LOG_UNREAD,
-    XID_RECOVERY,
-    XID_REMAPPING,
-    by_device,
-    is_failure,
-    log_subject,
-    nothing_logged,
-    summary,
+from kdoctor_checks._kernel_log import LOG_UNREAD, XID_RECOVERY, XID_REMAPPING, by_device, is_failure, judge_devices
+
+_REMEDY = Remedy(
+    summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
+    action=Action.CHANGE_CODE,
+    commands=("sudo dmesg | grep -i xid",),
 )
 
 
@@ -37,17 +34,4 @@ def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
         return
     elsewhere = (XID_REMAPPING, XID_RECOVERY)
     events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
-    for bus_id, logged in by_device(events).items():
-        yield Finding(
-            subject=log_subject(bus_id, gpus),
-            observed=summary(logged),
-            expected="no Xid",
-            remedy=Remedy(
-                summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
-                action=Action.CHANGE_CODE,
-                commands=("sudo dmesg | grep -i xid",),
-            ),
-            rollback=LOOKING,
-        )
-    if not events:
-        yield nothing_logged(log)
+    yield from judge_devices(log, by_device(events), gpus, expected="no Xid", remedy=_REMEDY, rollback=LOOKING)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost_addresses
-from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_failure, log_subject, nothing_logged, summary
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_failure, judge_devices
 
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
 
@@ -37,13 +37,5 @@ def kernel_log(
     reported = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else frozenset[str]()
     events = [event for event in log.events if is_failure(event) or event.kind in _KINDS]
     devices = by_device(event for event in events if event.bus_id not in reported)
-    for bus_id, logged in devices.items():
-        yield Finding(
-            subject=log_subject(bus_id, gpus),
-            observed=summary(logged),
-            expected="no failure in the kernel log since boot",
-            remedy=RESET_NEEDED,
-            rollback=NOTHING_CHANGED,
-        )
-    if not devices:
-        yield nothing_logged(log)
+    expected = "no failure in the kernel log since boot"
+    yield from judge_devices(log, devices, gpus, expected=expected, remedy=RESET_NEEDED, rollback=NOTHING_CHANGED)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, answering, inspect, smi, unsupported
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import answering, inspect, judge, smi, unsupported
 
 
 @check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -30,16 +30,15 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
         margin = _margin(gpu)
         if margin is None:
             yield Unjudged(subject=gpu.subject, reason=_why(gpu))
-        elif margin >= least_margin_c:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu, margin))
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=_describe(gpu, margin),
-                expected=f"at least {least_margin_c} °C below the threshold",
-                remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d TEMPERATURE,PERFORMANCE")),
-                rollback=LOOKING,
-            )
+            continue
+        now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} °C, "
+        yield judge(
+            gpu.subject,
+            f"{now}{abs(margin)} °C {'above' if margin < 0 else 'below'} the throttling threshold",
+            ok=margin >= least_margin_c,
+            expected=f"at least {least_margin_c} °C below the threshold",
+            remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d TEMPERATURE,PERFORMANCE")),
+        )
 
 
 _NAMES = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
@@ -56,11 +55,6 @@ def _margin(gpu: Gpu) -> int | None:
     if gpu.temperature_c is not None and gpu.temperature_slowdown_c is not None:
         return gpu.temperature_slowdown_c - gpu.temperature_c
     return None
-
-
-def _describe(gpu: Gpu, margin: int) -> str:
-    now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} °C, "
-    return f"{now}{abs(margin)} °C {'above' if margin < 0 else 'below'} the throttling threshold"
 
 
 def _why(gpu: Gpu) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
-from kdoctor.model import Evidence, Unjudged
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import NOTHING_CHANGED
 
 _MODULES = ("SXM", "HBM3")
 """In the names of modules with NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
@@ -32,8 +33,15 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
     return any(mark in (gpu.name or "") for mark in (_MODULES if down else _SWITCHED_MODULES))
 
 
-def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int) -> Iterator[Evidence | Unjudged | str]:
-    """The outcome for the links of a GPU; as text if it is a problem."""
+def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> Evidence | Unjudged | Finding:
+    """Whether all links of a GPU are active, as many as those of its peers and as fast.
+
+    Args:
+        gpu: the GPU.
+        peers: the GPUs to compare with.
+        least: the number of links that the checklist expects.
+        remedy: how to fix it.
+    """
     links = gpu.nvlinks or ()
     unread = [link for link in links if link.active is None]
     active = [link for link in links if link.active]
@@ -41,21 +49,26 @@ def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int) -> Iterator[Evidence
     down = [link.index for link in links if link.active is False]
     slow = _slow(active, peers)
     if down and not active:
-        yield f"all {len(links)} NVLinks are inactive" if len(links) > 1 else "all NVLinks are inactive"
+        observed = f"all {len(links)} NVLinks are inactive" if len(links) > 1 else "all NVLinks are inactive"
     elif down:
-        yield f"{len(active)} of {len(links)} NVLinks are active (inactive: {', '.join(map(str, down))})"
+        observed = f"{len(active)} of {len(links)} NVLinks are active (inactive: {', '.join(map(str, down))})"
     elif not unread and len(active) < expected:
-        yield f"{counted(len(active), 'NVLink')} active, {expected} expected"
+        observed = f"{counted(len(active), 'NVLink')} active, {expected} expected"
     elif slow:
-        yield f"slow NVLinks: {', '.join(slow)}"
+        observed = f"slow NVLinks: {', '.join(slow)}"
     elif unread:
         errors = sorted({link.errors.get("active", "no reason given") for link in unread})
-        yield Unjudged(
-            subject=gpu.subject,
-            reason=f"the state of {counted(len(unread), 'NVLink')} was not read ({', '.join(errors)})",
-        )
+        reason = f"the state of {counted(len(unread), 'NVLink')} was not read ({', '.join(errors)})"
+        return Unjudged(subject=gpu.subject, reason=reason)
     else:
-        yield Evidence(subject=gpu.subject, observed=_describe(active))
+        return Evidence(subject=gpu.subject, observed=_describe(active))
+    return Finding(
+        subject=gpu.subject,
+        observed=observed,
+        expected="all NVLinks active, at the same speed",
+        remedy=remedy,
+        rollback=NOTHING_CHANGED,
+    )
 
 
 def _active(gpu: Gpu) -> int:

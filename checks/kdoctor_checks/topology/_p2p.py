@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
-from kdoctor.model import Unjudged
-from kdoctor_checks._gpus import answering
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
+from kdoctor_checks._gpus import LOOKING, answering
 
 MEANINGS = {
     "CNS": "chipset not supported",
@@ -48,3 +48,17 @@ def unread(pair: GpuPair) -> Unjudged:
     """The outcome for a pair whose status was not read."""
     error = pair.errors.get("p2p_read") or pair.errors.get("p2p_write") or "no reason given"
     return Unjudged(subject=pair.subject, reason=f"P2P status not read ({error})")
+
+
+def judge_pair(pair: GpuPair, remedy: Remedy) -> Evidence | Finding | Unjudged:
+    """Whether both GPUs can read and write each other's memory."""
+    statuses = {pair.p2p_read, pair.p2p_write}
+    if not statuses - {"OK", None}:
+        return unread(pair) if None in statuses else Evidence(subject=pair.subject, observed="P2P supported")
+    return Finding(
+        subject=pair.subject,
+        observed=f"no peer access ({describe(pair)})",
+        expected="P2P read and write access",
+        remedy=remedy,
+        rollback=LOOKING,
+    )

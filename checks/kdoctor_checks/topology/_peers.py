@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from kdoctor.facts import Gpus, Unavailable
-from kdoctor_checks._gpus import nvlinks
+from kdoctor.facts import Gpus, PciDevices, Unavailable
+from kdoctor.model import NotApplicable
+from kdoctor_checks._gpus import nvlinks, virtual
+
+
+def not_applicable(pci: PciDevices, gpus: Gpus | Unavailable, setting: str) -> NotApplicable | None:
+    """Why a setting of the host cannot affect peer traffic: virtual GPUs, or fewer than two GPUs."""
+    if isinstance(gpus, Gpus) and (mode := virtual(gpus)):
+        return NotApplicable(reason=f"virtual GPUs ({mode}): the host controls {setting}")
+    return NotApplicable(reason="fewer than two GPUs on the PCI bus") if len(pci.gpus) <= 1 else None
 
 
 def peer_traffic(gpus: Gpus | Unavailable) -> dict[str, bool | None]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import configure, virtual
-from kdoctor_checks.topology._peers import peer_traffic
+from kdoctor_checks._gpus import configure
+from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 
 @check("topology.acs", severity=Severity.ERROR, needs_gpus=True)
@@ -25,11 +25,8 @@ def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
         https://github.com/tensorflow/tensorflow/issues/57893
     Failure modes: iommu_acs
     """
-    if isinstance(gpus, Gpus) and (mode := virtual(gpus)):
-        yield NotApplicable(reason=f"virtual GPUs ({mode}): the host controls ACS, and needs it")
-        return
-    if len(pci.gpus) <= 1:
-        yield NotApplicable(reason="fewer than two GPUs on the PCI bus")
+    if excuse := not_applicable(pci, gpus, "ACS"):
+        yield excuse
         return
     traffic = peer_traffic(gpus)
     bridges: dict[str, tuple[PciBridge, bool | None]] = {}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import configure, virtual
-from kdoctor_checks.topology._peers import peer_traffic
+from kdoctor_checks._gpus import configure
+from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 from kdoctor_checks.topology.acs import describe, restore
 
 
@@ -24,11 +24,8 @@ def acs_settings(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/gpu_troubleshooting.html
         https://docs.kernel.org/PCI/sysfs-pci.html
     """
-    if isinstance(gpus, Gpus) and (mode := virtual(gpus)):
-        yield NotApplicable(reason=f"virtual GPUs ({mode}): the host controls ACS")
-        return
-    if len(pci.gpus) <= 1:
-        yield NotApplicable(reason="fewer than two GPUs on the PCI bus")
+    if excuse := not_applicable(pci, gpus, "ACS"):
+        yield excuse
         return
     harmless = {address for address, uses in peer_traffic(gpus).items() if uses is False}
     seen: set[str] = set()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import lost_addresses, virtual
-from kdoctor_checks.topology._peers import peer_traffic
+from kdoctor_checks._gpus import lost_addresses
+from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 _TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
@@ -28,12 +28,10 @@ def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
         https://github.com/tensorflow/tensorflow/issues/32654
     Failure modes: iommu_acs
     """
-    if mode := virtual(gpus):
-        yield NotApplicable(reason=f"virtual GPUs ({mode}): the host controls the IOMMU")
+    if excuse := not_applicable(pci, gpus, "the IOMMU"):
+        yield excuse
     elif gpus.conf_compute:
         yield NotApplicable(reason="confidential computing needs the IOMMU")
-    elif len(pci.gpus) <= 1:
-        yield NotApplicable(reason="fewer than two GPUs on the PCI bus")
     else:
         traffic = peer_traffic(gpus)
         for device in pci.gpus:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Finding, NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, inspect, readings
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import inspect, readings
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
 
@@ -28,22 +28,15 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     yield from others
     on_switches = [gpu for gpu in judged if switched(gpu, pci)]
     for gpu in on_switches:
-        for outcome in judge_links(gpu, on_switches, least):
-            yield outcome if not isinstance(outcome, str) else _finding(gpu, outcome)
+        yield judge_links(gpu, on_switches, least, _remedy(gpu))
     if judged and not on_switches and not others:
         yield NotApplicable(reason="no GPU is connected to NVSwitches")
 
 
-def _finding(gpu: Gpu, observed: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=observed,
-        expected="all NVLinks active, at the same speed",
-        remedy=inspect(
-            "Check the fabric manager and the kernel log, then restart. If a link stays down, have it serviced.",
-            f"nvidia-smi nvlink -s -i {gpu.index}",
-            "systemctl status nvidia-fabricmanager",
-            "sudo dmesg | grep -iE 'nvlink|nvswitch|SXid|Xid'",
-        ),
-        rollback=NOTHING_CHANGED,
+def _remedy(gpu: Gpu) -> Remedy:
+    return inspect(
+        "Check the fabric manager and the kernel log, then restart. If a link stays down, have it serviced.",
+        f"nvidia-smi nvlink -s -i {gpu.index}",
+        "systemctl status nvidia-fabricmanager",
+        "sudo dmesg | grep -iE 'nvlink|nvswitch|SXid|Xid'",
     )

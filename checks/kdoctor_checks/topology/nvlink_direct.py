@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Finding, NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, answering, inspect, readings
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import answering, inspect, readings
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
 
@@ -30,8 +30,7 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
         yield NotApplicable(reason="inactive links may lead to the GPU that does not respond (gpu.responding)")
         return
     for gpu in direct:
-        for outcome in judge_links(gpu, (), least):
-            yield outcome if not isinstance(outcome, str) else _finding(gpu, outcome)
+        yield judge_links(gpu, (), least, _remedy(gpu))
     if judged and not direct and not others:
         reason = "all NVLinks lead to NVSwitches" if any(map(_connected, judged)) else "no GPU has an active NVLink"
         yield NotApplicable(reason=f"{reason} (topology.nvlink checks boards with NVSwitches)")
@@ -41,15 +40,9 @@ def _connected(gpu: Gpu) -> bool:
     return any(link.active is not False for link in gpu.nvlinks or ())
 
 
-def _finding(gpu: Gpu, observed: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=observed,
-        expected="all NVLinks active, at the same speed",
-        remedy=inspect(
-            "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
-            f"nvidia-smi nvlink -s -i {gpu.index}",
-            "nvidia-smi topo -m",
-        ),
-        rollback=NOTHING_CHANGED,
+def _remedy(gpu: Gpu) -> Remedy:
+    return inspect(
+        "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
+        f"nvidia-smi nvlink -s -i {gpu.index}",
+        "nvidia-smi topo -m",
     )

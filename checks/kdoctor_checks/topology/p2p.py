@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, configure
-from kdoctor_checks.topology._p2p import describe, geforce, pairs_to_judge, reported_by_pairs, unread
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import configure
+from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, pairs_to_judge, reported_by_pairs
+
+_REMEDY = configure(
+    "Check the status, and fabric, IOMMU and ACS; or accept the slower path.",
+    "nvidia-smi topo -p2p r",
+    "nvidia-smi topo -p2p w",
+    "nvidia-smi topo -m",
+)
 
 
 @check("topology.p2p", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -23,34 +30,14 @@ def p2p(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/gpu_troubleshooting.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
-    subjects = [pair for pair in pairs_to_judge(gpus) if not geforce(pair, gpus)]
-    judged = False
-    for pair in subjects:
-        statuses = {pair.p2p_read, pair.p2p_write}
-        if reported_by_pairs(pair):
-            continue
-        judged = True
-        if statuses == {"OK"}:
-            yield Evidence(subject=pair.subject, observed="P2P supported")
-        elif statuses - {"OK", None} and geforce(pair, gpus) is None:
+    pairs = [pair for pair in pairs_to_judge(gpus) if not geforce(pair, gpus) and not reported_by_pairs(pair)]
+    for pair in pairs:
+        if {pair.p2p_read, pair.p2p_write} - {"OK", None} and geforce(pair, gpus) is None:
             reason = f"{describe(pair)}, which is normal for GeForce cards, but the names of the GPUs were not read"
             yield Unjudged(subject=pair.subject, reason=reason)
-        elif statuses - {"OK", None}:
-            yield Finding(
-                subject=pair.subject,
-                observed=f"no peer access ({describe(pair)})",
-                expected="P2P read and write access",
-                remedy=configure(
-                    "Check the status, and fabric, IOMMU and ACS; or accept the slower path.",
-                    "nvidia-smi topo -p2p r",
-                    "nvidia-smi topo -p2p w",
-                    "nvidia-smi topo -m",
-                ),
-                rollback=LOOKING,
-            )
         else:
-            yield unread(pair)
+            yield judge_pair(pair, _REMEDY)
     if gpus.count == 1 == len(gpus.devices):
         yield NotApplicable(reason="only one GPU")
-    elif gpus.devices and not judged:
+    elif gpus.devices and not pairs:
         yield NotApplicable(reason="no two responding GPUs in one socket without a GeForce card")

@@ -6,9 +6,15 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, configure
-from kdoctor_checks.topology._p2p import describe, geforce, pairs_to_judge, unread
+from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor_checks._gpus import configure
+from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge
+
+_REMEDY = configure(
+    "Expect gradients to go through host memory. If NCCL tries peer access anyway, disable it.",
+    "nvidia-smi topo -p2p r",
+    "export NCCL_P2P_DISABLE=1",
+)
 
 
 @check("topology.p2p-geforce", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -23,24 +29,8 @@ def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
         https://github.com/noonghunna/club-3090/issues/1229
     Failure modes: geforce_p2p_nan
     """
-    subjects = [pair for pair in pairs_to_judge(gpus) if geforce(pair, gpus)]
-    for pair in subjects:
-        statuses = {pair.p2p_read, pair.p2p_write}
-        if statuses == {"OK"}:
-            yield Evidence(subject=pair.subject, observed="P2P supported")
-        elif statuses - {"OK", None}:
-            yield Finding(
-                subject=pair.subject,
-                observed=f"no peer access ({describe(pair)})",
-                expected="P2P read and write access",
-                remedy=configure(
-                    "Expect gradients to go through host memory. If NCCL tries peer access anyway, disable it.",
-                    "nvidia-smi topo -p2p r",
-                    "export NCCL_P2P_DISABLE=1",
-                ),
-                rollback=LOOKING,
-            )
-        else:
-            yield unread(pair)
-    if not subjects and gpus.devices:
+    pairs = [pair for pair in pairs_to_judge(gpus) if geforce(pair, gpus)]
+    for pair in pairs:
+        yield judge_pair(pair, _REMEDY)
+    if not pairs and gpus.devices:
         yield NotApplicable(reason="no pair of GPUs with a GeForce card")

@@ -2,13 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kdoctor.check import check
-from kdoctor.facts import PciDevices
+from kdoctor.facts import PciDevice, PciDevices, PciFunction, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import LOOKING, inspect
-from kdoctor_checks.topology._links import Link, links_above
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    """A PCIe link above a GPU, with the port above it and the function below it."""
+
+    upper: PciFunction
+    lower: PciFunction
+
+    @property
+    def subject(self) -> str:
+        """The link's name in reports."""
+        return f"PCI {self.upper.bus_id} - {self.lower.bus_id}"
+
+    @property
+    def width(self) -> int | None:
+        """Lanes in use."""
+        return self.lower.link_width or self.upper.link_width
+
+    @property
+    def width_max(self) -> int | None:
+        """Lanes that both ends support; None if one end is unknown."""
+        return _least(self.upper.link_width_max, self.lower.link_width_max)
+
+    @property
+    def generation(self) -> int | None:
+        """Generation in use."""
+        return link_generation(self.lower.link_speed) or link_generation(self.upper.link_speed)
+
+    @property
+    def generation_max(self) -> int | None:
+        """Generation that both ends support; None if one end is unknown."""
+        return _least(link_generation(self.upper.link_speed_max), link_generation(self.lower.link_speed_max))
+
+    def describe(self) -> str:
+        """Width and generation, each with its maximum."""
+        return f"x{self.width} of x{self.width_max}, generation {self.generation} of {self.generation_max}"
+
+
+def _links_above(device: PciDevice) -> Sequence[_Link]:
+    """The links between the bridges above a device, from the root port down, without the device's link.
+
+    The path is a root port, then an upstream and a downstream port for each switch. There is no link between the two
+    ports of a switch.
+    """
+    path = device.path or ()
+    return tuple(_Link(upper=path[place], lower=path[place + 1]) for place in range(0, len(path) - 1, 2))
+
+
+def _least(first: int | None, second: int | None) -> int | None:
+    return min(first, second) if first is not None and second is not None else None
 
 
 @check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True)
@@ -23,12 +74,12 @@ def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]
         https://docs.kernel.org/PCI/sysfs-pci.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
     """
-    below: dict[str, tuple[Link, list[str]]] = {}
+    below: dict[str, tuple[_Link, list[str]]] = {}
     for device in pci.gpus:
         if device.path is None:
             yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the path to its root port was not read")
             continue
-        for link in links_above(device):
+        for link in _links_above(device):
             below.setdefault(link.subject, (link, []))[1].append(device.bus_id)
     for link, gpus in below.values():
         yield _judge(link, gpus, least_share)
@@ -36,7 +87,7 @@ def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]
         yield NotApplicable(reason="no visible PCIe switch above the GPUs")
 
 
-def _judge(link: Link, gpus: list[str], least_share: float) -> Outcome:
+def _judge(link: _Link, gpus: list[str], least_share: float) -> Outcome:
     width, widest, generation, fastest = link.width, link.width_max, link.generation, link.generation_max
     if width is None or widest is None or generation is None or fastest is None:
         return Unjudged(subject=link.subject, reason=f"the link was not read: {link.describe().replace('None', '?')}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -71,13 +71,14 @@ def choose(layout: Layout, replicas: int) -> Choice:
         raise UsageError(f"choosing among {len(usable)} GPUs is not supported (limit {MOST_GPUS})")
     chosen = max(combinations(usable, replicas), key=_Rating(layout, usable).of)
     pairs = [layout.link(*pair) for pair in combinations(chosen, 2)]
+    crossings = [_crosses(layout, *pair) for pair in combinations(chosen, 2)]
     everywhere = [layout.link(*pair) for pair in combinations(usable, 2)]
     return Choice(
         replicas=replicas,
         gpus=chosen,
         slowest=min(pairs, key=_quality, default=None),
         best=max(everywhere, key=_quality, default=None) if replicas > 1 else None,
-        crossings=_crossings(layout, chosen),
+        crossings=None if None in crossings else sum(map(bool, crossings)),
         sets=comb(len(usable), replicas),
     )
 
@@ -112,8 +113,3 @@ def _crosses(layout: Layout, one: int, other: int) -> bool | None:
         return first != second
     level = layout.link(one, other).level
     return None if level is None else level == "SYS"
-
-
-def _crossings(layout: Layout, chosen: Iterable[int]) -> int | None:
-    crossings = [_crosses(layout, *pair) for pair in combinations(chosen, 2)]
-    return None if None in crossings else sum(map(bool, crossings))

@@ -104,11 +104,8 @@ def _place(gpu: Gpu, pci: PciDevices | None) -> Place:
     numa = device.numa_node if device else None
     if numa is None and gpu.numa_affinity and len(gpu.numa_affinity) == 1:
         numa = gpu.numa_affinity[0]
-    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu))
-
-
-def _is_lost(gpu: Gpu) -> bool:
-    return any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
+    lost = any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
+    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=lost)
 
 
 def _narrow(gpu: Gpu) -> str | None:
@@ -120,19 +117,15 @@ def _narrow(gpu: Gpu) -> str | None:
 
 def _link(one: Place, other: Place, pair: GpuPair | None) -> Link:
     nvlinks = pair.nvlinks if pair else None
+    statuses = (pair.p2p_read, pair.p2p_write) if pair else ()
     return Link(
         first=one.gpu.index,
         second=other.gpu.index,
         level=pair.level if pair else None,
         nvlinks=nvlinks,
-        blocked=_blocked(pair) if pair else None,
+        blocked=next((status for status in statuses if status not in (None, "OK")), None),
         gbs=_nvlink_gbs(one.gpu, other.gpu, nvlinks) if nvlinks else _pcie_gbs((one, other)),
     )
-
-
-def _blocked(pair: GpuPair) -> str | None:
-    statuses = (pair.p2p_read, pair.p2p_write)
-    return next((status for status in statuses if status not in (None, "OK")), None)
 
 
 def _nvlink_gbs(one: Gpu, other: Gpu, count: int) -> float | None:

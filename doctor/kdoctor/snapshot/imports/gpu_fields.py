@@ -7,12 +7,14 @@ have renamed fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kdoctor.facts import gpus as facts
 from kdoctor.snapshot.imports import values
+from kdoctor.snapshot.imports.part import GpuPart
+from kdoctor.snapshot.imports.processes import read_processes
 from kdoctor.snapshot.imports.values import NotKnownError, Read, not_known
 
 Entries = Mapping[str, str]
@@ -187,8 +189,18 @@ class _AbsentError(Exception):
     """The output does not name the field."""
 
 
-def read_fields(entries: Entries) -> tuple[dict[str, Any], dict[str, str]]:
-    """The facts of one GPU, and the text of those entries that have no value."""
+def read_gpu(
+    bus_id: str | None, entries: Entries, processes: Sequence[Mapping[str, str]], *, cut: bool, more: bool = False
+) -> GpuPart:
+    """The facts of one GPU, and the text of those entries that have no value.
+
+    Args:
+        bus_id: the address, if it is known.
+        entries: path to text.
+        processes: names and texts of each process.
+        cut: whether the file ends within this GPU.
+        more: whether the file ends within the list of processes.
+    """
     read: dict[str, Any] = {}
     errors: dict[str, str] = {}
     readers: dict[str, Callable[[Entries], Any]] = {
@@ -196,6 +208,7 @@ def read_fields(entries: Entries) -> tuple[dict[str, Any], dict[str, str]]:
         **{field: partial(_ecc_total, scope=scope, groups=groups) for field, (scope, groups) in _ECC.items()},
         "clock_event_reasons": _clock_event_reasons,
         "recovery_action": _recovery_action,
+        "processes": lambda entries: read_processes(_find(entries, ("processes",)), processes, more=more),
     }
     for field, reader in readers.items():
         try:
@@ -204,7 +217,7 @@ def read_fields(entries: Entries) -> tuple[dict[str, Any], dict[str, str]]:
             errors[field] = str(error)
         except _AbsentError:
             pass
-    return read, errors
+    return GpuPart(bus_id=bus_id, uuid=read.get("uuid"), facts=read, errors=errors, cut=cut)
 
 
 def _first(entries: Entries, reader: Read, paths: Iterable[str]) -> Any:

@@ -25,15 +25,15 @@ HEAD = re.compile(
 )
 _IDS = re.compile(r"\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]")
 _UNNAMED = re.compile(r"\bDevice (?P<device>[0-9a-f]{4})\b")
-_BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=(?P<secondary>[0-9a-f]{2})")
+_BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})")
 _LINK = re.compile(r"LnkCap:.*?Speed (?P<speed>[0-9.]+)GT/s.*?, Width x(?P<width>\d+)[,\s]")
 _LINK_NOW = re.compile(r"LnkSta:.*?Speed (?P<speed>[0-9.]+)GT/s[^,]*, Width x(?P<width>\d+)(?:[, (]|$)")
 _ACS = re.compile(r"ACSCtl:\s*(?P<bits>.+)")
 _EXTENDED = re.compile(r"Capabilities: \[[1-9a-f][0-9a-f]{2} v\d")
-_NODE = re.compile(r"NUMA node: (?P<node>\d+)")
-_GROUP = re.compile(r"IOMMU group: (?P<group>\d+)")
-_DRIVER = re.compile(r"Kernel driver in use: (?P<driver>\S+)")
-_SUBSYSTEM = re.compile(r"Subsystem: .*\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]")
+_NODE = re.compile(r"NUMA node: (\d+)")
+_GROUP = re.compile(r"IOMMU group: (\d+)")
+_DRIVER = re.compile(r"Kernel driver in use: (\S+)")
+_SUBSYSTEM = re.compile(r"Subsystem: .*\[([0-9a-f]{4}:[0-9a-f]{4})\]")
 _CLASSES = {
     "VGA compatible controller": "0300",
     "3D controller": "0302",
@@ -74,11 +74,6 @@ class _Block:
         """``domain:bus``."""
         return self.bus_id.rpartition(":")[0]
 
-    @property
-    def device_class(self) -> str | None:
-        """Class and subclass in four hexadecimal digits."""
-        return self.class_number or _CLASSES.get(self.kind)
-
 
 def parse(section: Section) -> Part:
     """The NVIDIA devices. A last line without line end is ignored."""
@@ -87,18 +82,13 @@ def parse(section: Section) -> Part:
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
+    incomplete = blocks and not blocks[-1].ended and _is_nvidia(blocks[-1])
     return Part(
         kind="lspci -vvv",
         file=section.file,
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
-        notes=()
-        if _is_complete(blocks)
-        else (f"{section.file}: the configuration space of the last device is incomplete",),
+        notes=(f"{section.file}: the configuration space of the last device is incomplete",) if incomplete else (),
     )
-
-
-def _is_complete(blocks: Sequence[_Block]) -> bool:
-    return not blocks or blocks[-1].ended or not _is_nvidia(blocks[-1])
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
@@ -128,19 +118,18 @@ def _is_nvidia(block: _Block) -> bool:
 
 def _secondary(block: _Block) -> str | None:
     """The bus below a bridge, with its domain."""
-    found = _BUSES.search(block.text)
-    return f"{block.bus_id.partition(':')[0]}:{found['secondary']}" if found else None
+    secondary = _found(_BUSES, block)
+    return f"{block.bus_id.partition(':')[0]}:{secondary}" if secondary else None
 
 
 def _device(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> PciDevice:
-    subsystem = _SUBSYSTEM.search(block.text)
     return PciDevice(
         **_function(block),
-        device_class=block.device_class,
-        driver=_group(_DRIVER, block.text, "driver"),
-        numa_node=_number(_NODE, block.text, "node"),
-        subsystem=f"{subsystem['vendor']}:{subsystem['device']}" if subsystem else None,
-        iommu_group=_number(_GROUP, block.text, "group"),
+        device_class=block.class_number or _CLASSES.get(block.kind),
+        driver=_found(_DRIVER, block),
+        numa_node=_number(_NODE, block),
+        subsystem=_found(_SUBSYSTEM, block),
+        iommu_group=_number(_GROUP, block),
         path=_path(block, bridges, known),
     )
 
@@ -209,11 +198,11 @@ def _bridge(block: _Block) -> PciBridge:
     return PciBridge(**_function(block), vendor_id=ids["vendor"] if ids else None)
 
 
-def _group(pattern: re.Pattern[str], text: str, name: str) -> str | None:
-    found = pattern.search(text)
-    return found[name] if found else None
+def _found(pattern: re.Pattern[str], block: _Block) -> str | None:
+    found = pattern.search(block.text)
+    return found[1] if found else None
 
 
-def _number(pattern: re.Pattern[str], text: str, name: str) -> int | None:
-    found = _group(pattern, text, name)
-    return None if found is None else int(found)
+def _number(pattern: re.Pattern[str], block: _Block) -> int | None:
+    found = _found(pattern, block)
+    return int(found) if found else None

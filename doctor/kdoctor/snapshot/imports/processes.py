@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import values
@@ -11,25 +10,17 @@ from kdoctor.snapshot.imports.part import CUT
 from kdoctor.snapshot.imports.values import NotKnownError, read_or_none
 
 
-def add_processes(
-    facts: dict[str, Any], errors: dict[str, str], heading: str, listed: Sequence[Mapping[str, str]], *, more: bool
-) -> None:
-    """Add the compute processes to the facts of a GPU, or to its errors why they are not known.
+def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...]:
+    """The compute processes of a GPU.
 
     Args:
-        facts: facts of the GPU, which are changed.
-        errors: errors of the GPU, which are changed.
         heading: the text next to the heading: ``None`` if the list is empty.
         listed: names and texts of each process, as in ``nvidia-smi -q``.
         more: whether the file ends here, so that further processes may be missing.
+
+    Raises:
+        NotKnownError: the processes are not known.
     """
-    try:
-        facts["processes"] = _read(heading, listed, more=more)
-    except NotKnownError as error:
-        errors["processes"] = str(error)
-
-
-def _read(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...]:
     if not listed:
         if heading.strip().lower() == "none":
             return ()

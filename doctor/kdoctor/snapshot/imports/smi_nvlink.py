@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from kdoctor.facts import NvLink
 from kdoctor.snapshot.imports import values
@@ -27,7 +28,7 @@ def parse(section: Section) -> Part:
     if not section.whole and not _is_complete(lines[-1]):
         lines = lines[:-1]
     starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
-    blocks = [lines[start:end] for start, end in zip(starts, [*starts, len(lines)][1:], strict=True)]
+    blocks = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
     has_links = any(line.strip() and not GPU.fullmatch(line) for line in lines)
     parts = [_gpu(block, has_links=has_links) for block in blocks]
     if has_links and len(parts) > 1 and not section.ended:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from kdoctor.snapshot.imports import smi_failure, values
-from kdoctor.snapshot.imports.gpu_fields import read_fields
+from kdoctor.snapshot.imports.gpu_fields import read_gpu
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.processes import add_processes
 from kdoctor.snapshot.imports.values import read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
@@ -83,7 +83,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
     starts = _starts(lines)
-    for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         found = _GPU.fullmatch(lines[start])
         block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None, lost=smi_failure.lost(lines[start]))
         for path, text, is_process in _entries(lines[start + 1 : end]):
@@ -121,10 +121,7 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
 def _gpu(block: _Block, *, last: bool, ended: bool, whole: bool) -> GpuPart:
     if block.lost:
         return block.lost
-    facts, errors = read_fields(block.entries)
     # The processes, and in newer drivers a few more lines, end the block of a GPU.
     cut = last and (not whole or (not ended and "processes" not in block.entries))
-    if "processes" in block.entries:
-        more = last and block.open_processes and not ended
-        add_processes(facts, errors, block.entries["processes"], block.processes, more=more)
-    return GpuPart(bus_id=block.bus_id, uuid=facts.get("uuid"), facts=facts, errors=errors, cut=cut)
+    more = last and block.open_processes and not ended
+    return read_gpu(block.bus_id, block.entries, block.processes, cut=cut, more=more)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdoctor.snapshot.imports.gpu_fields import read_fields
+from kdoctor.snapshot.imports.gpu_fields import read_gpu
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.processes import add_processes
 from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version, with_indices
 from kdoctor.snapshot.imports.values import read_all
 from kdoctor.snapshot.imports.xml_stream import read_elements
@@ -87,9 +86,7 @@ def parse(section: Section) -> Part:
 
 
 def _gpu(block: _Block) -> GpuPart:
-    facts, errors = read_fields(block.entries)
-    if "processes" in block.entries:
-        # The element is complete, so no process is missing, and an empty element means no processes.
-        add_processes(facts, errors, block.entries["processes"] or "None", block.processes, more=False)
+    if block.entries.get("processes") == "":
+        block.entries["processes"] = "None"  # the element is complete, and empty
     bus_id = block.bus_id or sysfs_bus_id(block.entries.get("pci/pci bus id", ""))
-    return GpuPart(bus_id=bus_id, uuid=facts.get("uuid"), facts=facts, errors=errors, cut=not block.ended)
+    return read_gpu(bus_id, block.entries, block.processes, cut=not block.ended)

@@ -1,8 +1,7 @@
 """Which entry of ``nvidia-smi -q`` is which fact, in its text and in its XML.
 
-An entry is found by its path: the headings above it and its name, joined by slashes, in lower case, without hyphens and
-with spaces for the underscores of the XML. If a field has several paths, the first one with a value counts: drivers
-have renamed fields.
+An entry is found by its path: the headings above it and its name, joined by slashes, in lower case and without
+hyphens. If a field has several paths, the first one with a value counts: drivers have renamed fields.
 """
 
 from __future__ import annotations
@@ -22,40 +21,25 @@ Entries = Mapping[str, str]
 
 _FIELDS: values.Fields = {
     "name": (values.free_text, ("product name",)),
-    "uuid": (values.uuid, ("gpu uuid", "uuid")),
+    "uuid": (values.uuid, ("gpu uuid",)),
     "architecture": (values.free_text, ("product architecture",)),
     "minor_number": (values.count, ("minor number",)),
     "memory_total_bytes": (values.mebibytes, ("fb memory usage/total",)),
     "memory_used_bytes": (values.mebibytes, ("fb memory usage/used",)),
     "bar1_total_bytes": (values.mebibytes, ("bar1 memory usage/total",)),
-    "pcie_generation": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/current", "pci/pci gpu link info/pcie gen/current link gen"),
-    ),
-    "pcie_generation_max": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/max", "pci/pci gpu link info/pcie gen/max link gen"),
-    ),
-    "pcie_generation_gpu_max": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/device max", "pci/pci gpu link info/pcie gen/max device link gen"),
-    ),
-    "pcie_width": (
-        values.width,
-        ("pci/gpu link info/link width/current", "pci/pci gpu link info/link widths/current link width"),
-    ),
-    "pcie_width_max": (
-        values.width,
-        ("pci/gpu link info/link width/max", "pci/pci gpu link info/link widths/max link width"),
-    ),
-    "pcie_replay_counter": (values.count, ("pci/replays since reset", "pci/replay counter")),
+    "pcie_generation": (values.generation, ("pci/gpu link info/pcie generation/current",)),
+    "pcie_generation_max": (values.generation, ("pci/gpu link info/pcie generation/max",)),
+    "pcie_generation_gpu_max": (values.generation, ("pci/gpu link info/pcie generation/device max",)),
+    "pcie_width": (values.width, ("pci/gpu link info/link width/current",)),
+    "pcie_width_max": (values.width, ("pci/gpu link info/link width/max",)),
+    "pcie_replay_counter": (values.count, ("pci/replays since reset",)),
     "performance_state": (values.performance_state, ("performance state",)),
     "compute_mode": (values.compute_mode, ("compute mode",)),
     "persistence_mode": (values.enabled, ("persistence mode",)),
-    "mig_mode": (values.enabled, ("mig mode/current", "mig mode/current mig")),
-    "mig_mode_pending": (values.enabled, ("mig mode/pending", "mig mode/pending mig")),
-    "ecc_mode": (values.enabled, ("ecc mode/current", "ecc mode/current ecc")),
-    "ecc_mode_pending": (values.enabled, ("ecc mode/pending", "ecc mode/pending ecc")),
+    "mig_mode": (values.enabled, ("mig mode/current",)),
+    "mig_mode_pending": (values.enabled, ("mig mode/pending",)),
+    "ecc_mode": (values.enabled, ("ecc mode/current",)),
+    "ecc_mode_pending": (values.enabled, ("ecc mode/pending",)),
     "sram_threshold_exceeded": (values.yes, ("ecc errors/aggregate/sram threshold exceeded",)),
     "retired_pages_single_bit": (
         values.count,
@@ -75,37 +59,16 @@ _FIELDS: values.Fields = {
             "retired pages/pending blacklist",
         ),
     ),
-    "remapped_rows_correctable": (values.count, ("remapped rows/correctable error", "remapped rows/remapped row corr")),
-    "remapped_rows_uncorrectable": (
-        values.count,
-        ("remapped rows/uncorrectable error", "remapped rows/remapped row unc"),
-    ),
-    "remapped_rows_pending": (values.yes, ("remapped rows/pending", "remapped rows/remapped row pending")),
-    "remapped_rows_failure": (
-        values.yes,
-        ("remapped rows/remapping failure occurred", "remapped rows/remapped row failure"),
-    ),
-    "temperature_c": (values.degrees, ("temperature/gpu current temp", "temperature/gpu temp")),
-    "temperature_slowdown_c": (
-        values.threshold,
-        ("temperature/gpu slowdown temp", "temperature/gpu temp slow threshold"),
-    ),
-    "temperature_shutdown_c": (
-        values.threshold,
-        ("temperature/gpu shutdown temp", "temperature/gpu temp max threshold"),
-    ),
-    "temperature_margin_c": (
-        values.degrees,
-        ("temperature/gpu t.limit temp", "temperature/gpu current t.limit temp", "temperature/gpu temp tlimit"),
-    ),
-    "temperature_slowdown_margin_c": (
-        values.offset,
-        ("temperature/gpu slowdown t.limit temp", "temperature/gpu temp slow tlimit threshold"),
-    ),
-    "temperature_shutdown_margin_c": (
-        values.offset,
-        ("temperature/gpu shutdown t.limit temp", "temperature/gpu temp max tlimit threshold"),
-    ),
+    "remapped_rows_correctable": (values.count, ("remapped rows/correctable error",)),
+    "remapped_rows_uncorrectable": (values.count, ("remapped rows/uncorrectable error",)),
+    "remapped_rows_pending": (values.yes, ("remapped rows/pending",)),
+    "remapped_rows_failure": (values.yes, ("remapped rows/remapping failure occurred",)),
+    "temperature_c": (values.degrees, ("temperature/gpu current temp",)),
+    "temperature_slowdown_c": (values.threshold, ("temperature/gpu slowdown temp",)),
+    "temperature_shutdown_c": (values.threshold, ("temperature/gpu shutdown temp",)),
+    "temperature_margin_c": (values.degrees, ("temperature/gpu t.limit temp", "temperature/gpu current t.limit temp")),
+    "temperature_slowdown_margin_c": (values.offset, ("temperature/gpu slowdown t.limit temp",)),
+    "temperature_shutdown_margin_c": (values.offset, ("temperature/gpu shutdown t.limit temp",)),
     "fan_speed_percent": (values.percent, ("fan speed",)),
     "power_draw_w": (
         values.watts,
@@ -125,12 +88,12 @@ _FIELDS: values.Fields = {
         values.watts,
         ("gpu power readings/default power limit", "power readings/default power limit"),
     ),
-    "clock_sm_mhz": (values.megahertz, ("clocks/sm", "clocks/sm clock")),
-    "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm", "max clocks/sm clock")),
-    "clock_memory_mhz": (values.megahertz, ("clocks/memory", "clocks/mem clock")),
-    "clock_memory_max_mhz": (values.megahertz, ("max clocks/memory", "max clocks/mem clock")),
-    "utilization_gpu_percent": (values.percent, ("utilization/gpu", "utilization/gpu util")),
-    "utilization_memory_percent": (values.percent, ("utilization/memory", "utilization/memory util")),
+    "clock_sm_mhz": (values.megahertz, ("clocks/sm",)),
+    "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm",)),
+    "clock_memory_mhz": (values.megahertz, ("clocks/memory",)),
+    "clock_memory_max_mhz": (values.megahertz, ("max clocks/memory",)),
+    "utilization_gpu_percent": (values.percent, ("utilization/gpu",)),
+    "utilization_memory_percent": (values.percent, ("utilization/memory",)),
     "fabric_state": (values.fabric_state, ("fabric/state",)),
     "fabric_status": (values.fabric_status, ("fabric/status",)),
     "virtualization_mode": (values.virtualization_mode, ("gpu virtualization mode/virtualization mode",)),
@@ -138,12 +101,7 @@ _FIELDS: values.Fields = {
 }
 """Field of ``Gpu`` to how it is read and its paths."""
 
-_REASON_HEADINGS = (
-    "clocks event reasons/",
-    "clocks throttle reasons/",
-    "clocks event reasons/clocks event reason ",
-    "clocks throttle reasons/clocks throttle reason ",
-)
+_REASON_HEADINGS = ("clocks event reasons/", "clocks throttle reasons/")
 _REASONS: dict[int, tuple[str, ...]] = {
     facts.EVENT_GPU_IDLE: ("idle", "gpu idle"),
     facts.EVENT_APPLICATIONS_CLOCKS: ("applications clocks setting",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from kdoctor.snapshot.imports.gpu_fields import read_gpu
@@ -10,8 +11,41 @@ from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version, with_indi
 from kdoctor.snapshot.imports.values import read_all
 from kdoctor.snapshot.imports.xml_stream import read_elements
 
-_PROCESS_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
-"""Names of the XML to those of ``nvidia-smi -q``."""
+_NAMES = {
+    "uuid": "gpu uuid",
+    "pci_gpu_link_info": "gpu link info",
+    "pcie_gen": "pcie generation",
+    "link_widths": "link width",
+    "current_link_gen": "current",
+    "max_link_gen": "max",
+    "max_device_link_gen": "device max",
+    "current_link_width": "current",
+    "max_link_width": "max",
+    "replay_counter": "replays since reset",
+    "current_mig": "current",
+    "pending_mig": "pending",
+    "current_ecc": "current",
+    "pending_ecc": "pending",
+    "remapped_row_corr": "correctable error",
+    "remapped_row_unc": "uncorrectable error",
+    "remapped_row_pending": "pending",
+    "remapped_row_failure": "remapping failure occurred",
+    "gpu_temp": "gpu current temp",
+    "gpu_temp_slow_threshold": "gpu slowdown temp",
+    "gpu_temp_max_threshold": "gpu shutdown temp",
+    "gpu_temp_tlimit": "gpu t.limit temp",
+    "gpu_temp_slow_tlimit_threshold": "gpu slowdown t.limit temp",
+    "gpu_temp_max_tlimit_threshold": "gpu shutdown t.limit temp",
+    "sm_clock": "sm",
+    "mem_clock": "memory",
+    "gpu_util": "gpu",
+    "memory_util": "memory",
+    "pid": "process id",
+    "process_name": "name",
+    "used_memory": "used gpu memory",
+}
+"""Elements of the XML to the names in ``nvidia-smi -q``. Other names differ in underscores only."""
+_REASON = re.compile(r"clocks_(?:event|throttle)_reason_")
 
 
 @dataclass(kw_only=True)
@@ -34,7 +68,7 @@ class _Reader:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
-        self._path.append(name.replace("_", " "))
+        self._path.append(_NAMES.get(name) or _REASON.sub("", name).replace("_", " "))
         self._text.clear()
         self._leaf = True
         if self._path[1:] == ["gpu"]:
@@ -57,7 +91,7 @@ class _Reader:
             self.blocks[-1].ended = True
         elif path[1:3] == ["processes", "process info"]:
             if self._leaf and len(path) == 4:  # noqa: PLR2004 - gpu, processes, process info, a field
-                self.blocks[-1].processes[-1].setdefault(_PROCESS_NAMES.get(path[3], path[3]), text)
+                self.blocks[-1].processes[-1].setdefault(path[3], text)
         elif self._leaf or path[1:] == ["processes"]:
             self.blocks[-1].entries.setdefault("/".join(path[1:]), text)
         self._path.pop()

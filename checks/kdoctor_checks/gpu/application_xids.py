@@ -1,4 +1,4 @@
-"""Whether the kernel logged errors that programs made on the GPUs."""
+"""Xids caused by programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the hardware slows the GPUs down."""
+"""Hardware slowdowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether settings keep the GPUs' clocks down."""
+"""Settings that limit clocks."""
 
 from __future__ import annotations
 

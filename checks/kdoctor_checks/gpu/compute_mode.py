@@ -1,4 +1,4 @@
-"""Whether the GPUs may be used for computing."""
+"""Compute mode "Prohibited"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether there are as many GPUs as the job was planned for."""
+"""The number of GPUs in the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the GPUs' memory had errors that were not corrected."""
+"""Uncorrected memory errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether errors of the GPUs' memory are corrected."""
+"""ECC mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the GPUs of one model may draw the same power."""
+"""Power limits that differ between GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether several processes may use a GPU."""
+"""Exclusive compute modes."""
 
 from __future__ import annotations
 

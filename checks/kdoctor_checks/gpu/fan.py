@@ -1,4 +1,4 @@
-"""Whether the fans of hot GPUs turn."""
+"""Fans."""
 
 from __future__ import annotations
 

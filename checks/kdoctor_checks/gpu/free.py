@@ -1,4 +1,4 @@
-"""Whether the GPUs are free for the job."""
+"""Processes and memory in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the kernel logged a failure of a GPU."""
+"""GPU failures in the kernel log."""
 
 from __future__ import annotations
 

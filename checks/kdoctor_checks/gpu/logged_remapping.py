@@ -1,4 +1,4 @@
-"""Whether the kernel logged a bad memory row whose state the driver does not tell."""
+"""Memory replacements that only the kernel log shows."""
 
 from __future__ import annotations
 

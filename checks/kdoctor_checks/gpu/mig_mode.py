@@ -1,4 +1,4 @@
-"""Whether the GPUs are whole."""
+"""MIG mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a change of the MIG mode waits for a reset."""
+"""Pending changes of the MIG mode."""
 
 from __future__ import annotations
 

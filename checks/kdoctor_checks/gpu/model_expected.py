@@ -1,4 +1,4 @@
-"""Whether the GPUs are of the model that the job was planned for."""
+"""The GPU model in the checklist."""
 
 from __future__ import annotations
 

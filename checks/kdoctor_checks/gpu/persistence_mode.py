@@ -1,4 +1,4 @@
-"""Whether the driver stays loaded between jobs."""
+"""Persistence mode."""
 
 from __future__ import annotations
 

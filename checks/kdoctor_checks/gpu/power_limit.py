@@ -1,4 +1,4 @@
-"""Whether the GPUs may draw the power that they are made for."""
+"""Power limits below the default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the driver answers what it is asked about its GPUs."""
+"""Readings that failed."""
 
 from __future__ import annotations
 

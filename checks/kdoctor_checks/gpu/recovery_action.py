@@ -1,4 +1,4 @@
-"""Whether the driver asks for a GPU to be reset or replaced."""
+"""Recovery actions that the driver requests."""
 
 from __future__ import annotations
 

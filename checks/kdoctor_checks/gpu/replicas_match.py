@@ -1,4 +1,4 @@
-"""Whether TensorFlow really trained on every GPU: the gate against a silent fall back to the CPU."""
+"""GPUs without a replica: the check against a silent fallback to the CPU."""
 
 from __future__ import annotations
 

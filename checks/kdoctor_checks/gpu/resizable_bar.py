@@ -1,4 +1,4 @@
-"""Whether the whole memory of each GPU can be addressed over PCIe."""
+"""The size of BAR1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether every GPU answers the driver."""
+"""GPUs that do not respond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether too many pages of the GPUs' memory were retired."""
+"""Retired memory pages."""
 
 from __future__ import annotations
 

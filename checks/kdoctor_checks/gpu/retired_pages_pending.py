@@ -1,4 +1,4 @@
-"""Whether pages of memory wait to be retired."""
+"""Memory pages waiting to be retired."""
 
 from __future__ import annotations
 

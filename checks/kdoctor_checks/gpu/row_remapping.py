@@ -1,4 +1,4 @@
-"""Whether the GPUs could replace their bad memory rows."""
+"""Memory rows that could not be remapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether bad memory rows wait for a reset."""
+"""Memory rows waiting to be remapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the replicas run on equal GPUs."""
+"""GPUs that differ from the others."""
 
 from __future__ import annotations
 

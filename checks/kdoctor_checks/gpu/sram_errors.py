@@ -1,4 +1,4 @@
-"""Whether the GPUs' SRAM is worn out."""
+"""SRAM errors."""
 
 from __future__ import annotations
 

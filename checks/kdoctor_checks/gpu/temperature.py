@@ -1,4 +1,4 @@
-"""Whether the GPUs are cool enough."""
+"""Temperatures."""
 
 from __future__ import annotations
 

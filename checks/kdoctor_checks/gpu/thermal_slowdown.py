@@ -1,4 +1,4 @@
-"""Whether the driver slows the GPUs down because of heat."""
+"""Thermal slowdowns."""
 
 from __future__ import annotations
 

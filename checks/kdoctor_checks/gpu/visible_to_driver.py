@@ -1,4 +1,4 @@
-"""Whether the driver sees every GPU that is on the PCI bus."""
+"""GPUs on the PCI bus that the driver does not list."""
 
 from __future__ import annotations
 

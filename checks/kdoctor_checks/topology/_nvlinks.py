@@ -34,14 +34,7 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
 
 
 def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> Evidence | Unjudged | Finding:
-    """Whether all links of a GPU are active, as many as those of its peers and as fast.
-
-    Args:
-        gpu: the GPU.
-        peers: the GPUs to compare with.
-        least: the number of links that the checklist expects.
-        remedy: how to fix it.
-    """
+    """Whether all links of a GPU are active, as many as ``least`` and as its peers have, and as fast as theirs."""
     links = gpu.nvlinks or ()
     unread = [link for link in links if link.active is None]
     active = [link for link in links if link.active]

@@ -1,4 +1,4 @@
-"""Whether switches send the GPUs' peer traffic up to the processor."""
+"""ACS redirection above GPUs that exchange data over PCIe."""
 
 from __future__ import annotations
 

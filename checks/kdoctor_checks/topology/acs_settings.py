@@ -1,4 +1,4 @@
-"""Whether ACS is off above the GPUs, and could be read."""
+"""ACS settings above the GPUs."""
 
 from __future__ import annotations
 

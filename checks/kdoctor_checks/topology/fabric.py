@@ -1,4 +1,4 @@
-"""Whether the GPUs are registered with the NVLink fabric."""
+"""Registration with the NVLink fabric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the fabric manager runs where NVSwitches are."""
+"""The fabric manager."""
 
 from __future__ import annotations
 

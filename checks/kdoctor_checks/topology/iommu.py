@@ -1,4 +1,4 @@
-"""Whether the IOMMU translates the GPUs' traffic."""
+"""Address translation by the IOMMU."""
 
 from __future__ import annotations
 

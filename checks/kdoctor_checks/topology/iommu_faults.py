@@ -1,4 +1,4 @@
-"""Whether the IOMMU blocked a GPU's traffic."""
+"""GPU transfers blocked by the IOMMU."""
 
 from __future__ import annotations
 

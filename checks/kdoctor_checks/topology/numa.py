@@ -1,4 +1,4 @@
-"""Whether the process may run, and take its memory, near its GPUs."""
+"""CPU and memory binding of this process."""
 
 from __future__ import annotations
 

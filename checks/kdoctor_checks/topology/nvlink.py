@@ -1,4 +1,4 @@
-"""Whether the NVLinks into the switches are up."""
+"""NVLinks to NVSwitches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether NVLinks that join GPUs directly are up."""
+"""NVLinks between GPUs."""
 
 from __future__ import annotations
 

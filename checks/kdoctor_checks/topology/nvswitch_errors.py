@@ -1,4 +1,4 @@
-"""Whether the kernel logged fatal errors of NVSwitches."""
+"""Fatal NVSwitch errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the kernel logged lesser errors of NVSwitches."""
+"""Non-fatal NVSwitch errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether GPUs may reach each other's memory."""
+"""Peer access between GPUs."""
 
 from __future__ import annotations
 

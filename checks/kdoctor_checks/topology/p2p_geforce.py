@@ -1,4 +1,4 @@
-"""Whether GeForce cards may reach each other's memory."""
+"""Peer access between GeForce cards."""
 
 from __future__ import annotations
 

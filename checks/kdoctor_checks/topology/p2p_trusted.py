@@ -1,4 +1,4 @@
-"""Whether peer access is claimed where NVIDIA's driver offers none."""
+"""Peer access from a patched driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart the GPUs are."""
+"""The distance between GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether PCIe errors were counted on the way to the GPUs."""
+"""PCIe errors on GPUs and the ports above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the PCIe links of working GPUs are fast."""
+"""The PCIe generation of active GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the links above the GPUs' own are at full width and speed."""
+"""PCIe links between the root port and the GPUs' switches."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class _Link:
 def _links_above(device: PciDevice) -> Sequence[_Link]:
     """The links between the bridges above a device, from the root port down, without the device's link.
 
-    The path is a root port, then an upstream and a downstream port for each switch. There is no link between the two
-    ports of a switch.
+    The path is a root port, then an upstream and a downstream port for each switch. The two ports of a switch have no
+    link between them.
     """
     path = device.path or ()
     return tuple(_Link(upper=path[place], lower=path[place + 1]) for place in range(0, len(path) - 1, 2))

@@ -1,4 +1,4 @@
-"""Whether the GPUs' PCIe links had to repeat much."""
+"""PCIe replays."""
 
 from __future__ import annotations
 

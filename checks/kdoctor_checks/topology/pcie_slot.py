@@ -1,4 +1,4 @@
-"""Whether the slots are as fast as the GPUs."""
+"""The PCIe generation of slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the GPUs' PCIe links have all their lanes."""
+"""The PCIe width of GPUs."""
 
 from __future__ import annotations
 

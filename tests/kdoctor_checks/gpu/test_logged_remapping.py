@@ -20,9 +20,9 @@ def test_xid_63_passes_with_driver_state() -> None:
 
 
 def test_xid_63_warns_without_driver_state() -> None:
-    untold = gpus(2, gpu(0), gpu(1, remapped_rows_pending=None, errors={"remapped_rows_pending": "Unknown"}))
+    unread = gpus(2, gpu(0), gpu(1, remapped_rows_pending=None, errors={"remapped_rows_pending": "Unknown"}))
     for result in (
-        compute_check(logged_remapping, untold, logged(LINE)),
+        compute_check(logged_remapping, unread, logged(LINE)),
         compute_check(logged_remapping, logged(LINE), missing={Gpus: "a log alone"}),
     ):
         assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)

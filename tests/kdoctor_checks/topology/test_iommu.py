@@ -52,8 +52,8 @@ def test_no_iommu_passes() -> None:
 
 def test_nvlink_pair_passes_and_unread_pair_is_unknown() -> None:
     assert judged({"iommu_type": "DMA"}, gpus(2)).status is Status.PASS
-    untold = gpus(2, pairs=(pair(nvlinks=0, p2p_read=None),))
-    assert judged({"iommu_type": "DMA"}, untold).status is Status.UNKNOWN
+    unread = gpus(2, pairs=(pair(nvlinks=0, p2p_read=None),))
+    assert judged({"iommu_type": "DMA"}, unread).status is Status.UNKNOWN
 
 
 def test_virtual_machine_and_confidential_computing_are_skipped() -> None:

@@ -51,16 +51,16 @@ def test_one_nearby_cpu_is_enough() -> None:
 
 def test_gpu_without_affinity_is_unknown() -> None:
     """Recorded: two RTX 3090, NUMA affinity N/A on one."""
-    untold = gpu(0, cpu_affinity=None, numa_affinity=None, errors={"cpu_affinity": "N/A"})
-    result = compute_check(numa, gpus(2, untold, gpu(1)), host(), pci(2, pci_gpu(0, local_cpus=None), pci_gpu(1)))
+    unread = gpu(0, cpu_affinity=None, numa_affinity=None, errors={"cpu_affinity": "N/A"})
+    result = compute_check(numa, gpus(2, unread, gpu(1)), host(), pci(2, pci_gpu(0, local_cpus=None), pci_gpu(1)))
     assert (result.status, len(result.evidence)) == (Status.UNKNOWN, 1)
     assert re.fullmatch(r"GPU 0 \(0000:10:00\.0\): .*\(N/A\)", result.reason or "")
 
 
 def test_kernel_affinity_is_used_without_driver_affinity() -> None:
-    untold = gpus(8, *(gpu(index, cpu_affinity=None) for index in range(8)))
-    assert judged(untold).status is Status.PASS
-    assert judged(untold, host(cpu_affinity=near(0))).status is Status.FAIL
+    unread = gpus(8, *(gpu(index, cpu_affinity=None) for index in range(8)))
+    assert judged(unread).status is Status.PASS
+    assert judged(unread, host(cpu_affinity=near(0))).status is Status.FAIL
 
 
 def test_single_numa_node_is_skipped_and_gpu_memory_nodes_are_ignored() -> None:

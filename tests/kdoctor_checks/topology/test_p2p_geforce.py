@@ -14,8 +14,8 @@ def test_gns_is_a_note() -> None:
 
 def test_peer_access_passes_and_unread_status_is_unknown() -> None:
     assert compute_check(p2p_geforce, geforces(2, pairs=(pair(),))).status is Status.PASS
-    untold = pair(p2p_read=None, errors={"p2p_read": "Unknown"})
-    assert compute_check(p2p_geforce, geforces(2, pairs=(untold,))).status is Status.UNKNOWN
+    unread = pair(p2p_read=None, errors={"p2p_read": "Unknown"})
+    assert compute_check(p2p_geforce, geforces(2, pairs=(unread,))).status is Status.UNKNOWN
 
 
 def test_other_gpus_are_skipped() -> None:

@@ -28,5 +28,5 @@ def test_older_cards_are_skipped() -> None:
 
 
 def test_unread_status_is_unknown() -> None:
-    untold = pair(p2p_read=None, p2p_write=None, errors={"p2p_read": "Unknown"})
-    assert compute_check(p2p_trusted, geforces(2, pairs=(untold,))).status is Status.UNKNOWN
+    unread = pair(p2p_read=None, p2p_write=None, errors={"p2p_read": "Unknown"})
+    assert compute_check(p2p_trusted, geforces(2, pairs=(unread,))).status is Status.UNKNOWN

@@ -41,8 +41,8 @@ def parse(section: Section) -> Part:
     gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
     if gone:
         return Part(kind="nvidia-smi's failure", file=section.file, gpus=tuple(gone))
-    said = " ".join(" ".join(section.lines).split())[:300]
-    if said.startswith("No devices were found"):
+    message = " ".join(" ".join(section.lines).split())[:300]
+    if message.startswith("No devices were found"):
         return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": "ready", "count": 0})
-    state = next((state for pattern, state in _STATES if pattern.search(said)), "failed")
-    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": said})
+    state = next((state for pattern, state in _STATES if pattern.search(message)), "failed")
+    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": message})

@@ -76,11 +76,11 @@ def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str
     """Index, cells of the GPUs, and the columns after the matrix. Cells of other devices are left out."""
     others = _others(section.lines[0])
     for place, line in enumerate(section.lines[1:], start=1):
-        words = line.split()
-        name = _GPU.fullmatch(words[0]) if words else None
+        columns = line.split()
+        name = _GPU.fullmatch(columns[0]) if columns else None
         if not name:
             continue
-        cells = words[1:]
+        cells = columns[1:]
         if place == len(section.lines) - 1 and not section.whole:
             cells = cells[:-1]  # the last cell may be incomplete: NV1 of NV18
         yield int(name[1]), cells[: len(gpus)], cells[len(gpus) + others :]

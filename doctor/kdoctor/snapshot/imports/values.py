@@ -53,7 +53,7 @@ def read_all(fields: Fields, texts: Mapping[str, str]) -> tuple[dict[str, Any], 
 
 
 def read_or_none(read: Read, text: str) -> Any:
-    """The value, or None where the text has none."""
+    """The value, or None if the text has none."""
     try:
         return read(text)
     except NotKnownError:

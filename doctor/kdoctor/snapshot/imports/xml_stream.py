@@ -1,4 +1,4 @@
-"""Reads XML as a stream of elements, so that a file that was cut off still gives what is complete in it."""
+"""Reads XML as a stream of elements, so that the complete part of a truncated file can be used."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
@@ -15,7 +16,7 @@ RESET_NEEDED = Remedy(
     commands=("sudo dmesg | grep -iE 'NVRM|Xid'", "nvidia-smi -L", "sudo reboot"),
 )
 NOTHING_CHANGED = Rollback.nothing("not needed (a restart changes no configuration)")
-LOOKING = Rollback.nothing("not needed (this step is read-only)")
+READ_ONLY = LOOKING = Rollback.nothing("not needed (this step is read-only)")
 
 
 @lru_cache(maxsize=256)
@@ -102,10 +103,15 @@ def _why(gpu: Gpu, name: str) -> str:
     return f"the driver is too old: {error}" if too_new(error) else error
 
 
+def field_label(name: str) -> str:
+    """The name of a field of ``Gpu`` without underscores and unit."""
+    return re.sub(r"_(bytes|c|mhz|percent|w)$", "", name).replace("_", " ")
+
+
 def unread(gpu: Gpu, *fields: str) -> Unjudged | None:
     """The outcome for a GPU where one of the fields was not read; None if all were read."""
     lacking = [name for name in fields if getattr(gpu, name) is None]
-    reasons = [f"{name.replace('_', ' ')} not read ({_why(gpu, name)})" for name in lacking]
+    reasons = [f"{field_label(name)} not read ({_why(gpu, name)})" for name in lacking]
     return Unjudged(subject=gpu.subject, reason=", ".join(reasons)) if reasons else None
 
 
@@ -131,7 +137,7 @@ def smi(gpu: Gpu, *options: str) -> str:
 
 
 def judge(
-    subject: str, observed: str, *, ok: bool, expected: str, remedy: Remedy, rollback: Rollback = LOOKING
+    subject: str, observed: str, *, ok: bool, expected: str, remedy: Remedy, rollback: Rollback = READ_ONLY
 ) -> Evidence | Finding:
     """Evidence if the subject is ok, or a finding with the same observation."""
     if ok:

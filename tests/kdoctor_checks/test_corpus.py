@@ -132,10 +132,8 @@ def test_unknown_error_is_unknown() -> None:
 
 def test_fan_that_shows_err_is_unknown() -> None:
     found = results("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
-    assert (found.status, found.reason) == (
-        Status.UNKNOWN,
-        "GPU 0 (0000:01:00.0): fan speed percent not read (ERR!)",
-    )
+    assert found.status is Status.UNKNOWN
+    assert (found.reason or "").endswith("(ERR!)")
 
 
 def test_host_that_limits_its_gpu_is_note() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import LOOKING
+from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD, XID_RECOVERY, XID_REMAPPING, by_device, is_failure, judge_devices
 
 _REMEDY = Remedy(
@@ -34,4 +34,4 @@ def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
         return
     elsewhere = (XID_REMAPPING, XID_RECOVERY)
     events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
-    yield from judge_devices(log, by_device(events), gpus, expected="no Xid", remedy=_REMEDY, rollback=LOOKING)
+    yield from judge_devices(log, by_device(events), gpus, expected="no Xid", remedy=_REMEDY, rollback=READ_ONLY)

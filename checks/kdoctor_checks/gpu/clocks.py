@@ -9,7 +9,7 @@ from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import LOOKING, inspect, readings, smi
+from kdoctor_checks._gpus import READ_ONLY, inspect, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
@@ -44,7 +44,7 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
                     smi(gpu, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK"),
                     "sudo ipmitool sel list",
                 ),
-                rollback=LOOKING,
+                rollback=READ_ONLY,
             )
         elif found & EVENT_HW_SLOWDOWN:
             yield Unjudged(subject=gpu.subject, reason="HW Slowdown in a single reading, which may be transient")

@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import answering, too_new, unsupported
+from kdoctor_checks._gpus import answering, field_label, too_new, unsupported
 
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
@@ -30,8 +30,8 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
         if not errors:
             yield Evidence(subject=gpu.subject, observed="all readings succeeded")
             continue
-        old = [name.replace("_", " ") for name, error in errors.items() if too_new(error)]
-        failed = [f"{name.replace('_', ' ')} ({error})" for name, error in errors.items() if not too_new(error)]
+        old = [field_label(name) for name, error in errors.items() if too_new(error)]
+        failed = [f"{field_label(name)} ({error})" for name, error in errors.items() if not too_new(error)]
         parts = [f"the driver is too old for {some(old, _SHOWN)}"] if old else []
         parts += [f"not read: {some(failed, _SHOWN)}"] if failed else []
         yield Unjudged(subject=gpu.subject, reason="; ".join(parts))

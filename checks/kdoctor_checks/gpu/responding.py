@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, hanging, lost, lost_addresses, reset
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, field_label, hanging, lost, lost_addresses, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 
 
@@ -31,7 +31,7 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
             address = f" at {where}" if where else ""
             yield _finding(gpu, f"does not respond{address} ({found})", logged, gpu.bus_id or where)
         elif hung := hanging(gpu):
-            observed = f"hangs when its {hung.replace('_', ' ')} is read ({gpu.errors[hung]})"
+            observed = f"hangs when its {field_label(hung)} is read ({gpu.errors[hung]})"
             yield _finding(gpu, observed, logged, gpu.bus_id)
         elif error:
             yield Unjudged(subject=gpu.subject, reason=f"could not be opened ({error})")

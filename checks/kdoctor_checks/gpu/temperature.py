@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import answering, inspect, judge, smi, unsupported
+from kdoctor_checks._gpus import answering, field_label, inspect, judge, smi, unsupported
 
 
 @check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -59,7 +59,7 @@ def _margin(gpu: Gpu) -> int | None:
 
 def _why(gpu: Gpu) -> str:
     unread = [
-        f"{name.removesuffix('_c').replace('_', ' ')} ({gpu.errors.get(name, 'no reason given')})"
+        f"{field_label(name)} ({gpu.errors.get(name, 'no reason given')})"
         for name in _NAMES
         if getattr(gpu, name) is None
     ]

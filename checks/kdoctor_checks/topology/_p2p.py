@@ -6,7 +6,7 @@ from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
-from kdoctor_checks._gpus import LOOKING, answering
+from kdoctor_checks._gpus import READ_ONLY, answering
 
 MEANINGS = {
     "CNS": "chipset not supported",
@@ -60,5 +60,5 @@ def judge_pair(pair: GpuPair, remedy: Remedy) -> Evidence | Finding | Unjudged:
         observed=f"no peer access ({describe(pair)})",
         expected="P2P read and write access",
         remedy=remedy,
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
-from kdoctor_checks._gpus import LOOKING, inspect
+from kdoctor_checks._gpus import READ_ONLY, inspect
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
 from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
 
@@ -41,7 +41,7 @@ def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
                 "sudo dmesg | grep -i sxid",
                 "sudo journalctl -u nvidia-fabricmanager",
             ),
-            rollback=LOOKING,
+            rollback=READ_ONLY,
         )
     if not lesser:
         yield nothing_logged(log)

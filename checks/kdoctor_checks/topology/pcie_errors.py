@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import PciDevices, PciFunction
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, inspect
+from kdoctor_checks._gpus import READ_ONLY, inspect
 
 
 @check("topology.pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -49,7 +49,7 @@ def _judge(function: PciFunction, limits: tuple[int, int, int]) -> Outcome:
                 "Read the kernel log for the port, then reseat the GPU or replace the riser.",
                 f"sudo dmesg | grep -E 'AER|{function.bus_id}'",
             ),
-            rollback=LOOKING,
+            rollback=READ_ONLY,
         )
     if fatal is None or nonfatal is None or corrected is None:
         return Unjudged(subject=subject, reason="the kernel has no PCIe error counters for it")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, inspect, readings
+from kdoctor_checks._gpus import READ_ONLY, inspect, readings
 
 
 @check(
@@ -55,5 +55,5 @@ def _finding(gpu: Gpu, observed: str) -> Finding:
             f"sudo lspci -vv{where} | grep -E 'LnkCap:|LnkSta:'",
             "nvidia-smi -q -d PERFORMANCE",
         ),
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdoctor.check import check
 from kdoctor.facts import PciDevice, PciDevices, PciFunction, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, inspect
+from kdoctor_checks._gpus import READ_ONLY, inspect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,5 +102,5 @@ def _judge(link: _Link, gpus: list[str], least_share: float) -> Outcome:
             f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'",
             "sudo lspci -tv",
         ),
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

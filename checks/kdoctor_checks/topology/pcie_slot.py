@@ -26,9 +26,9 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     for gpu in judged:
         yield judge(
             gpu.subject,
-            f"slot supports PCIe generation {gpu.pcie_generation_max}, GPU {gpu.pcie_generation_gpu_max}",
+            f"the slot supports PCIe generation {gpu.pcie_generation_max}, the GPU {gpu.pcie_generation_gpu_max}",
             ok=(gpu.pcie_generation_max or 0) >= (gpu.pcie_generation_gpu_max or 0),
-            expected=f"slot with generation {gpu.pcie_generation_gpu_max}",
+            expected=f"a slot with generation {gpu.pcie_generation_gpu_max}",
             remedy=inspect(
                 "Check the link speed of the slot in the firmware setup, and risers.",
                 f"sudo lspci -vv -s {gpu.bus_id or '<bus id>'} | grep -E 'LnkCap:|LnkCap2:'",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, inspect, readings
+from kdoctor_checks._gpus import READ_ONLY, inspect, readings
 
 
 @check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -61,5 +61,5 @@ def _narrow(gpu: Gpu) -> Finding:
             f"sudo lspci -vv{where} | grep -E 'LnkCap:|LnkSta:'",
             "nvidia-smi -q -d PERFORMANCE",
         ),
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

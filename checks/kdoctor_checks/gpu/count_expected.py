@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, Evidence, Finding, GpuAssumption, Outcome, Severity, Unjudged
+from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering, configure
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering, configure, judge
 
 _OTHER_MACHINE = configure(
     "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver does not "
@@ -44,12 +44,10 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
         return
     exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
-    if found == exact if exact is not None else found >= least:
-        yield Evidence(subject="GPUs", observed=f"{observed} ({expected} expected)")
-        return
-    yield Finding(
-        subject="GPUs",
-        observed=observed,
+    yield judge(
+        "GPUs",
+        observed,
+        ok=found == exact if exact is not None else found >= least,
         expected=expected,
         remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
         rollback=NOTHING_CHANGED,

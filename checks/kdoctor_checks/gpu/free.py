@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import MIB, answering, configure, size, unread
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import MIB, answering, configure, judge, size, unread
 
 
 @check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,13 +24,24 @@ def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False)
     """
     for gpu in answering(gpus):
         processes, used = gpu.processes or (), gpu.memory_used_bytes
-        too_much = used is not None and used > max_used_mib * MIB
-        if too_much or (processes and not allow_processes):
-            yield _busy(gpu, max_used_mib, allow_processes=allow_processes)
-        elif problem := unread(gpu, "memory_used_bytes", "processes"):
+        busy = (used is not None and used > max_used_mib * MIB) or bool(processes and not allow_processes)
+        problem = unread(gpu, "memory_used_bytes", "processes")
+        if problem and not busy:
             yield problem
-        else:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu))
+            continue
+        pids = ",".join(str(process.pid) for process in processes)
+        yield judge(
+            gpu.subject,
+            _describe(gpu),
+            ok=not busy,
+            expected=("" if allow_processes else "no compute process, and ") + f"at most {max_used_mib} MiB used",
+            remedy=configure(
+                "Find the process that holds the memory and stop it, or train on other GPUs.",
+                "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
+                f"ps -o pid,user,lstart,args -p {pids}" if pids else "sudo fuser -v /dev/nvidia*",
+            ),
+            rollback=Rollback.irreversible("not possible (write down the command line of the process first)"),
+        )
 
 
 def _describe(gpu: Gpu) -> str:
@@ -43,19 +54,3 @@ def _describe(gpu: Gpu) -> str:
         for process in gpu.processes
     ]
     return f"{used}{total}, " + (f"in use by process {', '.join(named)}" if named else "no process listed")
-
-
-def _busy(gpu: Gpu, max_used_mib: int, *, allow_processes: bool) -> Finding:
-    pids = ",".join(str(process.pid) for process in gpu.processes or ())
-    look = f"ps -o pid,user,lstart,args -p {pids}" if pids else "sudo fuser -v /dev/nvidia*"
-    return Finding(
-        subject=gpu.subject,
-        observed=_describe(gpu),
-        expected=("" if allow_processes else "no compute process, and ") + f"at most {max_used_mib} MiB used",
-        remedy=configure(
-            "Find the process that holds the memory and stop it, or train on other GPUs.",
-            "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
-            look,
-        ),
-        rollback=Rollback.irreversible("not possible (write down the command line of the process first)"),
-    )

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import answering, configure, unread
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity
+from kdoctor_checks._gpus import answering, configure, judge, unread
 
 
 @check(
@@ -33,17 +33,16 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     for gpu in answering(gpus):
         if problem := unread(gpu, "name"):
             yield problem
-        elif fnmatchcase(gpu.name or "", pattern):
-            yield Evidence(subject=gpu.subject, observed=gpu.name or "")
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=gpu.name or "",
-                expected=pattern,
-                remedy=configure(
-                    "Request the expected model from the scheduler, hide the GPU from the job, or change the model in "
-                    "the checklist.",
-                    "nvidia-smi --query-gpu=index,name,uuid --format=csv",
-                ),
-                rollback=Rollback.nothing("not needed (choosing another GPU changes nothing)"),
-            )
+            continue
+        yield judge(
+            gpu.subject,
+            gpu.name or "",
+            ok=fnmatchcase(gpu.name or "", pattern),
+            expected=pattern,
+            remedy=configure(
+                "Request the expected model from the scheduler, hide the GPU from the job, or change the model in the "
+                "checklist.",
+                "nvidia-smi --query-gpu=index,name,uuid --format=csv",
+            ),
+            rollback=Rollback.nothing("not needed (choosing another GPU changes nothing)"),
+        )

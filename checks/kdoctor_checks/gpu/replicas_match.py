@@ -26,9 +26,10 @@ _LINK = "TensorFlow's GPUs"
 def replicas_match(
     run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment, packages: Packages, target: Target
 ) -> Iterator[Outcome]:
-    """Every GPU became a replica: on the PCI bus, in the driver, visible to CUDA, in TensorFlow, in the strategy.
+    """Every GPU became a replica of the strategy.
 
-    Why: if a link of this chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, without an error.
+    Why: a GPU must be on the PCI bus, in the driver, visible to CUDA, in TensorFlow and in the strategy. If a link of
+    this chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, without an error.
     gpu.visible-to-driver and environment.visible-devices check the chain up to CUDA_VISIBLE_DEVICES. This check covers
     the rest in a real training.
     Remedy: fix the link that the finding names, most often TensorFlow's CUDA libraries.

@@ -16,10 +16,10 @@ _WITHOUT_P2P = re.compile(r"GeForce RTX [45]0\d\d")
 
 @check("topology.p2p-trusted", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
-    """No pair of GeForce RTX 40 or 50 cards reports peer access, which NVIDIA's driver does not offer.
+    """No pair of GeForce RTX 40 or 50 cards reports unsupported peer access.
 
-    Why: a patched kernel module reports P2P as supported on these cards. On some machines it copied wrong data, without
-    an error: the loss becomes NaN, or the weights are silently wrong.
+    Why: NVIDIA's driver offers these cards no peer access, but a patched kernel module does. On some machines it copied
+    wrong data, without an error: the loss becomes NaN, or the weights are silently wrong.
     Remedy: compare a training with NCCL_P2P_DISABLE=1 to one without. If they differ, return to NVIDIA's module.
     Sources:
         https://github.com/tinygrad/open-gpu-kernel-modules/issues/29

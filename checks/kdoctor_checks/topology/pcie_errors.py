@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import PciDevices, PciFunction
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import inspect, judge
 
 
 @check("topology.pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -36,21 +36,18 @@ def pcie_errors(
 
 def _judge(function: PciFunction, limits: tuple[int, int, int]) -> Outcome:
     subject = f"PCI {function.bus_id}"
-    fatal, nonfatal, corrected = function.aer_fatal, function.aer_nonfatal, function.aer_correctable
-    observed = f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since boot"
-    if any(
-        count is not None and count > most for count, most in zip((fatal, nonfatal, corrected), limits, strict=True)
-    ):
-        return Finding(
-            subject=subject,
-            observed=observed,
-            expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
-            remedy=inspect(
-                "Read the kernel log for the port, then reseat the GPU or replace the riser.",
-                f"sudo dmesg | grep -E 'AER|{function.bus_id}'",
-            ),
-            rollback=READ_ONLY,
-        )
-    if fatal is None or nonfatal is None or corrected is None:
+    counts = (function.aer_fatal, function.aer_nonfatal, function.aer_correctable)
+    exceeded = any(count is not None and count > most for count, most in zip(counts, limits, strict=True))
+    if None in counts and not exceeded:
         return Unjudged(subject=subject, reason="the kernel has no PCIe error counters for it")
-    return Evidence(subject=subject, observed=observed)
+    fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
+    return judge(
+        subject,
+        f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since boot",
+        ok=not exceeded,
+        expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
+        remedy=inspect(
+            "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+            f"sudo dmesg | grep -E 'AER|{function.bus_id}'",
+        ),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from kdoctor.snapshot.imports import smi_failure, values
@@ -24,31 +24,15 @@ _INDENT = 4
 """Columns of a tab."""
 
 
-@dataclass(kw_only=True)
-class _Block:
-    """The lines of one GPU."""
-
-    bus_id: str | None
-    lost: GpuPart | None = None
-    """Set where the GPU does not answer."""
-    entries: dict[str, str] = field(default_factory=dict)
-    """Path to text, for :mod:`kdoctor.snapshot.imports.gpu_fields`."""
-    processes: list[dict[str, str]] = field(default_factory=list)
-    open_processes: bool = False
-    """Whether the list of processes was read last."""
-
-
 def parse(section: Section) -> Part:
     """The driver and the GPUs of the output. A last line without line end may be incomplete, and is ignored."""
     lines = section.lines if section.whole else section.lines[:-1]
-    first = next(iter(_starts(lines)), len(lines))
-    head = {name: text for name, text, _ in _entries(lines[:first])}
-    blocks = list(_blocks(lines[first:]))
+    # A GPU that does not answer has only the first line of a block.
+    starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
+    places = [*starts, len(lines)]
+    head = {name: text for name, text, _ in _entries(lines[: places[0]])}
     driver, errors = read_all(DRIVER, head)
-    parts = [
-        _gpu(block, last=place == len(blocks) - 1, ended=section.ended, whole=section.whole)
-        for place, block in enumerate(blocks)
-    ]
+    parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return Part(
         kind="nvidia-smi -q",
         file=section.file,
@@ -76,27 +60,27 @@ def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]
     return tuple(replace(part, index=index) for index, part in enumerate(parts))
 
 
-def _starts(lines: Sequence[str]) -> list[int]:
-    """The lines that begin the block of a GPU. For a GPU that does not answer, there is only this line."""
-    return [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    starts = _starts(lines)
-    for start, end in pairwise([*starts, len(lines)]):
-        found = _GPU.fullmatch(lines[start])
-        block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None, lost=smi_failure.lost(lines[start]))
-        for path, text, is_process in _entries(lines[start + 1 : end]):
-            block.open_processes = path == "processes" or path.startswith("processes/")
-            if not is_process:
-                block.entries.setdefault(path, text)
-                continue
-            name = path.rpartition("/")[2]
-            if name == "process id":
-                block.processes.append({})
-            if block.processes:
-                block.processes[-1].setdefault(name, text)
-        yield block
+def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
+    found = _GPU.fullmatch(lines[0])
+    lost = smi_failure.lost(lines[0])
+    if lost or not found:
+        return lost or GpuPart()
+    entries: dict[str, str] = {}
+    processes: list[dict[str, str]] = []
+    path = ""
+    for path, text, is_process in _entries(lines[1:]):
+        name = path.rpartition("/")[2]
+        if not is_process:
+            entries.setdefault(path, text)
+            continue
+        if name == "process id":
+            processes.append({})
+        if processes:
+            processes[-1].setdefault(name, text)
+    # The processes, and in newer drivers a few more lines, end the block of a GPU.
+    cut = last and (not section.whole or (not section.ended and "processes" not in entries))
+    more = last and path.startswith("processes") and not section.ended
+    return read_gpu(sysfs_bus_id(found["address"]), entries, processes, cut=cut, more=more)
 
 
 def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
@@ -116,12 +100,3 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
             yield path, found["value"].strip(), path.startswith("processes/")
         elif path == "processes":
             yield path, "", False
-
-
-def _gpu(block: _Block, *, last: bool, ended: bool, whole: bool) -> GpuPart:
-    if block.lost:
-        return block.lost
-    # The processes, and in newer drivers a few more lines, end the block of a GPU.
-    cut = last and (not whole or (not ended and "processes" not in block.entries))
-    more = last and block.open_processes and not ended
-    return read_gpu(block.bus_id, block.entries, block.processes, cut=cut, more=more)

@@ -20,7 +20,7 @@ BANNED = {
     r"\banew\b": "again",
     r"\brubbish\b": "invalid data",
     r"\b(rightly|wrongly)\b": "correctly, incorrectly",
-    r"\bnobody\b|\bsomebody\b": "name who or what",
+    r"(?!^nobody$)\bnobody\b|\bsomebody\b": "name who or what (nobody is also a Unix user)",
     r"\bin words\b": "drop it",
     r"\bthe way back\b|\bways? back\b": "rollback",
     r"\bby hand, and\b": "manually",

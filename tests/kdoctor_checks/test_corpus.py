@@ -100,50 +100,48 @@ def test_what_is_wrong_is_named_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_a_healthy_machine_hears_neither_error_nor_warning(name: str) -> None:
+def test_healthy_machine_hears_neither_error_nor_warning(name: str) -> None:
     assert failing(results(name)) == {}
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_a_busy_machine_hears_that_it_is_busy(name: str) -> None:
+def test_busy_machine_hears_that_it_is_busy(name: str) -> None:
     assert set(failing(results(name))) == BUSY[name]
 
 
-def test_all_of_a_machine_slowed_by_its_power_brake_is_named_with_its_clocks() -> None:
+def test_all_of_machine_slowed_by_its_power_brake_is_named_with_its_clocks() -> None:
     found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
-    assert {item.finding.observed for item in found["gpu.clocks"].findings} == {
-        "HW Slowdown, HW Power Brake Slowdown, SM clock 86 of 1980 MHz"
-    }
+    (observed,) = {item.finding.observed for item in found["gpu.clocks"].findings}
+    assert "HW Power Brake Slowdown" in observed
+    assert observed.endswith("SM clock 86 of 1980 MHz")
     for healthy in ("topology.pcie-width", "topology.pcie-generation", "topology.pcie-replays"):
         assert found[healthy].status is Status.PASS, healthy
 
 
-def test_a_truncated_file_is_unknown_and_not_a_machine_with_one_gpu() -> None:
+def test_truncated_file_is_unknown_and_not_machine_with_one_gpu() -> None:
     found = results("smi-x/a100-sxm4-mig-535.xml")
     assert found["gpu.responding"].reason == "GPUs: NVML counts 4, but only 1 were read"
     assert found["gpu.count-expected"].status is Status.UNKNOWN
 
 
-def test_an_unknown_error_is_unknown() -> None:
+def test_unknown_error_is_unknown() -> None:
     found = results("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
     assert "addressing mode (Unknown Error)" in (found["gpu.readings"].reason or "")
     assert found["gpu.readings"].status is Status.UNKNOWN
 
 
-def test_a_fan_that_shows_err_is_unknown() -> None:
+def test_fan_that_shows_err_is_unknown() -> None:
     found = results("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
-    assert (found.status, found.reason) == (
-        Status.UNKNOWN,
-        "GPU 0 (0000:01:00.0): fan speed percent not read (ERR!)",
-    )
+    assert found.status is Status.UNKNOWN
+    assert (found.reason or "").endswith("(ERR!)")
 
 
-def test_a_host_that_limits_its_gpu_is_a_note() -> None:
+def test_host_that_limits_its_gpu_is_note() -> None:
     found = results("smi-x/rtx4090-535-host-gen3.xml")
     assert failing(found, Severity.INFO)["topology.pcie-slot"] == {gpu(0, "84")}
 
 
-def test_acs_above_the_nvswitches_of_a_healthy_machine_is_no_subject() -> None:
+def test_acs_above_nvswitches_of_healthy_machine_is_no_subject() -> None:
     found = results("pci/h100x8-xe9680-lspci-vvv.txt")
     assert found["topology.acs"].status is Status.PASS
     assert not any("0000:82:" in item.subject for item in found["topology.acs"].evidence)

@@ -1,1 +1,1 @@
-"""The GPUs themselves."""
+"""Checks of the GPUs themselves."""

@@ -1,4 +1,4 @@
-"""Whether the kernel logged errors that programs made on the GPUs."""
+"""Xids caused by programs."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import LOOKING
-from kdoctor_checks._kernel_log import (
-    LOG_UNREAD,
-    XID_RECOVERY,
-    XID_REMAPPING,
-    by_device,
-    is_failure,
-    log_subject,
-    nothing_logged,
-    summary,
+from kdoctor.model import Action, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_checks._kernel_log import LOG_UNREAD, XID_RECOVERY, XID_REMAPPING, by_device, is_failure, judge_devices
+
+_REMEDY = Remedy(
+    summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
+    action=Action.CHANGE_CODE,
+    commands=("sudo dmesg | grep -i xid",),
 )
 
 
 @check("gpu.application-xids", severity=Severity.INFO, needs_gpus=True)
 def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no error that programs made on a GPU.
+    """The kernel logged no Xid caused by a program.
 
-    Why: Xids 13, 31 and 43 point at the program that ran: an access outside of its arrays, or a wrong instruction. A
-    GPU that shows them under programs that are known to be right may be faulty. Xids that stand neither here nor
-    among the failures (gpu.kernel-log) are told here, too.
-    Remedy: look the Xid up in NVIDIA's catalogue, and at the program that the line names.
+    Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
+    a program that is known to work triggers them, the GPU may be faulty. Xids that are not a known failure
+    (gpu.kernel-log) are also reported here.
+    Remedy: look up the Xid in NVIDIA's catalog, and check the program named in the log line.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
@@ -35,19 +32,6 @@ def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    apart = (XID_REMAPPING, XID_RECOVERY)
-    events = [item for item in log.events if item.kind == "xid" and item.code not in apart and not is_failure(item)]
-    for bus_id, logged in by_device(events).items():
-        yield Finding(
-            subject=log_subject(bus_id, gpus),
-            observed=summary(logged),
-            expected="no Xid",
-            remedy=Remedy(
-                summary="Look the Xid up in NVIDIA's catalogue, and at the program that the line names.",
-                action=Action.CHANGE_CODE,
-                commands=("sudo dmesg | grep -i xid",),
-            ),
-            rollback=LOOKING,
-        )
-    if not events:
-        yield nothing_logged(log)
+    elsewhere = (XID_REMAPPING, XID_RECOVERY)
+    events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
+    yield from judge_devices(log, by_device(events), gpus, expected="no Xid", remedy=_REMEDY, rollback=READ_ONLY)

@@ -1,15 +1,16 @@
-"""Whether the hardware slows the GPUs down."""
+"""Hardware slowdowns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, readings, smi
-from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, lasting, words
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import READ_ONLY, inspect, readings, smi
+from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
 
@@ -17,11 +18,11 @@ from kdoctor_checks.gpu._clocks import clocks as shown
 def clocks(gpus: Gpus) -> Iterator[Outcome]:
     """No GPU is slowed down by its hardware.
 
-    Why: heat or the power supply's brake halves a GPU's clock or worse. Eight GPUs of a recorded machine ran at 86 of
-    1980 MHz, and all else about them looked perfect. One slowed GPU slows every replica. The flag may flash when the
-    performance state changes, so that it counts only where it stands in every reading; the flags of heat and of the
-    brake count by themselves, since they were seen without their parent.
-    Remedy: look at cooling and at the power supplies; a power brake that stays is the supply's or the chassis' doing.
+    Why: overheating or the power brake cuts a GPU's clock in half or worse. On one recorded machine, eight GPUs ran at
+    86 of 1980 MHz and looked healthy otherwise. One slow GPU slows every replica. The slowdown flag can be set briefly
+    when the performance state changes, so it counts only if it is set in every reading. The thermal and power brake
+    flags also count without it.
+    Remedy: check cooling and power supplies. A permanent power brake comes from the power supply or the chassis.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/datacenter/dcgm/2.4/dcgm-api/dcgm-api-field-constants.html
@@ -32,24 +33,23 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
         found = lasting(gpu) & HARDWARE
         count = len(gpu.clock_event_reasons or ())
         if not count:
-            yield Unjudged(subject=gpu.subject, reason="the clocks' event reasons were not read")
+            yield Unjudged(subject=gpu.subject, reason="the clock event reasons were not read")
         elif found & CHILDREN or (found and count > 1):
-            yield _finding(gpu, found)
+            yield Finding(
+                subject=gpu.subject,
+                observed=f"slowed down by hardware ({names(found)}){shown(gpu)}",
+                expected="no hardware slowdown",
+                remedy=inspect(
+                    "Check cooling (fans, air flow) and power supplies, and read the event log of the BMC.",
+                    smi(gpu, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK"),
+                    "sudo ipmitool sel list",
+                ),
+                rollback=READ_ONLY,
+            )
         elif found & EVENT_HW_SLOWDOWN:
-            yield Unjudged(subject=gpu.subject, reason="HW Slowdown in a single reading, where it may be a flash")
+            yield Unjudged(subject=gpu.subject, reason="HW Slowdown in a single reading, which may be transient")
         else:
-            yield Evidence(subject=gpu.subject, observed=f"{words(lasting(gpu))} in {count} readings{shown(gpu)}")
-
-
-def _finding(gpu: Gpu, found: int) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=f"{words(found)}{shown(gpu)}",
-        expected="no slowdown by the hardware",
-        remedy=Remedy(
-            summary="Look at cooling (fans, air flow) and at the power supplies; their log is in the machine's BMC.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(smi(gpu, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK"), "sudo ipmitool sel list"),
-        ),
-        rollback=LOOKING,
-    )
+            active = names(lasting(gpu))
+            yield Evidence(
+                subject=gpu.subject, observed=f"event reasons: {active} ({counted(count, 'reading')}){shown(gpu)}"
+            )

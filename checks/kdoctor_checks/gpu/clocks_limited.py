@@ -1,4 +1,4 @@
-"""Whether settings keep the GPUs' clocks down."""
+"""Settings that limit clocks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_APPLICATIONS_CLOCKS, EVENT_DISPLAY_CLOCKS, EVENT_SW_POWER_CAP, EVENT_SYNC_BOOST
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import readings, smi
-from kdoctor_checks.gpu._clocks import clocks, lasting, words
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor_checks.gpu._clocks import clocks, lasting, names
 
 _SETTINGS = EVENT_APPLICATIONS_CLOCKS | EVENT_SYNC_BOOST | EVENT_DISPLAY_CLOCKS | EVENT_SW_POWER_CAP
 
 
 @check("gpu.clocks-limited", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
 def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
-    """No setting keeps a GPU's clocks down.
+    """No setting limits a GPU's clocks.
 
-    Why: application clocks, locked clocks and the power limit make a GPU slower than it could be. They are set on
-    purpose as a rule, and a busy GPU is at its power limit by nature: a note for whoever compares speeds.
-    Remedy: return to the default clocks, unless the setting is meant.
+    Why: application clocks, locked clocks and power limits make a GPU slower than it could be. They are usually set on
+    purpose, and a busy GPU often runs at its power limit. This only matters when you compare speeds.
+    Remedy: reset the clocks to their defaults, unless the limit is intended.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -29,17 +29,18 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         found = lasting(gpu) & _SETTINGS
-        if not found:
-            yield Evidence(subject=gpu.subject, observed=f"no setting{clocks(gpu)}")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=f"{words(found)}{clocks(gpu)}",
-            expected="no setting",
-            remedy=Remedy(
-                summary="Return to the default clocks, unless the setting is meant.",
-                action=Action.CONFIGURE,
-                commands=(smi(gpu, "-q -d CLOCK,POWER"), f"sudo {smi(gpu, '-rac')}", f"sudo {smi(gpu, '-rgc')}"),
+        yield judge(
+            gpu.subject,
+            f"clocks limited by: {names(found)}{clocks(gpu)}",
+            ok=not found,
+            expected="no limiting setting",
+            remedy=configure(
+                "Reset the clocks to their defaults, unless the limit is intended.",
+                smi(gpu, "-q -d CLOCK,POWER"),
+                f"sudo {smi(gpu, '-rac')}",
+                f"sudo {smi(gpu, '-rgc')}",
             ),
-            rollback=Rollback.irreversible("which clocks were set is not among the facts; note them before"),
+            rollback=Rollback.irreversible(
+                "not possible (the previous clocks are not recorded; write them down first)"
+            ),
         )

@@ -1,4 +1,4 @@
-"""Whether there are as many GPUs as the job was planned for."""
+"""The number of GPUs in the checklist."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Assumptions, Evidence, Finding, GpuAssumption, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering
+from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering, configure, judge
+
+_OTHER_MACHINE = configure(
+    "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver does not "
+    "list, or correct gpus.count in the checklist.",
+    "nvidia-smi -L",
+    "lspci -nn -d 10de:",
+)
 
 
 @check(
@@ -18,41 +26,29 @@ from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering
     judges=("gpus.count",),
 )
 def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The driver lists as many answering GPUs as the checklist expects (without a number: at least one).
+    """As many GPUs respond as the checklist expects (by default at least one).
 
-    Why: the global batch, the learning rate and the time that was booked follow from the number of replicas. A job
-    on fewer GPUs trains, and trains something else.
-    Remedy: ask the scheduler or the container runtime for the right number, or look for the GPU that is lost.
+    Why: the global batch size, the learning rate and the reserved time depend on the number of replicas. With fewer
+    GPUs the job runs, but it trains something different.
+    Remedy: request the right number of GPUs from the scheduler or container runtime, or find the lost GPU.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
     wanted = assumptions.gpus or GpuAssumption()
     found = len(answering(gpus))
     gone = [gpu.subject for gpu in gpus.devices if gpu not in answering(gpus)]
-    observed = f"{found} GPUs answer" + (f"; lost: {', '.join(gone)}" if gone else "")
+    observed = f"{counted(found, 'GPU responds', 'GPUs respond')}" + (f"; lost: {', '.join(gone)}" if gone else "")
     if gpus.state != "ready" or gpus.count is None or gpus.count > len(gpus.devices):
-        said = f"it counts {gpus.count} and lists {len(gpus.devices)}"
-        reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or said
-        yield Unjudged(subject="GPUs", reason=f"NVML does not list them all: {reason}")
+        counts = f"it counts {gpus.count} and lists {len(gpus.devices)}"
+        reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
+        yield Unjudged(subject="GPUs", reason=f"NVML does not list all GPUs: {reason}")
         return
-    exact, least = wanted.count, wanted.at_least
-    expected = f"exactly {exact}" if exact is not None else f"at least {1 if least is None else least}"
-    good = found == exact if exact is not None else found >= (1 if least is None else least)
-    if good:
-        yield Evidence(subject="GPUs", observed=f"{observed} ({expected} expected)")
-        return
-    yield Finding(
-        subject="GPUs",
-        observed=observed,
+    exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
+    expected = f"exactly {exact}" if exact is not None else f"at least {least}"
+    yield judge(
+        "GPUs",
+        observed,
+        ok=found == exact if exact is not None else found >= least,
         expected=expected,
-        remedy=RESET_NEEDED if gone else _other_machine(),
+        remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
         rollback=NOTHING_CHANGED,
-    )
-
-
-def _other_machine() -> Remedy:
-    return Remedy(
-        summary="Ask the scheduler or the container runtime for the right number, look for a GPU that the driver "
-        "does not list, or correct gpus.count in the checklist.",
-        action=Action.CONFIGURE,
-        commands=("nvidia-smi -L", "lspci -nn -d 10de:"),
     )

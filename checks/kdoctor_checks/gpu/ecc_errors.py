@@ -1,22 +1,23 @@
-"""Whether the GPUs' memory had errors that were not corrected."""
+"""Uncorrected memory errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, readings
+from kdoctor.facts import Gpus
+from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, judge, readings
 
 
 @check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
-    """No GPU had an uncorrected memory error since its driver was loaded.
+    """No GPU has uncorrected memory errors since the driver was loaded.
 
-    Why: an uncorrected error ends the process that meets it, and the bad memory stays in use until the GPU is reset:
-    the next job may meet it again. Corrected errors, and those of the GPU's past life, are no reason to wait.
-    Remedy: reset the GPU or restart, so that the bad rows are replaced; watch whether errors come back.
+    Why: an uncorrected error ends the process that hits it. The bad memory stays in use until the GPU is reset, so the
+    next job may hit it again. Corrected errors and errors before the last reset do not count.
+    Remedy: reset the GPU or restart the machine so that bad rows are replaced, and watch whether errors return.
     Sources:
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html
         https://docs.nvidia.com/deploy/nvml-api/
@@ -25,21 +26,15 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
     yield from others
     counting = [gpu for gpu in judged if gpu.ecc_mode is not False]
     if judged and not counting and not others:
-        yield NotApplicable(reason="ECC is off, so that nothing is counted (gpu.ecc-mode)")
+        yield NotApplicable(reason="ECC is off, so errors are not counted (gpu.ecc-mode)")
     for gpu in counting:
-        if (gpu.ecc_uncorrected_volatile or 0) <= most:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu))
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=_describe(gpu),
-                expected=f"at most {most} uncorrected since the driver was loaded",
-                remedy=RESET_NEEDED,
-                rollback=NOTHING_CHANGED,
-            )
-
-
-def _describe(gpu: Gpu) -> str:
-    life = gpu.ecc_uncorrected_aggregate
-    past = "" if life is None else f", {life} over its life"
-    return f"{gpu.ecc_uncorrected_volatile} uncorrected memory errors since the driver was loaded{past}"
+        errors, life = gpu.ecc_uncorrected_volatile or 0, gpu.ecc_uncorrected_aggregate
+        lifetime = "" if life is None else f", {life} over its lifetime"
+        yield judge(
+            gpu.subject,
+            f"{counted(errors, 'uncorrected memory error')} since the driver was loaded{lifetime}",
+            ok=errors <= most,
+            expected=f"at most {most}",
+            remedy=RESET_NEEDED,
+            rollback=NOTHING_CHANGED,
+        )

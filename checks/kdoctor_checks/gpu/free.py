@@ -1,4 +1,4 @@
-"""Whether the GPUs are free for the job."""
+"""Processes and memory in use."""
 
 from __future__ import annotations
 
@@ -6,35 +6,46 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import MIB, answering, size, unread
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import MIB, answering, configure, judge, size, unread
 
 
 @check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False) -> Iterator[Outcome]:
     """No GPU is in use by another process.
 
-    Why: TensorFlow takes nearly all of a GPU's free memory when it starts; what another process holds is missing,
-    and the job ends with an out-of-memory error, at once or at its largest step. A process of another container is
-    not listed there, but the memory that it holds shows. kdoctor's own trainings start after the GPUs were read.
-    Remedy: find out whose process holds the memory and let it end, or train on other GPUs.
+    Why: TensorFlow reserves nearly all free GPU memory when it starts. If another process holds memory, the job runs
+    out of memory, at once or at its largest step. Processes in other containers are not listed, but their memory is
+    counted. The GPUs are read before kdoctor's own trainings start.
+    Remedy: find the process that holds the memory and stop it, or train on other GPUs.
     Sources:
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deploy/nvml-api/
     """
     for gpu in answering(gpus):
         processes, used = gpu.processes or (), gpu.memory_used_bytes
-        too_much = used is not None and used > max_used_mib * MIB
-        if too_much or (processes and not allow_processes):
-            yield _busy(gpu, max_used_mib, allow_processes=allow_processes)
-        elif problem := unread(gpu, "memory_used_bytes", "processes"):
+        busy = (used is not None and used > max_used_mib * MIB) or bool(processes and not allow_processes)
+        problem = unread(gpu, "memory_used_bytes", "processes")
+        if problem and not busy:
             yield problem
-        else:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu))
+            continue
+        pids = ",".join(str(process.pid) for process in processes)
+        yield judge(
+            gpu.subject,
+            _describe(gpu),
+            ok=not busy,
+            expected=("" if allow_processes else "no compute process, and ") + f"at most {max_used_mib} MiB used",
+            remedy=configure(
+                "Find the process that holds the memory and stop it, or train on other GPUs.",
+                "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
+                f"ps -o pid,user,lstart,args -p {pids}" if pids else "sudo fuser -v /dev/nvidia*",
+            ),
+            rollback=Rollback.irreversible("not possible (write down the command line of the process first)"),
+        )
 
 
 def _describe(gpu: Gpu) -> str:
-    used = "memory used not read" if gpu.memory_used_bytes is None else f"{size(gpu.memory_used_bytes)} used"
+    used = "used memory not read" if gpu.memory_used_bytes is None else f"{size(gpu.memory_used_bytes)} used"
     total = "" if gpu.memory_total_bytes is None else f" of {size(gpu.memory_total_bytes)}"
     if gpu.processes is None:
         return f"{used}{total}, processes not read"
@@ -42,23 +53,4 @@ def _describe(gpu: Gpu) -> str:
         f"{process.pid} ({'?' if process.used_memory_bytes is None else size(process.used_memory_bytes)})"
         for process in gpu.processes
     ]
-    return f"{used}{total}, " + (f"held by process {', '.join(named)}" if named else "no process listed")
-
-
-def _busy(gpu: Gpu, max_used_mib: int, *, allow_processes: bool) -> Finding:
-    pids = ",".join(str(process.pid) for process in gpu.processes or ())
-    look = (f"ps -o pid,user,lstart,args -p {pids}",) if pids else ("sudo fuser -v /dev/nvidia*",)
-    return Finding(
-        subject=gpu.subject,
-        observed=_describe(gpu),
-        expected=("" if allow_processes else "no compute process, and ") + f"at most {max_used_mib} MiB used",
-        remedy=Remedy(
-            summary="Find out whose process it is and let it end, or train on other GPUs.",
-            action=Action.CONFIGURE,
-            commands=(
-                "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
-                *look,
-            ),
-        ),
-        rollback=Rollback.irreversible("a process that was ended does not come back; note its command line first"),
-    )
+    return f"{used}{total}, " + (f"in use by process {', '.join(named)}" if named else "no process listed")

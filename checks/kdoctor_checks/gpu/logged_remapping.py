@@ -1,4 +1,4 @@
-"""Whether the kernel logged a bad memory row whose state the driver does not tell."""
+"""Memory replacements that only the kernel log shows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from kdoctor_checks._kernel_log import (
 
 @check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)
 def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no remapped row or retired page whose state the driver does not tell.
+    """The kernel logged no memory replacement that the driver does not report.
 
-    Why: Xid 63 says that a row or page with errors was marked, and waits for a reset. Where the driver tells what is
-    pending, gpu.row-remapping-pending and gpu.retired-pages-pending judge it; where it does not, the log is all there
-    is.
-    Remedy: look whether something is pending, and reset the GPU.
+    Why: Xid 63 means that a faulty row or page will be replaced at the next reset. If the driver reports pending
+    replacements, gpu.row-remapping-pending and gpu.retired-pages-pending check them. If it does not, the log is the
+    only source.
+    Remedy: check whether a replacement is pending, and reset the GPU.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/dynamic-page-retirement/visibility.html
@@ -37,27 +37,27 @@ def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
     failed = {event.bus_id for event in log.events if is_failure(event)}
     events = [event for event in log.events if event.kind == "xid" and event.code == XID_REMAPPING]
     devices = by_device(event for event in events if event.bus_id not in failed)
-    telling = {
+    reporting = {
         gpu.bus_id
         for gpu in (gpus.devices if isinstance(gpus, Gpus) else ())
         if gpu.remapped_rows_pending is not None or gpu.retired_pages_pending is not None
     }
     for bus_id, logged in devices.items():
-        if bus_id in telling:
-            yield Evidence(subject=log_subject(bus_id, gpus), observed="Xid 63, and the driver tells what is pending")
+        if bus_id in reporting:
+            yield Evidence(subject=log_subject(bus_id, gpus), observed="Xid 63; the driver reports what is pending")
             continue
         yield Finding(
             subject=log_subject(bus_id, gpus),
             observed=summary(logged),
-            expected="no Xid 63, or a driver that tells what is pending",
+            expected="no Xid 63, or a driver that reports what is pending",
             remedy=Remedy(
-                summary="Look whether something is pending; if so, reset the GPU or restart.",
+                summary="Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
                 action=Action.REBOOT,
                 commands=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT", "sudo nvidia-smi --gpu-reset"),
             ),
             rollback=NOTHING_CHANGED,
         )
     if events and not devices:
-        yield NotApplicable(reason="Xid 63 stands beside a failure that gpu.kernel-log tells")
+        yield NotApplicable(reason="Xid 63 came with a failure that gpu.kernel-log reports")
     elif not devices:
         yield nothing_logged(log)

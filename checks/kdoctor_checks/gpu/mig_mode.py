@@ -1,4 +1,4 @@
-"""Whether the GPUs are whole."""
+"""MIG mode."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import readings, smi
+from kdoctor.model import Outcome, Rollback, Severity
+from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
 @check("gpu.mig-mode", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def mig_mode(gpus: Gpus) -> Iterator[Outcome]:
-    """No GPU is split by MIG (Multi-Instance GPU).
+    """No GPU is partitioned by MIG (Multi-Instance GPU).
 
-    Why: a CUDA process sees one MIG instance only, however many there are, and there is no peer-to-peer traffic
-    between instances. A strategy over several GPUs then trains on one replica, without an error.
-    Remedy: switch MIG off on machines for multi-GPU training, or run one process per instance without a strategy.
+    Why: a CUDA process sees only one MIG instance, and instances have no peer-to-peer access. A strategy for several
+    GPUs then trains on one replica, without an error.
+    Remedy: turn MIG off for multi-GPU training, or run one process per instance without a strategy.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/mig-user-guide/deployment-considerations.html
         https://github.com/pytorch/pytorch/issues/130181
@@ -26,17 +26,15 @@ def mig_mode(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "mig_mode")
     yield from others
     for gpu in judged:
-        if not gpu.mig_mode:
-            yield Evidence(subject=gpu.subject, observed="MIG mode off")
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed="MIG mode on",
-            expected="MIG mode off",
-            remedy=Remedy(
-                summary="End all that uses the GPU and switch MIG off (its instances are lost); the GPU is reset.",
-                action=Action.CONFIGURE,
-                commands=("nvidia-smi mig -lgi", f"sudo {smi(gpu, '-mig 0')}"),
+        yield judge(
+            gpu.subject,
+            f"MIG is {'on' if gpu.mig_mode else 'off'}",
+            ok=not gpu.mig_mode,
+            expected="MIG off",
+            remedy=configure(
+                "Stop all processes on the GPU and turn MIG off. This deletes its instances and resets the GPU.",
+                "nvidia-smi mig -lgi",
+                f"sudo {smi(gpu, '-mig 0')}",
             ),
-            rollback=Rollback.to("MIG on, as recorded; its instances must be made anew", f"sudo {smi(gpu, '-mig 1')}"),
+            rollback=Rollback.to("turn MIG on again (its instances are not restored)", f"sudo {smi(gpu, '-mig 1')}"),
         )

@@ -1,4 +1,4 @@
-"""Whether the GPUs are of the model that the job was planned for."""
+"""The GPU model in the checklist."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import (
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-)
-from kdoctor_checks._gpus import answering, unread
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity
+from kdoctor_checks._gpus import answering, configure, judge, unread
 
 
 @check(
@@ -29,32 +19,30 @@ from kdoctor_checks._gpus import answering, unread
     judges=("gpus.model",),
 )
 def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
-    """Every GPU is of the model that the checklist names.
+    """Every GPU is the model that the checklist expects.
 
-    Why: memory, speed and the kernels that are compiled in differ by model. A batch that fits one model does not
-    fit another, and a time that was measured on one says nothing about another.
-    Remedy: ask the scheduler for the agreed model, hide the odd GPU, or agree on the new model in the checklist.
+    Why: memory, speed and compiled kernels differ between models. A batch that fits one model may not fit another, and
+    timings measured on one model do not apply to another.
+    Remedy: request the expected model from the scheduler, hide the other GPU, or change the model in the checklist.
     Source: https://developer.nvidia.com/cuda-gpus
     """
     pattern = assumptions.gpus.model if assumptions.gpus else None
     if pattern is None:
-        yield NotApplicable(reason="the checklist names no model")
+        yield NotApplicable(reason="the checklist expects no specific model")
         return
     for gpu in answering(gpus):
         if problem := unread(gpu, "name"):
             yield problem
-        elif fnmatchcase(gpu.name or "", pattern):
-            yield Evidence(subject=gpu.subject, observed=gpu.name or "")
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=gpu.name or "",
-                expected=pattern,
-                remedy=Remedy(
-                    summary="Ask the scheduler for the agreed model, hide the GPU from the job, or agree on the new "
-                    "model in the checklist.",
-                    action=Action.CONFIGURE,
-                    commands=("nvidia-smi --query-gpu=index,name,uuid --format=csv",),
-                ),
-                rollback=Rollback.nothing("choosing a machine changes none"),
-            )
+            continue
+        yield judge(
+            gpu.subject,
+            gpu.name or "",
+            ok=fnmatchcase(gpu.name or "", pattern),
+            expected=pattern,
+            remedy=configure(
+                "Request the expected model from the scheduler, hide the GPU from the job, or change the model in the "
+                "checklist.",
+                "nvidia-smi --query-gpu=index,name,uuid --format=csv",
+            ),
+            rollback=Rollback.nothing("not needed (choosing another GPU changes nothing)"),
+        )

@@ -1,4 +1,4 @@
-"""Whether TensorFlow really trained on every GPU: the gate against a silent fall back to the CPU."""
+"""GPUs without a replica: the check against a silent fallback to the CPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeCase, SmokeRun, Target
+from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering
 from kdoctor_checks._install import install, restore
 
@@ -25,12 +26,13 @@ _LINK = "TensorFlow's GPUs"
 def replicas_match(
     run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment, packages: Packages, target: Target
 ) -> Iterator[Outcome]:
-    """Every GPU became a replica: on the PCI bus, in the driver, visible to CUDA, in TensorFlow, in the strategy.
+    """Every GPU became a replica of the strategy.
 
-    Why: where a link of that chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, with no
-    error. The links up to CUDA_VISIBLE_DEVICES are judged by gpu.visible-to-driver and environment.visible-devices;
-    this check judges what TensorFlow made of the rest, in a real training.
-    Remedy: mend the link of the chain that the finding names: most often TensorFlow's CUDA libraries.
+    Why: a GPU must be on the PCI bus, in the driver, visible to CUDA, in TensorFlow and in the strategy. If a link of
+    this chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, without an error.
+    gpu.visible-to-driver and environment.visible-devices check the chain up to CUDA_VISIBLE_DEVICES. This check covers
+    the rest in a real training.
+    Remedy: fix the link that the finding names, most often TensorFlow's CUDA libraries.
     Sources:
         https://github.com/tensorflow/tensorflow/issues/37618
         https://github.com/tensorflow/tensorflow/issues/62328
@@ -39,10 +41,10 @@ def replicas_match(
     """
     mask = read_mask(environment, gpus.devices)
     if gpus.state != "ready" or mask.untold:
-        yield Unjudged(subject=_LINK, reason=mask.untold or f"the driver does not answer: {gpus.error or gpus.state}")
+        yield Unjudged(subject=_LINK, reason=mask.untold or f"the driver does not respond: {gpus.error or gpus.state}")
         return
     if run.devices_kind != "gpu":
-        yield Unjudged(subject=_LINK, reason="the training was asked to run on logical CPU devices")
+        yield Unjudged(subject=_LINK, reason="the training ran on logical CPU devices, as requested")
         return
     visible = len(mask.visible)
     chain = f"{len(pci.gpus)} on the PCI bus, {len(answering(gpus))} in the driver, {visible} visible to CUDA"
@@ -52,7 +54,7 @@ def replicas_match(
         masked = f" ({VARIABLE}={mask.value})" if mask.value is not None else ""
         yield Finding(
             subject=_LINK,
-            observed=f"{chain}, {run.gpus_seen} in TensorFlow: the chain breaks between CUDA and TensorFlow",
+            observed=f"TensorFlow sees {run.gpus_seen} of {visible} GPUs ({chain})",
             expected=f"{visible} GPUs in TensorFlow{masked}",
             remedy=_find_library(run, packages, target),
             rollback=restore(target, packages, "tensorflow"),
@@ -71,13 +73,22 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
     for case in measured:
         subject = f"replicas of {run.scenario}, case {case.name}"
         on_gpu = sum("GPU:" in device for device in case.devices)
-        observed = f"{case.replicas} replicas, {on_gpu} of them on a GPU"
+        observed = f"{counted(case.replicas or 0, 'replica')}, {on_gpu} on a GPU"
         if not case.devices:
             yield Unjudged(subject=subject, reason="the devices of the replicas were not recorded")
         elif case.replicas == on_gpu == visible:
             yield Evidence(subject=subject, observed=observed)
         else:
-            yield _strategy_missed(subject, f"{chain}; {observed}", visible, case)
+            yield Finding(
+                subject=subject,
+                observed=f"{observed}; {chain}; devices: {', '.join(case.devices)}",
+                expected=f"{counted(visible, 'replica')}, each on a GPU",
+                remedy=Remedy(
+                    summary="Let MirroredStrategy choose its devices, or name every GPU before TensorFlow is used.",
+                    action=Action.CHANGE_CODE,
+                ),
+                rollback=Rollback.nothing("not needed (use the version control of your code)"),
+            )
 
 
 def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
@@ -85,25 +96,12 @@ def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
     wanted = f"tensorflow[and-cuda]=={version}" if version else "tensorflow[and-cuda]"
     listing = "import tensorflow as tf; tf.config.list_physical_devices()"
     return Remedy(
-        summary="Let TensorFlow say which library it cannot load; install the CUDA libraries of its version, and take "
-        "other CUDA installations off LD_LIBRARY_PATH. A GPU that it ignores for its core count needs "
+        summary="Find out which library TensorFlow cannot load, install the CUDA libraries for its version, and remove "
+        "other CUDA installations from LD_LIBRARY_PATH. If TensorFlow ignores a GPU for its core count, set "
         "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
         action=Action.REINSTALL,
         commands=(
             f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",
             install(target, packages, wanted),
         ),
-    )
-
-
-def _strategy_missed(subject: str, observed: str, visible: int, case: SmokeCase) -> Finding:
-    return Finding(
-        subject=subject,
-        observed=f"{observed}: the chain breaks between TensorFlow and the strategy ({', '.join(case.devices)})",
-        expected=f"{visible} replicas, each on a GPU",
-        remedy=Remedy(
-            summary="Let MirroredStrategy choose its devices, or name every GPU, before any other use of TensorFlow.",
-            action=Action.CHANGE_CODE,
-        ),
-        rollback=Rollback.nothing("a change of the job's code is rolled back with its version control"),
     )

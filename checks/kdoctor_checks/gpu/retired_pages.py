@@ -1,4 +1,4 @@
-"""Whether too many pages of the GPUs' memory were retired."""
+"""Retired memory pages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import LOOKING, readings, smi
+from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 
 @check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
-    """No GPU has nearly used up the pages that it may retire.
+    """GPUs have not retired nearly as many memory pages as they can.
 
-    Why: GPUs before Ampere take pages with errors out of use, up to 64 of them; then bad memory stays in use, and
-    jobs that meet it end. Retired pages as such are no fault.
-    Remedy: take the GPU out of use and have it examined.
+    Why: GPUs before Ampere retire memory pages with errors, up to 64 of them. After that, bad memory stays in use, and
+    jobs that hit it end. Retired pages alone are not a fault.
+    Remedy: stop using the GPU and have it tested.
     Sources:
         https://docs.nvidia.com/deploy/dynamic-page-retirement/visibility.html
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/row-remapping.html
@@ -26,18 +27,10 @@ def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         single, double = gpu.retired_pages_single_bit or 0, gpu.retired_pages_double_bit or 0
-        words = f"{single + double} retired pages ({single} for single, {double} for double bit errors)"
-        if single + double <= most:
-            yield Evidence(subject=gpu.subject, observed=words)
-            continue
-        yield Finding(
-            subject=gpu.subject,
-            observed=words,
+        yield judge(
+            gpu.subject,
+            f"{counted(single + double, 'retired page')} ({single} single-bit, {double} double-bit)",
+            ok=single + double <= most,
             expected=f"at most {most}",
-            remedy=Remedy(
-                summary="Take the GPU out of use and have it examined with NVIDIA's field diagnostic.",
-                action=Action.INSPECT_HARDWARE,
-                commands=(smi(gpu, "-q -d PAGE_RETIREMENT"),),
-            ),
-            rollback=LOOKING,
+            remedy=field_diagnostic(gpu, "PAGE_RETIREMENT"),
         )

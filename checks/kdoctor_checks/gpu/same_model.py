@@ -1,4 +1,4 @@
-"""Whether the replicas run on equal GPUs."""
+"""GPUs that differ from the others."""
 
 from __future__ import annotations
 
@@ -7,34 +7,25 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import (
-    Action,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-)
-from kdoctor_checks._gpus import answering, size, unread
+from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
+from kdoctor_checks._gpus import answering, configure, judge, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcome]:
-    """All GPUs are of one model, one compute capability and one memory size.
+    """All GPUs have the same model, compute capability and memory size.
 
-    Why: the replicas of a synchronous strategy wait for each other, so the slowest GPU sets the pace and the
-    smallest memory the batch. TensorFlow leaves a GPU with far fewer multiprocessors out without an error
-    ("Ignoring visible gpu device").
-    Remedy: hide the odd GPU from the job, or move the job to equal GPUs.
+    Why: replicas of a synchronous strategy wait for each other, so the slowest GPU limits the speed and the smallest
+    memory limits the batch. TensorFlow ignores a GPU with far fewer multiprocessors, without an error ("Ignoring
+    visible gpu device").
+    Remedy: hide the odd GPU from the job, or run the job on identical GPUs.
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://github.com/tensorflow/tensorflow/issues/32489
     Failure modes: slow_gpu_dropped
     """
     if len(gpus.devices) == 1:
-        yield NotApplicable(reason="there is one GPU")
+        yield NotApplicable(reason="only one GPU")
         return
     read: list[Gpu] = []
     for gpu in answering(gpus):
@@ -49,25 +40,15 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
     for gpu in read:
         differs = abs((gpu.memory_total_bytes or 0) - memory) > memory_tolerance * memory
-        if gpu not in peers or differs:
-            yield _odd(gpu, f"{name}, compute capability {capability}, {size(memory)}, as most of them")
-        else:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu))
-
-
-def _describe(gpu: Gpu) -> str:
-    return f"{gpu.name}, compute capability {gpu.compute_capability}, {size(gpu.memory_total_bytes or 0)}"
-
-
-def _odd(gpu: Gpu, expected: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=_describe(gpu),
-        expected=expected,
-        remedy=Remedy(
-            summary="Train on the equal GPUs alone: name them in CUDA_VISIBLE_DEVICES by their UUIDs.",
-            action=Action.CONFIGURE,
-            commands=("nvidia-smi -L", "export CUDA_VISIBLE_DEVICES='GPU-<uuid>,GPU-<uuid>'"),
-        ),
-        rollback=Rollback.to("all GPUs visible", "unset CUDA_VISIBLE_DEVICES"),
-    )
+        yield judge(
+            gpu.subject,
+            f"{gpu.name}, compute capability {gpu.compute_capability}, {size(gpu.memory_total_bytes or 0)}",
+            ok=gpu in peers and not differs,
+            expected=f"{name}, compute capability {capability}, {size(memory)}, as for most GPUs",
+            remedy=configure(
+                "Train on the identical GPUs only: set CUDA_VISIBLE_DEVICES to their UUIDs.",
+                "nvidia-smi -L",
+                "export CUDA_VISIBLE_DEVICES='GPU-<uuid>,GPU-<uuid>'",
+            ),
+            rollback=Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES"),
+        )

@@ -1,4 +1,4 @@
-"""Whether the GPUs are cool enough."""
+"""Temperatures."""
 
 from __future__ import annotations
 
@@ -6,55 +6,50 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING, answering, smi, unsupported
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import answering, field_label, inspect, judge, smi, unsupported
 
 
 @check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
-    """Every GPU is cooler than where it slows itself down.
+    """GPU temperatures are below the throttling threshold.
 
-    Why: a GPU that is hot before the job will slow down under it, and all replicas wait for the slowest. Newer
-    families give the margin that is left (T.Limit), whose thresholds are offsets and no temperatures; older ones give
-    the temperature at which they slow down.
-    Remedy: look at fans, air flow and the room; leave the place beside the card free.
+    Why: a GPU that is hot before the job will be throttled during it, and all replicas wait for the slowest. Newer GPUs
+    report the remaining margin (T.Limit), with thresholds as offsets. Older ones report the temperature at which they
+    slow down.
+    Remedy: check fans, air flow and room temperature, and leave the slot next to the card free.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
     present = answering(gpus)
-    if present and all(map(_tells_nothing, present)):
-        yield NotApplicable(reason="the GPUs tell no temperature (as in virtual machines)")
+    if present and all(map(_reports_nothing, present)):
+        yield NotApplicable(reason="the GPUs report no temperature (usual in virtual machines)")
         return
     for gpu in present:
         margin = _margin(gpu)
         if margin is None:
             yield Unjudged(subject=gpu.subject, reason=_why(gpu))
-        elif margin >= least_margin_c:
-            yield Evidence(subject=gpu.subject, observed=_describe(gpu, margin))
-        else:
-            yield Finding(
-                subject=gpu.subject,
-                observed=_describe(gpu, margin),
-                expected=f"at least {least_margin_c} °C left",
-                remedy=Remedy(
-                    summary="Look at fans, air flow and the temperature of the room.",
-                    action=Action.INSPECT_HARDWARE,
-                    commands=(smi(gpu, "-q -d TEMPERATURE,PERFORMANCE"),),
-                ),
-                rollback=LOOKING,
-            )
+            continue
+        now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} °C, "
+        yield judge(
+            gpu.subject,
+            f"{now}{abs(margin)} °C {'above' if margin < 0 else 'below'} the throttling threshold",
+            ok=margin >= least_margin_c,
+            expected=f"at least {least_margin_c} °C below the threshold",
+            remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d TEMPERATURE,PERFORMANCE")),
+        )
 
 
 _NAMES = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
 
 
-def _tells_nothing(gpu: Gpu) -> bool:
+def _reports_nothing(gpu: Gpu) -> bool:
     return all(getattr(gpu, name) is None and unsupported(gpu.errors.get(name)) for name in _NAMES)
 
 
 def _margin(gpu: Gpu) -> int | None:
-    """Degrees left until the GPU slows itself down."""
+    """Degrees until the GPU is throttled."""
     if gpu.temperature_margin_c is not None:
         return gpu.temperature_margin_c
     if gpu.temperature_c is not None and gpu.temperature_slowdown_c is not None:
@@ -62,15 +57,10 @@ def _margin(gpu: Gpu) -> int | None:
     return None
 
 
-def _describe(gpu: Gpu, margin: int) -> str:
-    now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} °C, "
-    return f"{now}{margin} °C below where it slows down"
-
-
 def _why(gpu: Gpu) -> str:
-    said = [
-        f"{name.removesuffix('_c').replace('_', ' ')} ({gpu.errors.get(name, 'no reason given')})"
+    unread = [
+        f"{field_label(name)} ({gpu.errors.get(name, 'no reason given')})"
         for name in _NAMES
         if getattr(gpu, name) is None
     ]
-    return f"how far it is from slowing down is not told: {', '.join(said)}"
+    return f"the margin to the throttling threshold was not read: {', '.join(unread)}"

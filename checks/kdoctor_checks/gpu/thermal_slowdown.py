@@ -1,4 +1,4 @@
-"""Whether the driver slows the GPUs down because of heat."""
+"""Thermal slowdowns."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.facts.gpus import EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import LOOKING, readings, smi
-from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, seen, words
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks._gpus import inspect, judge, readings, smi
+from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, names, seen
 
 
 @check("gpu.thermal-slowdown", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
-    """No GPU is slowed down by the driver because of heat, and none by the hardware for moments.
+    """No GPU is thermally throttled by the driver or shows transient hardware slowdowns.
 
-    Why: the driver lowers the clocks before the hardware must. A GPU that is slowed down before the job starts is
-    slower under it, and all replicas wait for the slowest. A slowdown by the hardware that lasts is told by
-    gpu.clocks.
-    Remedy: look at fans, air flow and the temperature of the room.
+    Why: the driver lowers the clocks before the hardware has to. A GPU that is throttled before the job starts will be
+    slower during it, and all replicas wait for the slowest. gpu.clocks reports lasting hardware slowdowns.
+    Remedy: check fans, air flow and room temperature.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -27,20 +26,14 @@ def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "clock_event_reasons")
     yield from others
     for gpu in judged:
-        passing = seen(gpu) & ~lasting(gpu) & CHILDREN
+        transient = seen(gpu) & ~lasting(gpu) & CHILDREN
         found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
-        if not found and not passing:
-            yield Evidence(subject=gpu.subject, observed=f"{words(lasting(gpu))}{clocks(gpu)}")
-            continue
-        moments = f"{words(passing)} for moments" if passing else ""
-        yield Finding(
-            subject=gpu.subject,
-            observed=", ".join(filter(None, (words(found) if found else "", moments))) + clocks(gpu),
-            expected="no slowdown because of heat",
-            remedy=Remedy(
-                summary="Look at fans, air flow and the temperature of the room.",
-                action=Action.INSPECT_HARDWARE,
-                commands=(smi(gpu, "-q -d PERFORMANCE,TEMPERATURE"),),
-            ),
-            rollback=LOOKING,
+        reasons = [names(found)] if found else []
+        reasons += [f"transient {names(transient)}"] if transient else []
+        yield judge(
+            gpu.subject,
+            f"thermal slowdown: {', '.join(reasons) or 'none'}{clocks(gpu)}",
+            ok=not found and not transient,
+            expected="no thermal slowdown",
+            remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d PERFORMANCE,TEMPERATURE")),
         )

@@ -1,1 +1,1 @@
-"""How the GPUs are connected."""
+"""Checks of how the GPUs are connected."""

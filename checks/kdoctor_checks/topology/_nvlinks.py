@@ -1,25 +1,27 @@
-"""What the checks of NVLink have in common."""
+"""Shared by the checks of NVLink."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
-from kdoctor.model import Evidence, Unjudged
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import NOTHING_CHANGED
 
 _MODULES = ("SXM", "HBM3")
-"""In the names of modules that are made for NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
+"""In the names of modules with NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
 _SWITCHED_MODULES = ("SXM4", "SXM5", "HBM3")
-"""Of those, the ones whose boards use every link."""
+"""In the names of modules whose boards use every link."""
 _SLOWEST_SHARE = 0.95
 
 
 def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
-    """Whether the GPU is joined to others through NVSwitches.
+    """Whether the GPU is connected to others through NVSwitches.
 
-    It says so itself. Where it does not (all links down, or a dump that names no remote device), the board tells:
-    NVSwitches on the bus, or a module whose board uses every link.
+    The GPU reports it. If it does not (all links down, or a dump without remote devices), NVSwitches on the bus or a
+    module whose board uses every link show it.
     """
     links = gpu.nvlinks or ()
     kinds = {link.remote_kind for link in links}
@@ -31,29 +33,35 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
     return any(mark in (gpu.name or "") for mark in (_MODULES if down else _SWITCHED_MODULES))
 
 
-def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int) -> Iterator[Evidence | Unjudged | str]:
-    """What is to be said of a GPU's links: evidence, what was not read, or in words what is wrong."""
+def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> Evidence | Unjudged | Finding:
+    """Whether all links of a GPU are active, as many as ``least`` and as its peers have, and as fast as theirs."""
     links = gpu.nvlinks or ()
     unread = [link for link in links if link.active is None]
     active = [link for link in links if link.active]
-    wanted = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])
+    expected = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])
     down = [link.index for link in links if link.active is False]
     slow = _slow(active, peers)
     if down and not active:
-        yield f"all {len(links)} links are inactive" if len(links) > 1 else "all links are inactive"
+        observed = f"all {len(links)} NVLinks are inactive" if len(links) > 1 else "all NVLinks are inactive"
     elif down:
-        yield f"link {', '.join(map(str, down))} inactive; {len(active)} of {len(links)} are active"
-    elif not unread and len(active) < wanted:
-        yield f"{len(active)} links are active, and {wanted} are expected"
+        observed = f"{len(active)} of {len(links)} NVLinks are active (inactive: {', '.join(map(str, down))})"
+    elif not unread and len(active) < expected:
+        observed = f"{counted(len(active), 'NVLink')} active, {expected} expected"
     elif slow:
-        yield f"slower than the others: {', '.join(slow)}"
+        observed = f"slow NVLinks: {', '.join(slow)}"
     elif unread:
         errors = sorted({link.errors.get("active", "no reason given") for link in unread})
-        yield Unjudged(
-            subject=gpu.subject, reason=f"the state of {len(unread)} NVLinks was not read ({', '.join(errors)})"
-        )
+        reason = f"the state of {counted(len(unread), 'NVLink')} was not read ({', '.join(errors)})"
+        return Unjudged(subject=gpu.subject, reason=reason)
     else:
-        yield Evidence(subject=gpu.subject, observed=_describe(active))
+        return Evidence(subject=gpu.subject, observed=_describe(active))
+    return Finding(
+        subject=gpu.subject,
+        observed=observed,
+        expected="all NVLinks active, at the same speed",
+        remedy=remedy,
+        rollback=NOTHING_CHANGED,
+    )
 
 
 def _active(gpu: Gpu) -> int:
@@ -61,7 +69,7 @@ def _active(gpu: Gpu) -> int:
 
 
 def _slow(active: Sequence[NvLink], peers: Sequence[Gpu]) -> list[str]:
-    """The active links that are slower than is usual."""
+    """The active links that are slower than most."""
     speeds = Counter(link.speed_gbs for peer in peers for link in peer.nvlinks or () if link.active and link.speed_gbs)
     if not speeds:
         return []
@@ -75,4 +83,4 @@ def _slow(active: Sequence[NvLink], peers: Sequence[Gpu]) -> list[str]:
 
 def _describe(active: Sequence[NvLink]) -> str:
     speeds = sorted({f"{link.speed_gbs:g} GB/s" for link in active if link.speed_gbs})
-    return f"{len(active)} links active" + (f", each {' or '.join(speeds)}" if speeds else "")
+    return f"{counted(len(active), 'NVLink')} active" + (f", each {' or '.join(speeds)}" if speeds else "")

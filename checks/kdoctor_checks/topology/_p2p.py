@@ -1,11 +1,12 @@
-"""What the checks of peer access have in common."""
+"""Shared by the checks of peer access."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
-from kdoctor_checks._gpus import answering
+from kdoctor.model import Evidence, Finding, Remedy, Unjudged
+from kdoctor_checks._gpus import READ_ONLY, answering
 
 MEANINGS = {
     "CNS": "chipset not supported",
@@ -17,7 +18,7 @@ MEANINGS = {
 
 
 def pairs_to_judge(gpus: Gpus) -> list[GpuPair]:
-    """Every two GPUs that answer; a pair that was not read has no statuses."""
+    """Every pair of responding GPUs. A pair that was not read has no statuses."""
     read = {frozenset((pair.first, pair.second)): pair for pair in gpus.pairs}
     return [
         read.get(frozenset((one.index, two.index)), GpuPair(first=one.index, second=two.index, level=None))
@@ -26,21 +27,38 @@ def pairs_to_judge(gpus: Gpus) -> list[GpuPair]:
 
 
 def geforce(pair: GpuPair, gpus: Gpus) -> bool | None:
-    """Whether one of the two is a GeForce card; None where that was not read."""
+    """Whether one of the pair is a GeForce card; None if unknown."""
     names = [gpu.name for gpu in gpus.devices if gpu.index in (pair.first, pair.second)]
     return True if any("GeForce" in (name or "") for name in names) else None if None in names else False
 
 
-def told_by_pairs(pair: GpuPair) -> bool:
-    """Whether peer access fails because the GPUs are on two sockets, which topology.pairs tells."""
+def reported_by_pairs(pair: GpuPair) -> bool:
+    """Whether peer access fails because the GPUs are on two sockets, which topology.pairs reports."""
     return pair.level == "SYS" and not pair.nvlinks and {pair.p2p_read, pair.p2p_write} <= {"CNS", "TNS", "NS"}
 
 
 def describe(pair: GpuPair) -> str:
-    """The statuses in words."""
-    read, write = (f"{status} ({MEANINGS[status]})" if status in MEANINGS else status for status in _statuses(pair))
+    """The statuses with their meanings."""
+    statuses = (pair.p2p_read or "not read", pair.p2p_write or "not read")
+    read, write = (f"{status} ({MEANINGS[status]})" if status in MEANINGS else status for status in statuses)
     return f"P2P read {read}, write {write}"
 
 
-def _statuses(pair: GpuPair) -> tuple[str, str]:
-    return pair.p2p_read or "not read", pair.p2p_write or "not read"
+def unread(pair: GpuPair) -> Unjudged:
+    """The outcome for a pair whose status was not read."""
+    error = pair.errors.get("p2p_read") or pair.errors.get("p2p_write") or "no reason given"
+    return Unjudged(subject=pair.subject, reason=f"P2P status not read ({error})")
+
+
+def judge_pair(pair: GpuPair, remedy: Remedy) -> Evidence | Finding | Unjudged:
+    """Whether both GPUs can read and write each other's memory."""
+    statuses = {pair.p2p_read, pair.p2p_write}
+    if not statuses - {"OK", None}:
+        return unread(pair) if None in statuses else Evidence(subject=pair.subject, observed="P2P supported")
+    return Finding(
+        subject=pair.subject,
+        observed=f"no peer access ({describe(pair)})",
+        expected="P2P read and write access",
+        remedy=remedy,
+        rollback=READ_ONLY,
+    )

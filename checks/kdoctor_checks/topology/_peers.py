@@ -1,15 +1,23 @@
-"""Whether GPUs exchange data over PCIe, past the processor."""
+"""Whether GPUs exchange data directly over PCIe."""
 
 from __future__ import annotations
 
-from kdoctor.facts import Gpus, Unavailable
-from kdoctor_checks._gpus import nvlinks
+from kdoctor.facts import Gpus, PciDevices, Unavailable
+from kdoctor.model import NotApplicable
+from kdoctor_checks._gpus import nvlinks, virtual
+
+
+def not_applicable(pci: PciDevices, gpus: Gpus | Unavailable, setting: str) -> NotApplicable | None:
+    """Why a setting of the host cannot affect peer traffic: virtual GPUs, or fewer than two GPUs."""
+    if isinstance(gpus, Gpus) and (mode := virtual(gpus)):
+        return NotApplicable(reason=f"virtual GPUs ({mode}): the host controls {setting}")
+    return NotApplicable(reason="fewer than two GPUs on the PCI bus") if len(pci.gpus) <= 1 else None
 
 
 def peer_traffic(gpus: Gpus | Unavailable) -> dict[str, bool | None]:
-    """The address of each GPU to whether it reaches another directly over PCIe; None where that was not read.
+    """The address of each GPU to whether it accesses another GPU directly over PCIe; None if unknown.
 
-    Where NVLink joins two GPUs, or the driver offers no peer access, nothing of theirs passes the switches directly.
+    GPUs that are connected by NVLink or have no peer access do not.
     """
     if not isinstance(gpus, Gpus):
         return {}

@@ -1,4 +1,4 @@
-"""Whether the GPUs are registered with the NVLink fabric."""
+"""Registration with the NVLink fabric."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, readings
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import NOTHING_CHANGED, configure, readings
 
 _VIRTUAL = ("passthrough", "vgpu")
 
@@ -16,10 +16,10 @@ _VIRTUAL = ("passthrough", "vgpu")
 def fabric(gpus: Gpus) -> Iterator[Outcome]:
     """Every GPU of an NVSwitch machine is registered with the NVLink fabric.
 
-    Why: before the fabric manager has registered a GPU, CUDA does not start (error 802, "system not yet
-    initialized"); one whose registration failed has no peer-to-peer traffic over NVLink. Hopper GPUs and later tell
-    their state; for older ones see topology.fabric-manager. In a virtual machine the manager may be the host's.
-    Remedy: start the fabric manager, in the driver's own version, and restart what was running.
+    Why: until the fabric manager has registered a GPU, CUDA does not start (error 802, "system not yet initialized").
+    A GPU whose registration failed has no peer-to-peer access over NVLink. Hopper and later GPUs report their state;
+    for older ones see topology.fabric-manager. In a virtual machine, the fabric manager may run on the host.
+    Remedy: start the fabric manager in the same version as the driver, and restart what was running.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/nvml-api/
@@ -30,22 +30,22 @@ def fabric(gpus: Gpus) -> Iterator[Outcome]:
     for gpu in subjects:
         yield _judge(gpu)
     if judged and not subjects and not others:
-        yield NotApplicable(reason="the GPUs are on no NVLink fabric")
+        yield NotApplicable(reason="the GPUs have no NVLink fabric")
 
 
 def _judge(gpu: Gpu) -> Outcome:
-    words = f"fabric state {gpu.fabric_state}"
+    state = f"fabric state {gpu.fabric_state}"
     if gpu.fabric_state != "completed":
         if gpu.virtualization_mode in _VIRTUAL:
-            reason = f"{words}, in a virtual machine ({gpu.virtualization_mode}), whose host may not use the fabric"
+            reason = f"{state}, in a virtual machine ({gpu.virtualization_mode}) whose host may not use the fabric"
             return Unjudged(subject=gpu.subject, reason=reason)
-        return _finding(gpu, words)
+        return _finding(gpu, state)
     if gpu.fabric_status is None:
         error = gpu.errors.get("fabric_status", "no reason given")
-        return Unjudged(subject=gpu.subject, reason=f"{words}, but its status was not read ({error})")
+        return Unjudged(subject=gpu.subject, reason=f"{state}, but its status was not read ({error})")
     if gpu.fabric_status != "success":
-        return _finding(gpu, f"{words}, status {gpu.fabric_status}")
-    return Evidence(subject=gpu.subject, observed=f"{words}, status {gpu.fabric_status}")
+        return _finding(gpu, f"{state}, status {gpu.fabric_status}")
+    return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}")
 
 
 def _finding(gpu: Gpu, observed: str) -> Finding:
@@ -53,14 +53,11 @@ def _finding(gpu: Gpu, observed: str) -> Finding:
         subject=gpu.subject,
         observed=observed,
         expected="fabric state completed, status success",
-        remedy=Remedy(
-            summary="Start the fabric manager, in the driver's own version; read its log where it does not start.",
-            action=Action.CONFIGURE,
-            commands=(
-                "nv-fabricmanager -v",
-                "sudo systemctl enable --now nvidia-fabricmanager",
-                "sudo journalctl -u nvidia-fabricmanager",
-            ),
+        remedy=configure(
+            "Start the fabric manager in the same version as the driver. If it does not start, read its log.",
+            "nv-fabricmanager -v",
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            "sudo journalctl -u nvidia-fabricmanager",
         ),
         rollback=NOTHING_CHANGED,
     )

@@ -1,4 +1,4 @@
-"""Whether the fabric manager runs where NVSwitches are."""
+"""The fabric manager."""
 
 from __future__ import annotations
 
@@ -6,47 +6,45 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import answering, configure
 
 _DAEMON = "nv-fabricmanager"
 
 
 @check("topology.fabric-manager", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> Iterator[Outcome]:
-    """The fabric manager runs on a machine with NVSwitches.
+    """The fabric manager is running on a machine with NVSwitches.
 
-    Why: it sets the NVSwitches up; without it CUDA does not start there (error 802). GPUs before Hopper do not tell
-    whether it did; where the GPUs tell, topology.fabric judges. In a container the host's programs are not seen.
-    Remedy: install the fabric manager in the driver's own version, and start it.
+    Why: it initializes the NVSwitches. Without it, CUDA does not start (error 802). GPUs before Hopper do not report
+    their registration; for those that do, see topology.fabric. Containers do not see the programs of their host.
+    Remedy: install the fabric manager in the same version as the driver, and start it.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://github.com/wilicc/gpu-burn/issues/133
     """
     present = answering(gpus)
     if not pci.switches:
-        yield NotApplicable(reason="no NVSwitch is among the PCI devices")
+        yield NotApplicable(reason="no NVSwitch among the PCI devices")
     elif present and all(gpu.fabric_state not in (None, "not-supported") for gpu in present):
-        yield NotApplicable(reason="the GPUs tell their registration themselves (topology.fabric)")
+        yield NotApplicable(reason="the GPUs report their registration (see topology.fabric)")
     elif kernel.daemons is not None and _DAEMON in kernel.daemons:
-        yield Evidence(subject=_DAEMON, observed=f"runs, for {len(pci.switches)} NVSwitches")
+        yield Evidence(subject=_DAEMON, observed=f"running ({counted(len(pci.switches), 'NVSwitch', 'NVSwitches')})")
     elif host.container != "none":
-        yield NotApplicable(reason="this is, or may be, a container, from which the host's programs are not seen")
+        yield NotApplicable(reason="in a container, or possibly in one, which does not see the host's programs")
     elif kernel.daemons is None:
-        yield Unjudged(subject=_DAEMON, reason="the running programs could not be listed")
+        yield Unjudged(subject=_DAEMON, reason="running programs could not be listed")
     else:
         yield Finding(
             subject=_DAEMON,
-            observed=f"does not run, and there are {len(pci.switches)} NVSwitches",
-            expected="it runs",
-            remedy=Remedy(
-                summary="Install the fabric manager in the driver's own version, and start it.",
-                action=Action.CONFIGURE,
-                commands=(
-                    "cat /proc/driver/nvidia/version",
-                    "sudo systemctl enable --now nvidia-fabricmanager",
-                    "sudo journalctl -u nvidia-fabricmanager",
-                ),
+            observed=f"not running, on a machine with {counted(len(pci.switches), 'NVSwitch', 'NVSwitches')}",
+            expected="running",
+            remedy=configure(
+                "Install the fabric manager in the same version as the driver, and start it.",
+                "cat /proc/driver/nvidia/version",
+                "sudo systemctl enable --now nvidia-fabricmanager",
+                "sudo journalctl -u nvidia-fabricmanager",
             ),
-            rollback=Rollback.to("the manager off, as recorded", "sudo systemctl disable --now nvidia-fabricmanager"),
+            rollback=Rollback.to("stop the fabric manager again", "sudo systemctl disable --now nvidia-fabricmanager"),
         )

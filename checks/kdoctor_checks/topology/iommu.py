@@ -1,4 +1,4 @@
-"""Whether the IOMMU translates the GPUs' traffic."""
+"""Address translation by the IOMMU."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import lost_addresses, virtual
-from kdoctor_checks.topology._peers import peer_traffic
+from kdoctor_checks._gpus import lost_addresses
+from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 _TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
 
 @check("topology.iommu", severity=Severity.WARNING, needs_gpus=True)
 def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
-    """The IOMMU is off, or passes the addresses of GPUs that exchange data over PCIe on as they are.
+    """The IOMMU does not translate addresses of GPUs that exchange data over PCIe.
 
-    Why: on bare metal CUDA does not support peer-to-peer copies over PCIe through a translating IOMMU: jobs hung at
-    the first all-reduce, or trained to NaN. Virtual machines and confidential computing need the translation. NVLink
-    does not pass the IOMMU.
-    Remedy: start the kernel with iommu=pt, or switch VT-d or the IOMMU off in the firmware.
+    Why: on bare metal, CUDA does not support peer-to-peer copies over PCIe through a translating IOMMU. Jobs have hung
+    at the first all-reduce or trained to NaN. Virtual machines and confidential computing need the translation. NVLink
+    traffic does not pass the IOMMU.
+    Remedy: boot the kernel with iommu=pt, or turn VT-d or the IOMMU off in the firmware.
     Sources:
         https://docs.nvidia.com/cuda/cuda-programming-guide/03-advanced/multi-gpu-systems.html
         https://docs.nvidia.com/nim/maxine/lipsync/latest/advanced-usage/multi-gpu.html
@@ -28,12 +28,10 @@ def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
         https://github.com/tensorflow/tensorflow/issues/32654
     Failure modes: iommu_acs
     """
-    if mode := virtual(gpus):
-        yield NotApplicable(reason=f"the GPUs are virtualised ({mode}): the IOMMU is the host's business")
+    if excuse := not_applicable(pci, gpus, "the IOMMU"):
+        yield excuse
     elif gpus.conf_compute:
-        yield NotApplicable(reason="confidential computing needs the IOMMU's translation")
-    elif len(pci.gpus) <= 1:
-        yield NotApplicable(reason="there are no two GPUs on the bus")
+        yield NotApplicable(reason="confidential computing needs the IOMMU")
     else:
         traffic = peer_traffic(gpus)
         for device in pci.gpus:
@@ -44,29 +42,28 @@ def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
 def _judge(device: PciDevice, kernel: Kernel, *, uses: bool | None) -> Outcome:
     subject = f"GPU at {device.bus_id}"
     if device.iommu_type in _TRANSLATES:
-        words = f"IOMMU group {device.iommu_group}, type {device.iommu_type}"
+        group = f"IOMMU group {device.iommu_group}, type {device.iommu_type}"
         if uses:
-            return _finding(subject, words, kernel)
+            return _finding(subject, group, kernel)
         if uses is False:
-            return Evidence(subject=subject, observed=f"{words}; it exchanges nothing over PCIe")
-        reason = f"{words}, but whether it exchanges data with other GPUs over PCIe was not read"
+            return Evidence(subject=subject, observed=f"{group}; no data exchange over PCIe")
+        reason = f"{group}, but whether it exchanges data over PCIe was not read"
         return Unjudged(subject=subject, reason=reason)
     if device.iommu_type:
         return Evidence(subject=subject, observed=f"IOMMU type {device.iommu_type}")
     if device.iommu_group is None and kernel.iommu_groups == 0:
-        return Evidence(subject=subject, observed="no IOMMU is in use")
+        return Evidence(subject=subject, observed="no IOMMU in use")
     return Unjudged(subject=subject, reason="whether the IOMMU translates its addresses was not read")
 
 
-def _finding(subject: str, words: str, kernel: Kernel) -> Finding:
+def _finding(subject: str, group: str, kernel: Kernel) -> Finding:
     parameters = " ".join(kernel.iommu_parameters or ()) or "none"
     return Finding(
         subject=subject,
-        observed=f"{words}; kernel parameters: {parameters}",
-        expected="no IOMMU, or type identity",
+        observed=f"the IOMMU translates its addresses ({group}, kernel parameters: {parameters})",
+        expected="no IOMMU, or IOMMU type identity",
         remedy=Remedy(
-            summary="Start the kernel with iommu=pt (Ubuntu's commands are shown), or switch VT-d or the IOMMU off in "
-            "the firmware's setup.",
+            summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
             action=Action.REBOOT,
             commands=(
                 "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",
@@ -75,7 +72,7 @@ def _finding(subject: str, words: str, kernel: Kernel) -> Finding:
             ),
         ),
         rollback=Rollback.to(
-            f"the recorded kernel parameters ({parameters})",
+            f"restore the recorded kernel parameters ({parameters})",
             "sudo sed -i 's/iommu=pt //' /etc/default/grub",
             "sudo update-grub",
             "sudo reboot",

@@ -1,4 +1,4 @@
-"""Whether the IOMMU blocked a GPU's traffic."""
+"""GPU transfers blocked by the IOMMU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothing_logged, nvidia_addresses
 
 
@@ -14,12 +15,11 @@ from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothi
 def iommu_faults(
     log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
 ) -> Iterator[Outcome]:
-    """The kernel logged no transfer of a GPU that the IOMMU blocked.
+    """The kernel logged no GPU transfer blocked by the IOMMU.
 
-    Why: "DMAR: ... PTE Write access is not set" (or AMD-Vi's IO_PAGE_FAULT) for a GPU means that data which it sent
-    did not arrive. Multi-GPU jobs hung there at the first all-reduce, or trained to NaN. Faults of other devices are
-    no subject.
-    Remedy: start the kernel with iommu=pt, or switch VT-d or the IOMMU off in the firmware.
+    Why: "DMAR: ... PTE Write access is not set" (or AMD-Vi's IO_PAGE_FAULT) for a GPU means that data it sent did not
+    arrive. Multi-GPU jobs have hung at the first all-reduce or trained to NaN. Faults of other devices are ignored.
+    Remedy: boot the kernel with iommu=pt, or turn VT-d or the IOMMU off in the firmware.
     Sources:
         https://github.com/tensorflow/tensorflow/issues/32654
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
@@ -34,20 +34,19 @@ def iommu_faults(
     for bus_id, events in mine.items():
         yield Finding(
             subject=log_subject(bus_id, gpus),
-            observed=f"{len(events)} transfers were blocked; last: {events[-1].text!r}",
-            expected="none",
+            observed=f"the IOMMU blocked {counted(len(events), 'transfer')}; last line: {events[-1].text!r}",
+            expected="no blocked transfers",
             remedy=Remedy(
-                summary="Start the kernel with iommu=pt, or switch VT-d or the IOMMU off in the firmware's setup.",
+                summary="Boot the kernel with iommu=pt, or turn VT-d or the IOMMU off in the firmware.",
                 action=Action.REBOOT,
                 commands=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
             ),
-            rollback=Rollback.nothing("looking changes nothing; note the kernel's parameters before changing them"),
+            rollback=Rollback.nothing("not needed (write down the kernel parameters before you change them)"),
         )
-    foreign = sorted(bus_id or "a device without an address" for bus_id in devices if bus_id not in ours)
+    foreign = sorted(bus_id or "a device without address" for bus_id in devices if bus_id not in ours)
     if foreign and (not isinstance(pci, PciDevices) or None in devices):
         yield Unjudged(
-            subject="kernel log",
-            reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, and whether that is a GPU was not read",
+            subject="kernel log", reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU"
         )
     elif not mine:
         yield nothing_logged(log)

@@ -1,4 +1,4 @@
-"""Whether the process may run, and take its memory, near its GPUs."""
+"""CPU and memory binding of this process."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, Host, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import answering, configure
+
+_BINDING = Rollback.nothing("not needed (a binding ends with the process)")
 
 
 @check("topology.numa", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
-    """This process may run on processors near each GPU, and take memory there.
+    """This process can use CPUs and memory near each GPU.
 
-    Why: a process that is bound to the processors or the memory of the other socket sends every batch and every kernel
-    launch across the link between the sockets.
-    Remedy: start the job without that binding, or bind it to the GPU's NUMA node.
+    Why: a process that is bound to the CPUs or memory of another socket sends every batch and every kernel launch
+    across the link between sockets.
+    Remedy: start the job without the binding, or bind it to the GPU's NUMA node.
     Sources:
         https://docs.pytorch.org/docs/main/elastic/numa.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -24,15 +27,15 @@ def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outc
     """
     nodes = [node for node in host.numa_nodes or () if node.cpus]
     if len(nodes) == 1:
-        yield NotApplicable(reason="the machine has one NUMA node")
+        yield NotApplicable(reason="only one NUMA node")
         return
     for gpu in answering(gpus):
         near = _near(gpu, pci)
         if near is None:
             error = gpu.errors.get("cpu_affinity", "no reason given")
-            yield Unjudged(subject=gpu.subject, reason=f"which processors are near it is not told ({error})")
+            yield Unjudged(subject=gpu.subject, reason=f"the CPUs near it were not read ({error})")
         elif host.cpu_affinity is None:
-            yield Unjudged(subject=gpu.subject, reason="the processors of this process were not read")
+            yield Unjudged(subject=gpu.subject, reason="the CPUs of this process were not read")
         elif not near & set(host.cpu_affinity):
             yield _finding(gpu, host.cpu_affinity, near)
         else:
@@ -46,25 +49,25 @@ def _near(gpu: Gpu, pci: PciDevices | Unavailable) -> set[int] | None:
 
 
 def _memory(gpu: Gpu, host: Host, near: set[int], shared: int) -> Outcome:
-    """What is to be said of the memory, where the processors are as they should be."""
+    """The outcome for the memory, where the CPUs are as expected."""
     nodes = {node.index for node in host.numa_nodes or () if near & set(node.cpus)} or set(gpu.numa_affinity or ())
     if host.memory_nodes is None or not nodes:
-        return Unjudged(subject=gpu.subject, reason="whose memory this process may take was not read")
+        return Unjudged(subject=gpu.subject, reason="the memory nodes of this process were not read")
     listed = ", ".join(map(str, sorted(nodes)))
     if nodes & set(host.memory_nodes):
-        observed = f"{shared} of the {len(near)} processors near it are ours, and memory of its NUMA node {listed}"
+        observed = f"{shared} of {len(near)} CPUs near it available, and memory of NUMA node {listed}"
         return Evidence(subject=gpu.subject, observed=observed)
     allowed = ", ".join(map(str, host.memory_nodes)) or "none"
     return Finding(
         subject=gpu.subject,
-        observed=f"this process may take memory from NUMA node {allowed} only, and the GPU is near node {listed}",
+        observed=f"near NUMA node {listed}, but this process may use memory of node {allowed} only",
         expected="memory of a node near each GPU",
-        remedy=Remedy(
-            summary="Let whoever starts the job (Slurm, Kubernetes, the container's --cpuset-mems) allow that node.",
-            action=Action.CONFIGURE,
-            commands=("grep Mems_allowed_list /proc/self/status", "numactl --hardware"),
+        remedy=configure(
+            "Allow that node where the job is started (Slurm, Kubernetes, or --cpuset-mems of the container).",
+            "grep Mems_allowed_list /proc/self/status",
+            "numactl --hardware",
         ),
-        rollback=Rollback.nothing("a binding ends with the process"),
+        rollback=_BINDING,
     )
 
 
@@ -72,12 +75,13 @@ def _finding(gpu: Gpu, ours: tuple[int, ...], near: set[int]) -> Finding:
     node = gpu.numa_affinity[0] if gpu.numa_affinity else "<node>"
     return Finding(
         subject=gpu.subject,
-        observed=f"none of the {len(ours)} processors of this process is among the {len(near)} near the GPU",
-        expected="a processor near each GPU",
-        remedy=Remedy(
-            summary="Start the job without that binding, or bind it to the GPU's NUMA node.",
-            action=Action.CONFIGURE,
-            commands=("nvidia-smi topo -m", "taskset -pc $$", f"numactl --cpunodebind={node} '<command>'"),
+        observed=f"none of its {len(near)} nearby CPUs is available (this process may use {counted(len(ours), 'CPU')})",
+        expected="a CPU near each GPU",
+        remedy=configure(
+            "Start the job without the binding, or bind it to the GPU's NUMA node.",
+            "nvidia-smi topo -m",
+            "taskset -pc $$",
+            f"numactl --cpunodebind={node} '<command>'",
         ),
-        rollback=Rollback.nothing("a binding ends with the process"),
+        rollback=_BINDING,
     )

@@ -1,4 +1,4 @@
-"""Whether the NVLinks into the switches are up."""
+"""NVLinks to NVSwitches."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, readings
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import inspect, readings
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
 
 @check("topology.nvlink", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iterator[Outcome]:
-    """Every NVLink of GPUs that are joined through NVSwitches is active, at the speed of the others.
+    """All NVLinks to NVSwitches are active, at the same speed.
 
-    Why: GPUs on an NVSwitch board send all their gradients over NVLink. With a link down, NCCL hangs, falls back to
-    PCIe, or runs at the pace of the weakest GPU. An A100 has 12 links there, an H100 18: a checklist may state the
-    number (``least``). GPUs that are joined directly are judged by topology.nvlink-direct.
-    Remedy: look at the fabric manager and the kernel's log, then restart; a link that stays down needs a technician.
+    Why: GPUs on an NVSwitch board exchange all gradients over NVLink. With a link down, NCCL hangs, falls back to PCIe,
+    or runs at the speed of the slowest GPU. An A100 has 12 links, an H100 18; a checklist may set the number
+    (``least``). topology.nvlink-direct checks GPUs that are connected directly.
+    Remedy: check the fabric manager and the kernel log, then restart. If a link stays down, have it serviced.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -28,26 +28,15 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     yield from others
     on_switches = [gpu for gpu in judged if switched(gpu, pci)]
     for gpu in on_switches:
-        for outcome in judge_links(gpu, on_switches, least):
-            yield outcome if not isinstance(outcome, str) else _finding(gpu, outcome)
+        yield judge_links(gpu, on_switches, least, _remedy(gpu))
     if judged and not on_switches and not others:
-        yield NotApplicable(reason="no GPU is joined through NVSwitches")
+        yield NotApplicable(reason="no GPU is connected to NVSwitches")
 
 
-def _finding(gpu: Gpu, observed: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=observed,
-        expected="all links active, at one speed",
-        remedy=Remedy(
-            summary="Look at the fabric manager and the kernel's log, then restart; a link that stays down needs a "
-            "technician.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(
-                f"nvidia-smi nvlink -s -i {gpu.index}",
-                "systemctl status nvidia-fabricmanager",
-                "sudo dmesg | grep -iE 'nvlink|nvswitch|SXid|Xid'",
-            ),
-        ),
-        rollback=NOTHING_CHANGED,
+def _remedy(gpu: Gpu) -> Remedy:
+    return inspect(
+        "Check the fabric manager and the kernel log, then restart. If a link stays down, have it serviced.",
+        f"nvidia-smi nvlink -s -i {gpu.index}",
+        "systemctl status nvidia-fabricmanager",
+        "sudo dmesg | grep -iE 'nvlink|nvswitch|SXid|Xid'",
     )

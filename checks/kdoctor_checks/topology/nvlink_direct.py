@@ -1,4 +1,4 @@
-"""Whether NVLinks that join GPUs directly are up."""
+"""NVLinks between GPUs."""
 
 from __future__ import annotations
 
@@ -6,50 +6,43 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, answering, readings
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import answering, inspect, readings
 from kdoctor_checks.topology._nvlinks import judge_links, switched
 
 
 @check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iterator[Outcome]:
-    """Every NVLink of GPUs that are joined directly is active, at the speed of the others.
+    """All NVLinks between directly connected GPUs are active, at the same speed.
 
-    Why: a bridge that is badly seated brings some of its links up, and gradients take the slower way. Some machines
-    leave links unused on purpose (a card with one bridge of three, some of a board's GPUs in a virtual machine),
-    hence a warning. Cards none of whose links is active have no bridge, and are no subject.
-    Remedy: reseat the bridges, or state in the checklist how many links are expected and waive the rest.
+    Why: with a badly seated bridge only some links come up, and gradients take a slower path. Some machines leave links
+    unused on purpose (cards with one bridge of three, or boards with some GPUs in a virtual machine), so this is only a
+    warning. Cards without any active link have no bridge, and are ignored.
+    Remedy: reseat the bridges, or set the expected number of links in the checklist and waive the rest.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
     judged, others = readings(gpus, "nvlinks")
     yield from others
-    direct = [gpu for gpu in judged if not switched(gpu, pci) and _joined(gpu)]
+    direct = [gpu for gpu in judged if not switched(gpu, pci) and _connected(gpu)]
     if direct and len(answering(gpus)) < len(gpus.devices):
-        yield NotApplicable(reason="links that are down may lead to the GPU that does not answer (gpu.responding)")
+        yield NotApplicable(reason="inactive links may lead to the GPU that does not respond (gpu.responding)")
         return
     for gpu in direct:
-        for outcome in judge_links(gpu, (), least):
-            yield outcome if not isinstance(outcome, str) else _finding(gpu, outcome)
+        yield judge_links(gpu, (), least, _remedy(gpu))
     if judged and not direct and not others:
-        reason = "all NVLinks lead to NVSwitches" if any(map(_joined, judged)) else "no GPU has an active NVLink"
-        yield NotApplicable(reason=f"{reason} (topology.nvlink judges boards with NVSwitches)")
+        reason = "all NVLinks lead to NVSwitches" if any(map(_connected, judged)) else "no GPU has an active NVLink"
+        yield NotApplicable(reason=f"{reason} (topology.nvlink checks boards with NVSwitches)")
 
 
-def _joined(gpu: Gpu) -> bool:
+def _connected(gpu: Gpu) -> bool:
     return any(link.active is not False for link in gpu.nvlinks or ())
 
 
-def _finding(gpu: Gpu, observed: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=observed,
-        expected="all links active, at one speed",
-        remedy=Remedy(
-            summary="Reseat the bridges; where links are unused on purpose, waive this for the GPU.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(f"nvidia-smi nvlink -s -i {gpu.index}", "nvidia-smi topo -m"),
-        ),
-        rollback=NOTHING_CHANGED,
+def _remedy(gpu: Gpu) -> Remedy:
+    return inspect(
+        "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
+        f"nvidia-smi nvlink -s -i {gpu.index}",
+        "nvidia-smi topo -m",
     )

@@ -1,4 +1,4 @@
-"""Whether the kernel logged fatal errors of NVSwitches."""
+"""Fatal NVSwitch errors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kdoctor.facts import KernelLog, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
 from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
-from kdoctor_checks.topology._sxids import is_fatal, sxids
+from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
 
 
 @check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
 def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no fatal error of an NVSwitch.
+    """The kernel logged no fatal NVSwitch error.
 
-    Why: NVSwitches report their errors as SXids. After a fatal one the links through the switch are gone until it is
-    reset, and jobs on its GPUs fail. Those that are not fatal are told by topology.nvswitch-warnings.
-    Remedy: restart the machine, or reset all GPUs and switches together; have the switch examined where it comes back.
+    Why: NVSwitches report errors as SXids. After a fatal one, the links through the switch are down until it is reset,
+    and jobs on its GPUs fail. topology.nvswitch-warnings reports non-fatal ones.
+    Remedy: restart the machine, or reset all GPUs and switches together. If it returns, have the switch serviced.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/
@@ -31,7 +31,7 @@ def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
         fatal = [event for event in events if is_fatal(event)]
         yield Finding(
             subject=subject,
-            observed=f"SXid {', '.join(sorted({str(event.code) for event in fatal}))}; last: {fatal[-1].text!r}",
+            observed=f"fatal {summary(fatal)}",
             expected="no fatal SXid",
             remedy=RESET_NEEDED,
             rollback=NOTHING_CHANGED,

@@ -1,4 +1,4 @@
-"""Whether the kernel logged lesser errors of NVSwitches."""
+"""Non-fatal NVSwitch errors."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import LOOKING
+from kdoctor.model import Finding, Outcome, Severity
+from kdoctor_checks._gpus import READ_ONLY, inspect
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
-from kdoctor_checks.topology._sxids import is_fatal, sxids
+from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
 
 
 @check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
 def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no error of an NVSwitch that is not fatal.
+    """The kernel logged no non-fatal NVSwitch error.
 
-    Why: an SXid that is not fatal ended a transfer, mostly because a program did; the switch works on. Many of them,
-    without a program that failed, announce a link that is failing.
-    Remedy: look the SXid up in the fabric manager's guide; watch whether it comes back.
+    Why: a non-fatal SXid ended a transfer, usually because of a program, and the switch keeps working. Many of them
+    without a failing program indicate a failing link.
+    Remedy: look up the SXid in the fabric manager guide, and watch whether it returns.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/
@@ -34,14 +34,14 @@ def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
     for subject, events in lesser.items():
         yield Finding(
             subject=subject,
-            observed=f"SXid {', '.join(sorted({str(event.code) for event in events}))}; last: {events[-1].text!r}",
+            observed=f"non-fatal {summary(events)}",
             expected="no SXid",
-            remedy=Remedy(
-                summary="Look the SXid up in the fabric manager's guide; watch whether it comes back.",
-                action=Action.INSPECT_HARDWARE,
-                commands=("sudo dmesg | grep -i sxid", "sudo journalctl -u nvidia-fabricmanager"),
+            remedy=inspect(
+                "Look up the SXid in the fabric manager guide, and watch whether it returns.",
+                "sudo dmesg | grep -i sxid",
+                "sudo journalctl -u nvidia-fabricmanager",
             ),
-            rollback=LOOKING,
+            rollback=READ_ONLY,
         )
     if not lesser:
         yield nothing_logged(log)

@@ -1,4 +1,4 @@
-"""Whether PCIe errors were counted on the way to the GPUs."""
+"""PCIe errors on GPUs and the ports above them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import PciDevices, PciFunction
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import inspect, judge
 
 
 @check("topology.pcie-errors", severity=Severity.WARNING, needs_gpus=True)
 def pcie_errors(
     pci: PciDevices, *, most_fatal: int = 0, most_nonfatal: int = 10, most_corrected: int = 1000
 ) -> Iterator[Outcome]:
-    """The kernel counted few PCIe errors on the GPUs and on the ports above them.
+    """The GPUs and the ports above them have few PCIe errors.
 
-    Why: a fatal error takes the link down, and the GPU with it; uncorrected ones lose data that the driver must ask
-    for again; corrected ones cost time. A few since the machine's start are ordinary; many point at a bad contact.
-    Remedy: read the kernel's log for the port; reseat the GPU or replace the riser.
+    Why: a fatal error takes the link and the GPU down, uncorrected errors lose data that the driver must request again,
+    and corrected errors cost time. A few errors since boot are normal; many indicate a bad contact.
+    Remedy: read the kernel log for the port, then reseat the GPU or replace the riser.
     Sources:
         https://docs.kernel.org/PCI/pcieaer-howto.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats
@@ -36,22 +36,18 @@ def pcie_errors(
 
 def _judge(function: PciFunction, limits: tuple[int, int, int]) -> Outcome:
     subject = f"PCI {function.bus_id}"
-    fatal, nonfatal, corrected = function.aer_fatal, function.aer_nonfatal, function.aer_correctable
-    words = f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since the machine's start"
-    if any(
-        count is not None and count > most for count, most in zip((fatal, nonfatal, corrected), limits, strict=True)
-    ):
-        return Finding(
-            subject=subject,
-            observed=words,
-            expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
-            remedy=Remedy(
-                summary="Read the kernel's log for the port; reseat the GPU or replace the riser.",
-                action=Action.INSPECT_HARDWARE,
-                commands=(f"sudo dmesg | grep -E 'AER|{function.bus_id}'",),
-            ),
-            rollback=LOOKING,
-        )
-    if fatal is None or nonfatal is None or corrected is None:
-        return Unjudged(subject=subject, reason="the kernel does not count its PCIe errors, as far as can be seen")
-    return Evidence(subject=subject, observed=words)
+    counts = (function.aer_fatal, function.aer_nonfatal, function.aer_correctable)
+    exceeded = any(count is not None and count > most for count, most in zip(counts, limits, strict=True))
+    if None in counts and not exceeded:
+        return Unjudged(subject=subject, reason="the kernel has no PCIe error counters for it")
+    fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
+    return judge(
+        subject,
+        f"{fatal} fatal, {nonfatal} non-fatal, {corrected} corrected PCIe errors since boot",
+        ok=not exceeded,
+        expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
+        remedy=inspect(
+            "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+            f"sudo dmesg | grep -E 'AER|{function.bus_id}'",
+        ),
+    )

@@ -1,42 +1,93 @@
-"""Whether the links above the GPUs' own are at full width and speed."""
+"""PCIe links between the root port and the GPUs' switches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kdoctor.check import check
-from kdoctor.facts import PciDevices
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import LOOKING
-from kdoctor_checks.topology._links import Link, links_above
+from kdoctor.facts import PciDevice, PciDevices, PciFunction, link_generation
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY, inspect
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    """A PCIe link above a GPU, with the port above it and the function below it."""
+
+    upper: PciFunction
+    lower: PciFunction
+
+    @property
+    def subject(self) -> str:
+        """The link's name in reports."""
+        return f"PCI {self.upper.bus_id} - {self.lower.bus_id}"
+
+    @property
+    def width(self) -> int | None:
+        """Lanes in use."""
+        return self.lower.link_width or self.upper.link_width
+
+    @property
+    def width_max(self) -> int | None:
+        """Lanes that both ends support; None if one end is unknown."""
+        return _least(self.upper.link_width_max, self.lower.link_width_max)
+
+    @property
+    def generation(self) -> int | None:
+        """Generation in use."""
+        return link_generation(self.lower.link_speed) or link_generation(self.upper.link_speed)
+
+    @property
+    def generation_max(self) -> int | None:
+        """Generation that both ends support; None if one end is unknown."""
+        return _least(link_generation(self.upper.link_speed_max), link_generation(self.lower.link_speed_max))
+
+    def describe(self) -> str:
+        """Width and generation, each with its maximum."""
+        return f"x{self.width} of x{self.width_max}, generation {self.generation} of {self.generation_max}"
+
+
+def _links_above(device: PciDevice) -> Sequence[_Link]:
+    """The links between the bridges above a device, from the root port down, without the device's link.
+
+    The path is a root port, then an upstream and a downstream port for each switch. The two ports of a switch have no
+    link between them.
+    """
+    path = device.path or ()
+    return tuple(_Link(upper=path[place], lower=path[place + 1]) for place in range(0, len(path) - 1, 2))
+
+
+def _least(first: int | None, second: int | None) -> int | None:
+    return min(first, second) if first is not None and second is not None else None
 
 
 @check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True)
 def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]:
-    """Every link between a root port and the switches above the GPUs runs at its full width and speed.
+    """PCIe links above the GPUs' switches run at full width and speed.
 
-    Why: the GPUs below a PCIe switch share the link above it. One that came up narrow or slow slows all of them down,
-    while each GPU's own link looks perfect. The GPU's own link is judged by topology.pcie-width and
-    topology.pcie-generation; ports that lead to no GPU are no subject.
-    Remedy: restart once; then look at risers and cables, and at the firmware's setup of that slot.
+    Why: the GPUs below a PCIe switch share the link above it. If it is narrow or slow, all of them are slow, although
+    the link of each GPU looks fine. topology.pcie-width and topology.pcie-generation check the GPU's own link. Ports
+    without a GPU below are ignored.
+    Remedy: restart once. Then check risers and cables, and the firmware settings of the slot.
     Sources:
         https://docs.kernel.org/PCI/sysfs-pci.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
     """
-    below: dict[str, tuple[Link, list[str]]] = {}
+    below: dict[str, tuple[_Link, list[str]]] = {}
     for device in pci.gpus:
         if device.path is None:
-            yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the way to its root port was not read")
+            yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the path to its root port was not read")
             continue
-        for link in links_above(device):
+        for link in _links_above(device):
             below.setdefault(link.subject, (link, []))[1].append(device.bus_id)
     for link, gpus in below.values():
         yield _judge(link, gpus, least_share)
     if not below and pci.gpus and all(device.path is not None for device in pci.gpus):
-        yield NotApplicable(reason="no switch stands above the GPUs, as far as can be seen from here")
+        yield NotApplicable(reason="no visible PCIe switch above the GPUs")
 
 
-def _judge(link: Link, gpus: list[str], least_share: float) -> Outcome:
+def _judge(link: _Link, gpus: list[str], least_share: float) -> Outcome:
     width, widest, generation, fastest = link.width, link.width_max, link.generation, link.generation_max
     if width is None or widest is None or generation is None or fastest is None:
         return Unjudged(subject=link.subject, reason=f"the link was not read: {link.describe().replace('None', '?')}")
@@ -44,12 +95,12 @@ def _judge(link: Link, gpus: list[str], least_share: float) -> Outcome:
         return Evidence(subject=link.subject, observed=link.describe())
     return Finding(
         subject=link.subject,
-        observed=f"{link.describe()}; above the GPUs at {', '.join(gpus)}",
+        observed=f"{link.describe()}, above the {'GPU' if len(gpus) == 1 else 'GPUs'} at {', '.join(gpus)}",
         expected=f"x{widest}, generation {fastest}",
-        remedy=Remedy(
-            summary="Restart once; then look at risers and cables, and at the firmware's setup of that slot.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'", "sudo lspci -tv"),
+        remedy=inspect(
+            "Restart once. Then check risers and cables, and the firmware settings of the slot.",
+            f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'",
+            "sudo lspci -tv",
         ),
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

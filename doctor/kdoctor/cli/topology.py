@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -60,7 +59,7 @@ def topology(
     choices = [(choice, advise(layout, choice)) for choice in (choose(layout, size) for size in wanted)]
     tree = grow(layout, host if isinstance(host, Host) else None)
     if format == "json":
-        show(json.dumps(document(layout, tree, choices), indent=2) + "\n")
+        show(document(layout, tree, choices).to_json())
     else:
         show(write_topology(layout, tree, choices, unicode=canvas_for(sys.stdout, os.environ).unicode))
 

@@ -1,7 +1,4 @@
-"""A machine on record: the facts of one run as JSON, to be judged again anywhere.
-
-The command line imports this module only when a snapshot is read or written, because pydantic takes its time.
-"""
+"""A recorded machine: the facts of one run as JSON, which can be judged again anywhere."""
 
 from __future__ import annotations
 
@@ -10,17 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import Field, TypeAdapter, ValidationError
 
 from kdoctor import __version__
+from kdoctor.documents import Document
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup, Unavailable
 from kdoctor.snapshot.redaction import Redaction
+from kdoctor.text.kinds import describe_kind
 
-SCHEMA = "kdoctor/snapshot/v1"
+SCHEMA: Final = "kdoctor/snapshot/v1"
 _FAMILY, _, _VERSION = SCHEMA.rpartition("/v")
 
 Groups = Mapping[str, type[FactGroup]]
@@ -28,7 +26,7 @@ Groups = Mapping[str, type[FactGroup]]
 
 
 class SnapshotError(UsageError):
-    """A snapshot cannot be read. The message is for the user."""
+    """A snapshot cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +38,24 @@ class Snapshot:
     kdoctor: str
     """The version of kdoctor that collected it."""
     facts: Mapping[type[FactGroup], FactGroup | Unavailable]
-    """A group that is not here was never collected."""
+    """A group that was never collected is absent."""
     notes: tuple[str, ...] = ()
-    """What was left out when it was read."""
+    """What was ignored while reading."""
 
     @classmethod
     def now(cls, facts: Mapping[type[FactGroup], FactGroup | Unavailable]) -> Snapshot:
-        """These facts, as of this moment."""
+        """A snapshot of these facts, created now."""
         created_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return cls(created_at=created_at, kdoctor=__version__, facts=facts)
+
+
+class SnapshotDocument(Document):
+    """A snapshot as JSON. The types of the facts depend on the installed groups; each group is a dataclass."""
+
+    schema_: Annotated[Literal["kdoctor/snapshot/v1"], Field(alias="schema")]
+    kdoctor: Annotated[str, Field(description="The version of kdoctor that collected it.")]
+    created_at: Annotated[str, Field(description="UTC, ISO 8601.", json_schema_extra={"format": "date-time"})]
+    facts: dict[str, Any]
 
 
 def registry(groups: Iterable[type[FactGroup]]) -> dict[str, type[FactGroup]]:
@@ -57,140 +64,118 @@ def registry(groups: Iterable[type[FactGroup]]) -> dict[str, type[FactGroup]]:
 
 
 def dumps(snapshot: Snapshot, redaction: Redaction | None = None) -> str:
-    """The snapshot as JSON text with a final line feed, without the user's traces and without secrets.
+    """The snapshot as JSON text with a final line feed, without user names, home folders and secrets.
 
     Args:
         snapshot: what to write.
-        redaction: whose traces to remove; those of the user who runs kdoctor, unless given.
+        redaction: the user to redact; the current user if omitted.
 
     Raises:
-        ValueError: a fact holds a NaN or an infinity, which JSON does not know.
+        ValueError: a fact holds a NaN or an infinity, which JSON does not have.
     """
     redaction = redaction or Redaction.of_this_user()
-    facts = {kind.group: _dump(kind, value) for kind, value in snapshot.facts.items()}
-    document = {
-        "schema": SCHEMA,
-        "kdoctor": snapshot.kdoctor,
-        "created_at": snapshot.created_at,
-        "facts": {name: redaction.apply(facts[name]) for name in sorted(facts)},
+    facts = {
+        kind.group: _adapter(kind, value).dump_python(value, mode="json") for kind, value in snapshot.facts.items()
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _dump(kind: type[FactGroup], value: FactGroup | Unavailable) -> object:
-    adapter: TypeAdapter[Any] = TypeAdapter(Unavailable if isinstance(value, Unavailable) else kind)
-    return adapter.dump_python(value, mode="json")
+    document = SnapshotDocument(
+        schema_=SCHEMA,
+        kdoctor=snapshot.kdoctor,
+        created_at=snapshot.created_at,
+        facts={name: redaction.apply(facts[name]) for name in sorted(facts)},
+    )
+    return json.dumps(document.model_dump(by_alias=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def load(path: Path, groups: Groups) -> Snapshot:
     """Read a snapshot from a file.
 
     Raises:
-        SnapshotError: the file cannot be read, or is no snapshot.
+        SnapshotError: the file cannot be read, or is not a snapshot.
     """
     try:
-        data = path.read_bytes()
+        return loads(path.read_bytes(), groups)
     except IsADirectoryError as error:
-        raise SnapshotError(f"{path}: a folder, not a snapshot") from error
+        raise SnapshotError(f"{path}: is a directory, not a snapshot") from error
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from error
-    try:
-        return loads(data, groups)
     except SnapshotError as error:
         raise SnapshotError(f"{path}: {error}") from error
 
 
 def loads(data: str | bytes, groups: Groups) -> Snapshot:
-    """Read a snapshot from JSON. Unknown fields are ignored; unknown groups are left out, with a note.
+    """Read a snapshot from JSON. Unknown fields are ignored; unknown groups are ignored with a note.
 
     Raises:
-        SnapshotError: it is no snapshot, is of a newer schema, or holds a value of the wrong type.
+        SnapshotError: it is not a snapshot, has a newer schema, or holds a value of the wrong type.
     """
-    document = _parse(data)
-    _check_schema(document)
+    parsed = _parse(data)
+    _check_schema(parsed.get("schema"))
+    document: SnapshotDocument = _validate(TypeAdapter(SnapshotDocument), parsed)
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {}
     notes: list[str] = []
-    for name, value in _member(document, "facts", dict).items():
-        kind = groups.get(name)
-        if kind is None:
-            notes.append(f"facts.{name} was left out: no installed kdoctor or plug-in knows this group")
-        else:
-            facts[kind] = _load(kind, name, value)
-    return Snapshot(
-        created_at=_member(document, "created_at", str),
-        kdoctor=_member(document, "kdoctor", str),
-        facts=facts,
-        notes=tuple(notes),
-    )
+    for name, value in document.facts.items():
+        if name not in groups:
+            notes.append(f"facts.{name} was ignored: no installed kdoctor or plug-in defines this group")
+            continue
+        facts[groups[name]] = _validate(_adapter(groups[name], value), value, f"facts.{name}")
+    return Snapshot(created_at=document.created_at, kdoctor=document.kdoctor, facts=facts, notes=tuple(notes))
+
+
+def _adapter(kind: type[FactGroup], value: object) -> TypeAdapter[Any]:
+    """What validates and writes a group, or the reason why it is unavailable."""
+    is_unavailable = isinstance(value, Unavailable) or (isinstance(value, dict) and set(value) == {"unavailable"})
+    return TypeAdapter(Unavailable if is_unavailable else kind)
 
 
 def _parse(data: str | bytes) -> dict[str, Any]:
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SnapshotError(f"not UTF-8: byte {error.start} cannot be read, so it is no snapshot") from error
+        raise SnapshotError(f"not a snapshot: invalid UTF-8 at byte {error.start}") from error
     if not text.strip():
-        raise SnapshotError("empty, so it is no snapshot")
+        raise SnapshotError("not a snapshot: the file is empty")
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        truncated = " (it ends too early)" if error.pos >= len(text.rstrip()) or "Unterminated" in error.msg else ""
-        raise SnapshotError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}{truncated}") from error
+        truncated = " (the file is truncated)" if error.pos >= len(text.rstrip()) or "Unterminated" in error.msg else ""
+        raise SnapshotError(
+            f"invalid JSON: {error.msg} at line {error.lineno}, column {error.colno}{truncated}"
+        ) from error
     except RecursionError as error:
-        raise SnapshotError("not a snapshot: it is nested too deeply") from error
+        raise SnapshotError("not a snapshot: the JSON is nested too deeply") from error
     if not isinstance(document, dict):
-        raise SnapshotError(f"not a snapshot: the document is {_kind(document)}, not an object")
+        raise SnapshotError(f"not a snapshot: expected a mapping, found {describe_kind(document)}")
     return document
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise SnapshotError(f"not JSON: it holds {name}")
+    raise SnapshotError(f"invalid JSON: {name} is not a JSON value")
 
 
-def _check_schema(document: Mapping[str, object]) -> None:
-    schema = document.get("schema")
+def _check_schema(schema: object) -> None:
     family, slash, version = schema.rpartition("/v") if isinstance(schema, str) else ("", "", "")
     if not slash or family != _FAMILY or not version.isdigit():
-        says = f"its schema is {schema!r}" if schema is not None else "it has no schema"
-        raise SnapshotError(f"not a snapshot of kdoctor: {says}, not {SCHEMA!r}")
+        found = "found no schema" if schema is None else f"found {schema!r}"
+        raise SnapshotError(f"not a kdoctor snapshot: expected schema {SCHEMA!r}, {found}")
     if int(version) > int(_VERSION):
-        raise SnapshotError(
-            f"written by a newer kdoctor (schema {schema}, this one reads {SCHEMA}): upgrade keras-doctor"
-        )
+        raise SnapshotError(f"schema {schema} is newer than {SCHEMA}, which this kdoctor reads: upgrade keras-doctor")
 
 
-def _member(document: Mapping[str, object], name: str, kind: type[Any]) -> Any:
-    if name not in document:
-        raise SnapshotError(f"{name} is missing")
-    value = document[name]
-    if not isinstance(value, kind):
-        raise SnapshotError(f"{name} is {_kind(value)}, not {'an object' if kind is dict else 'a text'}")
-    return value
+def _validate(adapter: TypeAdapter[Any], value: object, place: str = "") -> Any:
+    """The value as its type.
 
-
-def _load(kind: type[FactGroup], name: str, value: object) -> FactGroup | Unavailable:
-    is_unavailable = isinstance(value, dict) and set(value) == {"unavailable"}
-    wanted: Any = Unavailable if is_unavailable else kind
-    adapter: TypeAdapter[FactGroup | Unavailable] = TypeAdapter(wanted)
+    Raises:
+        SnapshotError: it has the wrong type, with the place, what was expected and what was found.
+    """
     try:
-        facts: FactGroup | Unavailable = adapter.validate_json(json.dumps(value), strict=True)
+        return adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         first, *others = error.errors(include_url=False)
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        where = f"{place}{''.join(parts)}".removeprefix(".")
+        found = "" if first["type"] == "missing" else f", found {describe_kind(first['input'])}"
         more = f" (and {len(others)} more)" if others else ""
-        raise SnapshotError(f"{_place(name, first)}: {first['msg']}, not {_kind(first['input'])}{more}") from error
-    return facts
-
-
-def _place(name: str, error: ErrorDetails) -> str:
-    """Where in the document: ``facts.gpus.devices[0].name``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
-    return f"facts.{name}{''.join(parts)}"
-
-
-def _kind(value: object) -> str:
-    """The value's type in JSON's words."""
-    names = {dict: "an object", list: "an array", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+        raise SnapshotError(f"{where}: {first['msg']}{found}{more}") from error
 
 
 def json_schema(groups: Groups) -> dict[str, Any]:
@@ -201,17 +186,7 @@ def json_schema(groups: Groups) -> dict[str, Any]:
     ]
     references, definitions = TypeAdapter.json_schemas(inputs)
     unavailable = references["unavailable", "serialization"]
-    properties = {name: {"anyOf": [references[name, "serialization"], unavailable]} for name in sorted(groups)}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "kdoctor snapshot",
-        "type": "object",
-        "required": ["schema", "kdoctor", "created_at", "facts"],
-        "properties": {
-            "schema": {"const": SCHEMA},
-            "kdoctor": {"type": "string", "description": "The version of kdoctor that collected it."},
-            "created_at": {"type": "string", "format": "date-time", "description": "UTC, ISO 8601."},
-            "facts": {"type": "object", "properties": properties},
-        },
-        **definitions,
-    }
+    facts = {name: {"anyOf": [references[name, "serialization"], unavailable]} for name in sorted(groups)}
+    schema = SnapshotDocument.json_schema()
+    schema["properties"]["facts"] = {"type": "object", "properties": facts}
+    return {**schema, "title": "kdoctor snapshot", **definitions}

@@ -1,6 +1,6 @@
-"""Takes what names a person out of facts before they are written: user names, home folders, secrets.
+"""Removes personal data from facts before they are written: user names, home folders, secrets.
 
-Only text is changed, and equal text changes equally, so the verdicts on a snapshot are those of the live run.
+Equal text is redacted equally, so a snapshot gets the same results as the live run.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from kdoctor.text.secrets import mask, mask_variable
 
 USER = "<user>"
-"""What stands in the place of a user's name."""
+"""Replaces a user name."""
 
-# Names that every machine has: they say nothing of a person, and folders bear them, too.
-_NOBODY = frozenset({
+# Common names: they do not identify a person, and are also names of folders.
+_COMMON_NAMES = frozenset({
     "admin", "app", "bin", "conda", "data", "dev", "docker", "etc", "home", "jovyan", "keras", "lib", "nobody", "opt",
     "python", "root", "runner", "sbin", "share", "src", "sys", "tensorflow", "tmp", "ubuntu", "user", "usr", "var",
     "work",
@@ -28,16 +28,16 @@ _OTHER_HOME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Redaction:
-    """Whose traces are to be removed."""
+    """The user whose data is removed."""
 
     home: str
-    """The home folder, which becomes ``~``."""
+    """The home folder, replaced by ``~``."""
     user: str
-    """The user's name."""
+    """The user name."""
 
     @classmethod
     def of_this_user(cls) -> Redaction:
-        """That of the user who runs kdoctor; a container's user may have neither name nor home."""
+        """The redaction for the user who runs kdoctor. In a container, that user may have no name and no home."""
         try:
             home = str(Path.home())
         except RuntimeError:
@@ -49,7 +49,7 @@ class Redaction:
         return cls(home=home, user=user)
 
     def apply(self, value: object) -> object:
-        """The JSON value without those traces; keys stay as they are."""
+        """The JSON value without personal data. Keys are not changed."""
         if isinstance(value, dict):
             return {key: self._apply_entry(str(key), entry) for key, entry in value.items()}
         if isinstance(value, list):
@@ -57,7 +57,7 @@ class Redaction:
         return self.text(value) if isinstance(value, str) else value
 
     def _apply_entry(self, key: str, entry: object) -> object:
-        """One entry of an object; a key in capitals is an environment variable."""
+        """One entry of an object. A key in upper case is an environment variable."""
         if not isinstance(entry, str) or not key.isupper():
             return self.apply(entry)
         if self.user and entry == self.user and "USER" in key:
@@ -69,8 +69,8 @@ class Redaction:
         if len(self.home) > 1:
             text = re.sub(rf"(?<![\w./\\-]){re.escape(self.home)}(?=$|[/\\:;,\s\"')])", "~", text)
         text = _OTHER_HOME.sub(rf"\g<homes>{USER}", text)
-        if self.user and self.user.lower() not in _NOBODY:
-            # A package may bear the user's name: below site-packages and dist-packages nothing is a person.
+        if self.user and self.user.lower() not in _COMMON_NAMES:
+            # A package may have the same name: nothing directly below site-packages or dist-packages is redacted.
             name = re.escape(self.user)
             text = re.sub(rf"(?<=[/\\])(?<!-packages[/\\]){name}(?=$|[/\\:;,\s\"')])", USER, text)
         return mask(text)

@@ -1,1 +1,1 @@
-"""How the GPUs are connected, and which ones to use for N replicas."""
+"""How the GPUs are connected, and which to use for N replicas."""

@@ -18,18 +18,18 @@ from kdoctor.topology.layout import Layout, Place
 CrossDeviceOps = Literal["NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice"]
 
 _CUBE_MESH = 8
-"""GPUs of the hybrid cube mesh (DGX-1) that TensorFlow's hierarchical copy was made for."""
+"""GPUs of a hybrid cube mesh (DGX-1), for which TensorFlow's hierarchical copy was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What to give to ``MirroredStrategy(cross_device_ops=...)``."""
+    """The argument for ``MirroredStrategy(cross_device_ops=...)``."""
 
     cross_device_ops: CrossDeviceOps | None
-    """None for one GPU, which has nothing to exchange."""
+    """None for one GPU."""
     why: str
     fallback: CrossDeviceOps | None = None
-    """What to try where that one hangs or fails."""
+    """What to try if that one hangs or fails."""
     environment: tuple[str, ...] = ()
     """Variables to set with it."""
 
@@ -38,37 +38,37 @@ def advise(layout: Layout, choice: Choice) -> Advice:
     """The communication for the chosen GPUs."""
     places = [place for place in layout.places if place.gpu.index in choice.gpus]
     if len(places) == 1:
-        return Advice(cross_device_ops=None, why="one GPU has nothing to exchange: train without a strategy")
+        return Advice(cross_device_ops=None, why="a single GPU needs no distribution strategy")
     part = next((place for place in places if _is_part(place)), None)
     if part:
         return Advice(
             cross_device_ops="ReductionToOneDevice",
-            why=f"{part.gpu.subject} is shared or divided (MIG, vGPU), which NCCL does not support",
+            why=f"{part.gpu.subject} is partitioned (MIG or vGPU), which NCCL does not support",
         )
     links = [layout.link(*pair) for pair in combinations(choice.gpus, 2)]
     if all(link.nvlinks for link in links):
         return Advice(
             cross_device_ops="NcclAllReduce",
-            why="NVLink connects every pair, and NCCL uses it",
+            why="NCCL uses the NVLinks, which connect all pairs",
             fallback="HierarchicalCopyAllReduce" if len(places) == _CUBE_MESH else "ReductionToOneDevice",
         )
     if any(link.nvlinks for link in links) and len(places) == _CUBE_MESH:
         return Advice(
             cross_device_ops="NcclAllReduce",
-            why="NVLink connects some of the pairs; NCCL finds its rings. Measure HierarchicalCopyAllReduce, too: it "
-            "was made for eight GPUs that are connected in this way",
+            why="NVLink connects some of the pairs, and NCCL builds rings from them. Also measure "
+            "HierarchicalCopyAllReduce, which was written for eight GPUs connected like this",
             fallback="HierarchicalCopyAllReduce",
         )
     trouble = _peer_trouble(places)
     if trouble:
         return Advice(
             cross_device_ops="NcclAllReduce",
-            why=f"{trouble}, which has made peer copies over PCIe hang or return wrong data: let NCCL go through the "
-            "host's memory until that is mended",
+            why=f"{trouble}. Peer copies over PCIe may then hang or return wrong data, so NCCL should use host memory "
+            "until this is fixed",
             fallback="ReductionToOneDevice",
             environment=("NCCL_P2P_DISABLE=1",),
         )
-    why = "NCCL picks peer access where it is allowed and the host's memory elsewhere"
+    why = "NCCL uses peer access where it is allowed, and host memory elsewhere"
     return Advice(cross_device_ops="NcclAllReduce", why=why, fallback="ReductionToOneDevice")
 
 
@@ -77,7 +77,7 @@ def _is_part(place: Place) -> bool:
 
 
 def _peer_trouble(places: Sequence[Place]) -> str | None:
-    """ACS above a GPU, or an IOMMU that translates, on bare metal; virtual machines need both."""
+    """ACS above a GPU, or address translation by an IOMMU, on bare metal. Virtual machines need both."""
     if any(place.gpu.virtualization_mode not in (None, "none") for place in places):
         return None
     for place in places:

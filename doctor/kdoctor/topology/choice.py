@@ -1,37 +1,38 @@
-"""Which GPUs to take for N replicas: every set is looked at, so the answer is the best one."""
+"""Which GPUs to use for N replicas. All sets are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from operator import attrgetter
 
 from kdoctor.errors import UsageError
+from kdoctor.text.lists import counted
 from kdoctor.topology.layout import Layout, Link
 
 MOST_GPUS = 16
-"""Up to here all sets are looked at: at most 12,870 of them."""
+"""The limit for comparing all sets: at most 12,870 of them."""
 
 _quality = attrgetter("quality")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The GPUs to take for a number of replicas."""
+    """The GPUs to use for a number of replicas."""
 
     replicas: int
     gpus: tuple[int, ...]
     """Indices in the driver's order, which is CUDA's under ``CUDA_DEVICE_ORDER=PCI_BUS_ID``."""
     slowest: Link | None
-    """The pair that sets the pace; None for one GPU."""
+    """The pair that limits the speed; None for one GPU."""
     best: Link | None
-    """The best pair of the whole machine: no set of this size can be better than a set of such pairs."""
+    """The best pair of the whole machine; None for one GPU."""
     crossings: int | None
-    """Pairs in different NUMA nodes; None where a node is not known."""
+    """Pairs across NUMA nodes; None if a node is unknown."""
     sets: int
-    """Number of sets of this size among which it is the best."""
+    """Number of sets of this size that were compared."""
 
     @property
     def visible_devices(self) -> str:
@@ -40,12 +41,12 @@ class Choice:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Shell commands to paste."""
+        """Shell commands that select the GPUs."""
         return ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", f"export CUDA_VISIBLE_DEVICES={self.visible_devices}")
 
     @property
     def cost(self) -> float | None:
-        """Share of the best pair's bandwidth that the slowest pair has, from 0 to 1; None where it is not known."""
+        """Bandwidth of the slowest pair relative to the best pair, from 0 to 1; None if unknown."""
         if not (self.slowest and self.best and self.slowest.gbs and self.best.gbs):
             return None
         return self.slowest.gbs / self.best.gbs
@@ -54,35 +55,36 @@ class Choice:
 def choose(layout: Layout, replicas: int) -> Choice:
     """The best set of that many GPUs.
 
-    Its slowest pair is the fastest possible, for an all-reduce goes at the pace of its slowest link; among such
-    sets the fewest pairs cross NUMA nodes; then the sum of all pairs decides, then the lowest indices.
+    The criteria, in this order: the fastest slowest pair, because it limits an all-reduce; the fewest pairs across NUMA
+    nodes; the sum of all pairs; the fewest narrow links; the lowest indices.
 
     Raises:
-        UsageError: there are not that many usable GPUs, or more than ``MOST_GPUS``.
+        UsageError: there are fewer usable GPUs, or more than ``MOST_GPUS``.
     """
     usable = [place.gpu.index for place in layout.usable]
     if not 1 <= replicas <= len(usable):
         raise UsageError(
-            f"{replicas} replicas need {replicas} GPUs, and this machine has {len(usable)} that answer",
-            hint="kdoctor topology without --replicas shows them.",
+            f"{counted(replicas, 'replica')} requested, but only {counted(len(usable), 'GPU')} responded",
+            hint="Run kdoctor topology without --replicas to list them.",
         )
     if len(usable) > MOST_GPUS:
-        raise UsageError(f"the choice among {len(usable)} GPUs is not supported; the most is {MOST_GPUS}")
+        raise UsageError(f"choosing among {len(usable)} GPUs is not supported (limit {MOST_GPUS})")
     chosen = max(combinations(usable, replicas), key=_Rating(layout, usable).of)
     pairs = [layout.link(*pair) for pair in combinations(chosen, 2)]
+    crossings = [_crosses(layout, *pair) for pair in combinations(chosen, 2)]
     everywhere = [layout.link(*pair) for pair in combinations(usable, 2)]
     return Choice(
         replicas=replicas,
         gpus=chosen,
         slowest=min(pairs, key=_quality, default=None),
         best=max(everywhere, key=_quality, default=None) if replicas > 1 else None,
-        crossings=_crossings(layout, chosen),
+        crossings=None if None in crossings else sum(map(bool, crossings)),
         sets=comb(len(usable), replicas),
     )
 
 
 class _Rating:
-    """Rates sets of GPUs, quickly: qualities become small numbers once."""
+    """Rates sets of GPUs. Qualities are ranked once, to make comparing fast."""
 
     def __init__(self, layout: Layout, usable: Sequence[int]) -> None:
         pairs = list(combinations(usable, 2))
@@ -92,7 +94,7 @@ class _Rating:
         self._narrow = {place.gpu.index: place.narrow is not None for place in layout.places}
 
     def of(self, chosen: tuple[int, ...]) -> tuple[int, int, int, int, tuple[int, ...]]:
-        """The greater, the better."""
+        """The rating of a set; greater is better."""
         pairs = list(combinations(chosen, 2))
         ranks = [self._rank[pair] for pair in pairs]
         return (
@@ -105,14 +107,9 @@ class _Rating:
 
 
 def _crosses(layout: Layout, one: int, other: int) -> bool | None:
-    """Whether two GPUs are in different NUMA nodes; where a node is not known, their PCIe distance tells."""
+    """Whether two GPUs are in different NUMA nodes, by their PCIe distance if a node is unknown."""
     first, second = layout.numa_node(one), layout.numa_node(other)
     if first is not None and second is not None:
         return first != second
     level = layout.link(one, other).level
     return None if level is None else level == "SYS"
-
-
-def _crossings(layout: Layout, chosen: Iterable[int]) -> int | None:
-    crossings = [_crosses(layout, *pair) for pair in combinations(chosen, 2)]
-    return None if None in crossings else sum(map(bool, crossings))

@@ -1,4 +1,4 @@
-"""GPUs and what connects them, made of the facts of NVML and of the kernel's PCI tree."""
+"""GPUs and what connects them, from the facts of NVML and of the kernel's PCI tree."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import combinations
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices, link_gbs
 
 LEVELS = ("SYS", "NODE", "PHB", "PXB", "PIX", "internal")
-"""PCIe distances, the farthest first; the words are ``nvidia-smi topo -m``'s."""
+"""PCIe distances as in ``nvidia-smi topo -m``, the farthest first."""
 
 _THROUGH_THE_HOST = LEVELS.index("PHB")
-"""Without peer access data go through the host's memory, however near the GPUs are."""
+"""Without peer access, data goes through host memory, however close the GPUs are."""
 
 _IDLE_FROM = 8
-"""P-states from here on are idle: the link may then run narrower than it can."""
+"""P-states from here on are idle. Links may then be narrower."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,24 +25,24 @@ class Link:
     first: int
     second: int
     level: str | None
-    """PCIe distance; None where the driver did not say."""
+    """PCIe distance; None if the driver did not report it."""
     nvlinks: int | None
-    """NVLinks between them; None where the driver did not say."""
+    """NVLinks between them; None if the driver did not report it."""
     blocked: str | None
-    """Why one may not read or write the other's memory (NVML's status word); None where it may, or is not known."""
+    """NVML's P2P status if peer access is not possible; None if it is possible or unknown."""
     gbs: float | None
-    """What its slowest part can carry in one direction, GB/s, by its version and width; no measurement."""
+    """Nominal bandwidth of the slowest part in one direction, GB/s, by version and width."""
 
     @property
     def label(self) -> str:
-        """``NV12``, ``PIX``, ..., with an exclamation mark where peer access is blocked; ``?`` if nothing is known."""
+        """``NV12``, ``PIX``, ..., with an exclamation mark if peer access is blocked; ``?`` if unknown."""
         if self.nvlinks:
             return f"NV{self.nvlinks}"
         return (self.level or "?") + ("!" if self.blocked else "")
 
     @property
     def quality(self) -> tuple[int, float, int, int]:
-        """The greater, the better: NVLinks before PCIe; then bandwidth; then links or nearness; then peer access."""
+        """Greater is better: NVLink before PCIe, then bandwidth, then links or distance, then peer access."""
         if self.nvlinks:
             return (1, self.gbs or 0.0, self.nvlinks, 1)
         near = LEVELS.index(self.level) if self.level in LEVELS else -1
@@ -53,16 +53,16 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A GPU and where it sits."""
+    """A GPU and where it is."""
 
     gpu: Gpu
     device: PciDevice | None
-    """Its PCI function, where the kernel's tree was read."""
+    """Its PCI function, if the kernel's tree was read."""
     numa_node: int | None
     narrow: str | None
-    """How its PCIe link falls short of what GPU and slot can do, if it does: ``x1 of x16``."""
+    """The width of its PCIe link if it is below the maximum: ``x1 of x16``."""
     lost: bool
-    """Whether the driver lost it."""
+    """Whether the driver lost the GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +76,11 @@ class Layout:
 
     @property
     def usable(self) -> tuple[Place, ...]:
-        """The GPUs that a job could take."""
+        """The GPUs that a job can use."""
         return tuple(place for place in self.places if not place.lost)
 
     def link(self, one: int, other: int) -> Link:
-        """What connects these two."""
+        """What connects two GPUs."""
         return self.links[min(one, other), max(one, other)]
 
     def numa_node(self, index: int) -> int | None:
@@ -89,11 +89,11 @@ class Layout:
 
 
 def read_layout(gpus: Gpus, pci: PciDevices | None) -> Layout:
-    """Join what the driver and the kernel say."""
+    """The layout from the facts of the driver and the kernel."""
     places = tuple(_place(gpu, pci) for gpu in gpus.devices)
-    told = {(min(pair.first, pair.second), max(pair.first, pair.second)): pair for pair in gpus.pairs}
+    pairs = {(min(pair.first, pair.second), max(pair.first, pair.second)): pair for pair in gpus.pairs}
     links = {
-        (one.gpu.index, other.gpu.index): _link(one, other, told.get((one.gpu.index, other.gpu.index)))
+        (one.gpu.index, other.gpu.index): _link(one, other, pairs.get((one.gpu.index, other.gpu.index)))
         for one, other in combinations(places, 2)
     }
     return Layout(places=places, links=links)
@@ -104,11 +104,8 @@ def _place(gpu: Gpu, pci: PciDevices | None) -> Place:
     numa = device.numa_node if device else None
     if numa is None and gpu.numa_affinity and len(gpu.numa_affinity) == 1:
         numa = gpu.numa_affinity[0]
-    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu))
-
-
-def _is_lost(gpu: Gpu) -> bool:
-    return any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
+    lost = any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
+    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=lost)
 
 
 def _narrow(gpu: Gpu) -> str | None:
@@ -120,19 +117,15 @@ def _narrow(gpu: Gpu) -> str | None:
 
 def _link(one: Place, other: Place, pair: GpuPair | None) -> Link:
     nvlinks = pair.nvlinks if pair else None
+    statuses = (pair.p2p_read, pair.p2p_write) if pair else ()
     return Link(
         first=one.gpu.index,
         second=other.gpu.index,
         level=pair.level if pair else None,
         nvlinks=nvlinks,
-        blocked=_blocked(pair) if pair else None,
+        blocked=next((status for status in statuses if status not in (None, "OK")), None),
         gbs=_nvlink_gbs(one.gpu, other.gpu, nvlinks) if nvlinks else _pcie_gbs((one, other)),
     )
-
-
-def _blocked(pair: GpuPair) -> str | None:
-    statuses = (pair.p2p_read, pair.p2p_write)
-    return next((status for status in statuses if status not in (None, "OK")), None)
 
 
 def _nvlink_gbs(one: Gpu, other: Gpu, count: int) -> float | None:
@@ -141,7 +134,7 @@ def _nvlink_gbs(one: Gpu, other: Gpu, count: int) -> float | None:
 
 
 def _pcie_gbs(ends: Sequence[Place]) -> float | None:
-    """The narrower end decides. Generations are the links' best, for an idle link runs slower."""
+    """The bandwidth of the slower end, at the maximum generation, because an idle link runs slower."""
     return min(link_gbs(place.gpu.pcie_generation_max, _lanes(place)) or 0.0 for place in ends) or None
 
 

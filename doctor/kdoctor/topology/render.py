@@ -1,37 +1,37 @@
-"""The topology in words: matrix, tree and choices, for a screen of 80 columns and for a log."""
+"""The topology as text of 80 columns: matrix, tree and choices."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from kdoctor.text.lists import counted
+from kdoctor.text.wrap import wrap
 from kdoctor.topology.advice import Advice
 from kdoctor.topology.choice import Choice
 from kdoctor.topology.layout import Layout, Link
 from kdoctor.topology.tree import Branch
 
-_WIDTH = 80
 _COLUMNS = 12
 """Columns of the matrix that fit."""
 
 _LEGEND = (
-    ("NV#", "connected by that many NVLinks"),
+    ("NV#", "connected by # NVLinks"),
     ("PIX", "one PCIe switch between them"),
     ("PXB", "several PCIe switches"),
-    ("PHB", "a host bridge, that is the CPU"),
-    ("NODE", "several host bridges of one NUMA node"),
-    ("SYS", "the link between the sockets"),
-    ("!", "peer access is blocked: data go through the host's memory"),
-    ("?", "the driver does not say"),
+    ("PHB", "a PCIe host bridge (the CPU)"),
+    ("NODE", "several host bridges in one NUMA node"),
+    ("SYS", "the interconnect between CPU sockets"),
+    ("!", "no peer access; data goes through host memory"),
+    ("?", "not reported by the driver"),
 )
 
 
 def write_topology(
     layout: Layout, tree: Sequence[Branch], choices: Sequence[tuple[Choice, Advice]], *, unicode: bool = True
 ) -> str:
-    """The whole page."""
-    lines = ["GPUs and what connects them", "", *_matrix(layout), "", *_legend(layout), ""]
-    lines += ["Where they sit", "", *_tree(tree, unicode=unicode), ""]
+    """The text, with a final line feed."""
+    lines = ["GPU connections", "", *_matrix(layout), "", *_legend(layout), ""]
+    lines += ["GPU locations", "", *_tree(tree, unicode=unicode), ""]
     for choice, advice in choices:
         lines += [*_choice(choice, advice), ""]
     return "\n".join(lines)
@@ -73,49 +73,41 @@ def _tree(branches: Iterable[Branch], indent: str = "  ", *, unicode: bool) -> I
 
 
 def _choice(choice: Choice, advice: Advice) -> Iterator[str]:
-    one = choice.replicas == 1
-    yield f"For {choice.replicas} replica{'' if one else 's'}: GPU {', '.join(map(str, choice.gpus))}"
+    yield f"{counted(choice.replicas, 'replica')}: GPU {', '.join(map(str, choice.gpus))}"
     yield from (f"    {command}" for command in (*choice.commands, *(f"export {item}" for item in advice.environment)))
-    yield from _wrapped(_why(choice))
+    yield from wrap(_why(choice), first="  ")
     if advice.cross_device_ops:
         yield f"    MirroredStrategy(cross_device_ops=tf.distribute.{advice.cross_device_ops}())"
-    fallback = f" If that hangs or fails: {advice.fallback}." if advice.fallback else ""
-    yield from _wrapped(f"{advice.why}.{fallback}")
+    fallback = f" If that hangs or fails, use {advice.fallback}." if advice.fallback else ""
+    yield from wrap(f"{advice.why[0].upper()}{advice.why[1:]}.{fallback}", first="  ")
 
 
 def _why(choice: Choice) -> str:
     if choice.slowest is None or choice.best is None:
-        return "the first GPU whose link is whole."
-    others = f"; no other {choice.replicas} GPUs have a better one" if choice.sets > 1 else ""
-    slowest = f"its slowest pair is {_pair(choice.slowest)}{others}"
-    return f"{slowest}. {_cost(choice.slowest, choice.best)} {_crossings(choice.crossings)}"
+        return "The first GPU with a full-width PCIe link."
+    return f"Slowest pair: {_pair(choice.slowest)}. {_cost(choice, choice.slowest, choice.best)} {_crossings(choice)}"
 
 
-def _crossings(crossings: int | None) -> str:
-    if crossings is None:
-        return "How many pairs cross NUMA nodes is not known."
-    return f"{crossings or 'No'} {'pair crosses' if crossings == 1 else 'pairs cross'} NUMA nodes."
+def _crossings(choice: Choice) -> str:
+    if choice.crossings is None:
+        return "Whether pairs cross NUMA nodes is unknown."
+    if not choice.crossings:
+        return "All GPUs are in one NUMA node."
+    return f"{counted(choice.crossings, 'pair crosses', 'pairs cross')} NUMA nodes."
 
 
-def _cost(slowest: Link, best: Link) -> str:
-    """What the slowest pair has less than the best pair of the whole machine."""
+def _cost(choice: Choice, slowest: Link, best: Link) -> str:
+    """The slowest pair compared with the best pair of the machine."""
+    if slowest.label == "?":
+        return "Which pairs are faster is unknown."
     if slowest.quality == best.quality:
-        return "No pair of this machine is better."
+        return "No pair of this machine is faster."
+    others = f"No other {choice.replicas} GPUs have a faster one. " if choice.sets > 1 else ""
     if slowest.gbs and best.gbs and slowest.gbs < best.gbs:
-        return f"The best pair of this machine is {_pair(best)}: this is {slowest.gbs / best.gbs:.0%} of it."
-    return f"The best pair of this machine is {_pair(best)}: as wide, but nearer."
+        return f"{others}The best pair of this machine is {_pair(best)}: this is {slowest.gbs / best.gbs:.0%} of it."
+    return f"{others}The best pair of this machine is {_pair(best)}, which is closer."
 
 
 def _pair(link: Link) -> str:
     speed = f", {link.gbs:.0f} GB/s" if link.gbs else ""
-    return f"{link.first}-{link.second} ({link.label}{speed})"
-
-
-def _wrapped(text: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        f"{text[:1].upper()}{text[1:]}",
-        _WIDTH,
-        initial_indent="  ",
-        subsequent_indent="  ",
-        break_on_hyphens=False,
-    )
+    return f"GPU {link.first}-{link.second} ({link.label}{speed})"

@@ -14,16 +14,16 @@ _UNKNOWN_LAST = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """A part of the machine and what hangs below it."""
+    """A part of the machine and what is below it."""
 
     label: str
     children: tuple[Branch, ...] = ()
     trouble: str | None = None
-    """What is wrong with it: a narrow link, a lost GPU."""
+    """The problem, if any: a narrow link, a lost GPU."""
 
 
 def grow(layout: Layout, host: Host | None = None) -> tuple[Branch, ...]:
-    """The tree. A level of which nothing is known, or that everything shares, is left out."""
+    """The tree. Levels that are unknown, or the same for all GPUs, are left out."""
     sockets = {node.index: node.socket for node in (host.numa_nodes or ())} if host else {}
     places = sorted(
         layout.places, key=lambda place: (_order(sockets.get(place.numa_node or 0)), _order(place.numa_node))
@@ -38,12 +38,12 @@ def grow(layout: Layout, host: Host | None = None) -> tuple[Branch, ...]:
 
 def _numa_nodes(places: Sequence[Place]) -> Iterable[Branch]:
     for node, members in groupby(places, key=lambda place: place.numa_node):
-        label = "NUMA node not known" if node is None else f"NUMA node {node}"
+        label = "NUMA node unknown" if node is None else f"NUMA node {node}"
         yield Branch(label=label, children=tuple(_below(list(members), 0)))
 
 
 def _below(places: Sequence[Place], depth: int) -> Iterable[Branch]:
-    """The branches below a bridge: GPUs behind the same next bridge share it."""
+    """The branches below a bridge. GPUs behind the same next bridge share a branch."""
     for bridge, members in groupby(places, key=lambda place: _bridge(place, depth)):
         inside = list(members)
         if bridge is None:
@@ -53,7 +53,7 @@ def _below(places: Sequence[Place], depth: int) -> Iterable[Branch]:
 
 
 def _merged(bridge: str, depth: int, children: tuple[Branch, ...]) -> Branch:
-    """A bridge with its children; one that leads to a single other bridge is written in one line with it."""
+    """A bridge with its children. A bridge with one other bridge below it shares a line with it."""
     label = f"{'root port' if depth == 0 else 'bridge'} {bridge}"
     if len(children) == 1 and children[0].label.startswith("bridge "):
         return Branch(label=f"{label} > {children[0].label.removeprefix('bridge ')}", children=children[0].children)
@@ -73,7 +73,7 @@ def _gpu(place: Place) -> Branch:
     nvlink = f", NV{links}" if links else ""
     address = f" {gpu.bus_id}" if gpu.bus_id else ""
     trouble = "lost" if place.lost else f"runs {place.narrow}" if place.narrow else None
-    return Branch(label=f"GPU {gpu.index}{address} {gpu.name or 'of unknown model'}{link}{nvlink}", trouble=trouble)
+    return Branch(label=f"GPU {gpu.index}{address} {gpu.name or '(unknown model)'}{link}{nvlink}", trouble=trouble)
 
 
 def _order(number: int | None) -> int:

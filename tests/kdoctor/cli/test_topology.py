@@ -19,19 +19,19 @@ def test_two_sockets_with_switches(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "  GPU0       X   PIX   PHB   PHB   SYS   SYS   SYS   SYS\n" in done.stdout
     assert "├─ socket 0\n  │  └─ NUMA node 0\n" in done.stdout
-    assert "For 4 replicas: GPU 0, 1, 2, 3\n" in done.stdout
+    assert "4 replicas: GPU 0, 1, 2, 3\n" in done.stdout
     assert "    export CUDA_VISIBLE_DEVICES=0,1,2,3\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_narrow_link_is_marked_where_it_is(tmp_path: Path) -> None:
+def test_narrow_link_is_marked(tmp_path: Path) -> None:
     done = kdoctor("topology", variables=machines.environment("l4-one-x1", tmp_path))
     (line,) = [line for line in done.stdout.splitlines() if "<--" in line]
     assert "GPU 1 0000:c1:00.0 NVIDIA L4" in line
     assert line.endswith("<-- runs x1 of x16")
 
 
-def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
+def test_snapshot_gives_the_same_topology(tmp_path: Path) -> None:
     variables = machines.environment("h100-nvswitch", tmp_path)
     live = kdoctor("topology", "--format", "json", variables=variables)
     record = tmp_path / "record.json"
@@ -54,14 +54,14 @@ def test_sixteen_gpus_are_shown_in_80_columns(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_no_gpu_is_a_clear_message() -> None:
+def test_no_gpu_is_a_usage_error() -> None:
     done = kdoctor("topology", LD_LIBRARY_PATH="/nowhere")
     assert done.returncode == 2
     assert "there are no GPUs to show" in done.stderr
     assert not done.stdout
 
 
-def test_more_replicas_than_gpus_is_a_clear_message(tmp_path: Path) -> None:
+def test_more_replicas_than_gpus_is_a_usage_error(tmp_path: Path) -> None:
     done = kdoctor("topology", "-n", "3", variables=machines.environment("rtx5090", tmp_path))
     assert done.returncode == 2
-    assert "3 replicas need 3 GPUs, and this machine has 2 that answer" in done.stderr
+    assert "only 2 GPUs" in done.stderr

@@ -46,38 +46,38 @@ def refusal(data: str | bytes | Mapping[str, object]) -> str:
     return str(error.value)
 
 
-def test_facts_come_back_as_they_went() -> None:
+def test_facts_round_trip() -> None:
     snapshot = Snapshot.now({**machine(), Gpus: Unavailable(unavailable="no driver")})
     assert loads(dumps(snapshot, NOBODY), GROUPS) == snapshot
 
 
-def test_it_says_when_and_by_which_kdoctor() -> None:
+def test_snapshot_has_time_and_version() -> None:
     snapshot = Snapshot.now({})
     assert snapshot.kdoctor == kdoctor.__version__
     age = datetime.now(timezone.utc) - datetime.fromisoformat(snapshot.created_at)
     assert timedelta(seconds=-1) <= age < timedelta(minutes=5)
 
 
-def test_the_same_facts_are_the_same_text() -> None:
+def test_equal_facts_give_equal_text() -> None:
     snapshot = Snapshot.now(machine())
     backwards = replace(snapshot, facts=dict(reversed(list(snapshot.facts.items()))))
     assert dumps(snapshot, NOBODY) == dumps(backwards, NOBODY)
 
 
-def test_a_group_that_was_not_collected_is_absent() -> None:
+def test_uncollected_group_is_absent() -> None:
     assert loads(dumps(Snapshot.now({}), NOBODY), GROUPS).facts == {}
 
 
-def test_unknown_groups_are_left_out_with_a_note_and_unknown_fields_without() -> None:
+def test_unknown_groups_are_noted_and_unknown_fields_ignored() -> None:
     made = document()
     made["facts"]["weather"] = {"sunny": True}
     made["facts"]["host"]["colour"] = "green"
     snapshot = loads(json.dumps(made), GROUPS)
     assert snapshot.facts == machine()
-    assert snapshot.notes == ("facts.weather was left out: no installed kdoctor or plug-in knows this group",)
+    assert [note.split()[0] for note in snapshot.notes] == ["facts.weather"]
 
 
-def test_a_third_partys_group() -> None:
+def test_third_party_group_round_trips() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Weather(FactGroup):
         group: ClassVar[str] = "weather"
@@ -87,7 +87,7 @@ def test_a_third_partys_group() -> None:
     assert loads(dumps(snapshot, NOBODY), {"weather": Weather}) == snapshot
 
 
-def test_it_is_redacted_unless_there_is_nobody() -> None:
+def test_snapshot_is_redacted() -> None:
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {
         Environment: Environment(variables={"TF_X": "/home/alice/x"})
     }
@@ -99,7 +99,7 @@ def test_it_is_redacted_unless_there_is_nobody() -> None:
     )
 
 
-def test_the_schema_describes_what_is_written() -> None:
+def test_schema_describes_what_is_written() -> None:
     schema = json_schema(GROUPS)
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
@@ -109,63 +109,67 @@ def test_the_schema_describes_what_is_written() -> None:
     assert not validator.is_valid({**document(), "schema": "kdoctor/snapshot/v2"})
 
 
-def test_a_truncated_file_says_where() -> None:
+def test_truncated_file_says_where() -> None:
     text = dumps(Snapshot.now(machine()), NOBODY)
     message = refusal(text[: len(text) // 2])
-    assert message.startswith("not JSON: ")
+    assert "JSON" in message
     assert "line " in message
     assert "column " in message
-    assert refusal('{"schema": "kdoctor/snapsh').endswith("(it ends too early)")
-    assert refusal('{"a": 1,').endswith("(it ends too early)")
+    assert refusal('{"schema": "kdoctor/snapsh').endswith("(the file is truncated)")
+    assert refusal('{"a": 1,').endswith("(the file is truncated)")
 
 
-def test_what_is_no_snapshot() -> None:
-    assert refusal("") == "empty, so it is no snapshot"
-    assert refusal("[]") == "not a snapshot: the document is an array, not an object"
-    assert refusal("{}") == f"not a snapshot of kdoctor: it has no schema, not {SCHEMA!r}"
-    assert refusal('{"schema": "other/v1"}') == f"not a snapshot of kdoctor: its schema is 'other/v1', not {SCHEMA!r}"
-    assert refusal('{"schema": "kdoctor/report/v1"}').startswith("not a snapshot of kdoctor: ")
-    assert refusal('{"schema": 1}').startswith("not a snapshot of kdoctor: its schema is 1")
-    assert refusal("{schema: x}") == ("not JSON: Expecting property name enclosed in double quotes at line 1, column 2")
-    assert refusal("[" * 100_000) == "not a snapshot: it is nested too deeply"
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("", "empty"),
+        ("[]", "found a list"),
+        ("{}", f"expected schema {SCHEMA!r}, found no schema"),
+        ('{"schema": "other/v1"}', "found 'other/v1'"),
+        ('{"schema": "kdoctor/report/v1"}', "found 'kdoctor/report/v1'"),
+        ('{"schema": 1}', "found 1"),
+        ("{schema: x}", "at line 1, column 2"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_other_files_are_refused_with_what_was_found(data: str, found: str) -> None:
+    assert refusal(data).endswith(found)
 
 
-def test_a_newer_schema_is_refused() -> None:
+def test_newer_schema_is_refused() -> None:
     message = refusal(document(schema="kdoctor/snapshot/v2"))
-    assert message == (
-        "written by a newer kdoctor (schema kdoctor/snapshot/v2, this one reads kdoctor/snapshot/v1): "
-        "upgrade keras-doctor"
-    )
+    assert "kdoctor/snapshot/v2" in message
+    assert "upgrade keras-doctor" in message
 
 
-def test_bytes_that_are_no_text() -> None:
-    assert refusal(b'{"schema": "\xff"}') == "not UTF-8: byte 12 cannot be read, so it is no snapshot"
+def test_invalid_utf8_is_refused() -> None:
+    assert refusal(b'{"schema": "\xff"}').endswith("byte 12")
 
 
-def test_a_byte_order_mark_is_no_trouble() -> None:
+def test_byte_order_mark_is_accepted() -> None:
     assert loads(b"\xef\xbb\xbf" + json.dumps(document()).encode(), GROUPS).facts == machine()
 
 
-def test_numbers_that_are_none() -> None:
-    assert refusal('{"schema": NaN}') == "not JSON: it holds NaN"
+def test_nan_is_refused() -> None:
+    assert "NaN" in refusal('{"schema": NaN}')
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("facts",), [], "facts is an array, not an object"),
-        (("created_at",), 5, "created_at is a number, not a text"),
+        (("facts",), [], "facts: Input should be an object, found a list"),
+        (("created_at",), 5, "created_at: Input should be a valid string, found the number 5"),
         (("facts", "host"), 5, "facts.host: "),
         (("facts", "host"), {}, "facts.host.os: Field required"),
-        (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, not a number"),
+        (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, found the number 5"),
         (
             ("facts", "gpus", "devices", 1, "index"),
             "x",
-            "facts.gpus.devices[1].index: Input should be a valid integer, not a text",
+            "facts.gpus.devices[1].index: Input should be a valid integer, found the string 'x'",
         ),
         (("facts", "gpus", "state"), "splendid", "facts.gpus.state: Input should be 'ready'"),
-        (("facts", "gpus", "count"), "8", "facts.gpus.count: Input should be a valid integer, not a text"),
-        (("facts", "gpus", "count"), True, "facts.gpus.count: Input should be a valid integer, not true or false"),
+        (("facts", "gpus", "count"), "8", "facts.gpus.count: Input should be a valid integer, found the string '8'"),
+        (("facts", "gpus", "count"), True, "facts.gpus.count: Input should be a valid integer, found the boolean True"),
     ],
 )
 def test_wrong_types_name_their_place(path: tuple[str | int, ...], value: object, message: str) -> None:
@@ -188,12 +192,12 @@ def test_files(tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
     file.write_text(dumps(Snapshot.now(machine()), NOBODY), encoding="utf-8")
     assert load(file, GROUPS).facts == machine()
-    with pytest.raises(SnapshotError, match=": a folder, not a snapshot"):
+    with pytest.raises(SnapshotError, match="is a directory"):
         load(tmp_path, GROUPS)
     with pytest.raises(SnapshotError, match=r"nothing\.json: No such file"):
         load(tmp_path / "nothing.json", GROUPS)
     file.write_text("{")
-    with pytest.raises(SnapshotError, match=r"machine.json: not JSON"):
+    with pytest.raises(SnapshotError, match=r"machine.json: .*JSON"):
         load(file, GROUPS)
 
 

@@ -31,17 +31,17 @@ def test_text(text: str, redacted: str) -> None:
     assert ALICE.text(redacted) == redacted
 
 
-def test_root_is_nobody() -> None:
+def test_root_is_not_redacted() -> None:
     root = Redaction(home="/root", user="root")
     assert root.text("/root/.venv/bin:/data/root/x:/opt/root") == "~/.venv/bin:/data/root/x:/opt/root"
 
 
 @pytest.mark.parametrize("home", ["/", ""])
-def test_a_user_without_a_home_or_a_name(home: str) -> None:
+def test_user_without_home_or_name(home: str) -> None:
     assert Redaction(home=home, user="").text("/usr/lib//x") == "/usr/lib//x"
 
 
-def test_values_of_all_depths_but_no_keys() -> None:
+def test_nested_values_are_redacted_but_not_keys() -> None:
     value = {"/home/alice": ["/home/alice/a", 1, None, True, {"x": "/home/alice/b"}]}
     assert ALICE.apply(value) == {"/home/alice": ["~/a", 1, None, True, {"x": "~/b"}]}
 
@@ -53,5 +53,5 @@ def test_variables() -> None:
     }
 
 
-def test_this_user() -> None:
+def test_redaction_of_current_user() -> None:
     assert isinstance(Redaction.of_this_user().text("/x"), str)

@@ -38,37 +38,37 @@ def pci_of(*devices: Gpu, acs: int | None = 0, iommu: str | None = None) -> PciD
 TWO = (healthy.gpu(0, virtualization_mode="none"), healthy.gpu(1, virtualization_mode="none"))
 
 
-def test_nvlink_means_nccl() -> None:
+def test_nvlink_uses_nccl() -> None:
     advice = advice_for(*TWO, nvlinks=4)
     assert advice.cross_device_ops == "NcclAllReduce"
     assert advice.environment == ()
 
 
-def test_eight_gpus_fall_back_to_the_copy_that_was_made_for_eight() -> None:
+def test_eight_gpus_fall_back_to_hierarchical_copy() -> None:
     assert advice_for(*map(healthy.gpu, range(8)), nvlinks=12).fallback == "HierarchicalCopyAllReduce"
 
 
-def test_pcie_with_nothing_in_the_way_means_nccl_with_peer_access() -> None:
+def test_plain_pcie_uses_nccl_with_peer_access() -> None:
     advice = advice_for(*TWO, pci=pci_of(*TWO))
     assert (advice.cross_device_ops, advice.environment) == ("NcclAllReduce", ())
 
 
-def test_acs_above_a_gpu_keeps_nccl_off_peer_access() -> None:
+def test_acs_above_gpu_disables_peer_access() -> None:
     advice = advice_for(*TWO, pci=pci_of(*TWO, acs=ACS_REQUEST_REDIRECT))
     assert advice.environment == ("NCCL_P2P_DISABLE=1",)
     assert "0000:00:01.0" in advice.why
 
 
-def test_a_translating_iommu_does_so_too_but_not_in_a_virtual_machine_that_needs_it() -> None:
+def test_iommu_translation_disables_peer_access_except_in_virtual_machine() -> None:
     assert advice_for(*TWO, pci=pci_of(*TWO, iommu="DMA")).environment == ("NCCL_P2P_DISABLE=1",)
     guests = tuple(replace(gpu, virtualization_mode="passthrough") for gpu in TWO)
     assert advice_for(*guests, pci=pci_of(*guests, iommu="DMA")).environment == ()
 
 
-def test_parts_of_gpus_are_nothing_for_nccl() -> None:
+def test_partitioned_gpus_do_not_use_nccl() -> None:
     for part in (healthy.gpu(1, mig_mode=True), healthy.gpu(1, virtualization_mode="vgpu")):
         assert advice_for(healthy.gpu(0), part).cross_device_ops == "ReductionToOneDevice"
 
 
-def test_one_gpu_has_nothing_to_exchange() -> None:
+def test_single_gpu_needs_no_communication() -> None:
     assert advice_for(healthy.gpu(0)).cross_device_ops is None

@@ -29,26 +29,27 @@ from kdoctor_checks.gpu.clocks import clocks
         (None, Status.UNKNOWN),
     ],
 )
-def test_what_lasts_counts_and_a_flash_does_not(reasons: tuple[int, ...] | None, status: Status) -> None:
+def test_lasting_slowdown_fails_and_transient_one_does_not(reasons: tuple[int, ...] | None, status: Status) -> None:
     result = compute_check(clocks, gpus(2, gpu(0), gpu(1, clock_event_reasons=reasons)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
 
 
-def test_eight_gpus_slowed_by_the_power_brake_while_pcie_looks_perfect() -> None:
+def test_power_brake_on_eight_gpus_fails_with_healthy_pcie() -> None:
     """Recorded: eight H100 at 86 of 1980 MHz."""
     braked = (gpu(index, clock_event_reasons=(0x88, 0x88, 0x88), clock_sm_mhz=86) for index in range(8))
     result = compute_check(clocks, gpus(8, *braked))
     assert len(result.findings) == 8
-    assert result.findings[0].finding.observed == "HW Slowdown, HW Power Brake Slowdown, SM clock 86 of 1980 MHz"
+    assert result.findings[0].finding.observed.endswith("SM clock 86 of 1980 MHz")
+    assert "HW Power Brake Slowdown" in result.findings[0].finding.observed
 
 
-def test_one_of_eight_is_slowed_while_the_parent_flag_is_clear() -> None:
+def test_one_of_eight_is_slowed_while_parent_flag_is_clear() -> None:
     found = (gpu(index, clock_event_reasons=(0x40 if index == 5 else 0x0,) * 3) for index in range(8))
     result = compute_check(clocks, gpus(8, *found))
     assert [item.finding.subject for item in result.findings] == ["GPU 5 (0000:60:00.0)"]
-    assert result.findings[0].finding.observed.startswith("HW Thermal Slowdown, ")
+    assert "HW Thermal Slowdown" in result.findings[0].finding.observed
     assert len(result.evidence) == 7
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     assert compute_check(clocks, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

@@ -21,6 +21,6 @@ from kdoctor_checks.gpu.clocks_limited import clocks_limited
         (None, Status.UNKNOWN),
     ],
 )
-def test_settings_are_a_note(reasons: tuple[int, ...] | None, status: Status) -> None:
+def test_limiting_settings_are_a_note(reasons: tuple[int, ...] | None, status: Status) -> None:
     result = compute_check(clocks_limited, gpus(2, gpu(0), gpu(1, clock_event_reasons=reasons)))
     assert (result.status, result.severity) == (status, Severity.INFO)

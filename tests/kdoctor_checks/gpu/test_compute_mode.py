@@ -19,20 +19,20 @@ from kdoctor_checks.gpu.compute_mode import compute_mode
         ({"compute_mode": None, "errors": {"compute_mode": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_prohibited_fails_and_exclusive_is_anothers(change: dict[str, Any], status: Status) -> None:
+def test_prohibited_fails_and_exclusive_passes(change: dict[str, Any], status: Status) -> None:
     result = compute_check(compute_mode, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(compute_mode, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(compute_mode, gpus(1, gpu(0, compute_mode="prohibited"))).findings[0].finding
-    assert finding.observed == "compute mode prohibited"
+    assert "prohibited" in finding.observed
     assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 --compute-mode=DEFAULT"

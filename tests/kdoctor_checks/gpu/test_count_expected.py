@@ -29,9 +29,7 @@ def judged(found: Gpus, count: int | None = None, at_least: int | None = None) -
         (0, None, 0, Status.PASS),
     ],
 )
-def test_the_count_is_compared_with_the_checklists(
-    found: int, count: int | None, at_least: int | None, status: Status
-) -> None:
+def test_count_is_compared_with_checklist(found: int, count: int | None, at_least: int | None, status: Status) -> None:
     assert judged(gpus(found, count=found), count, at_least).status is status
 
 
@@ -39,15 +37,16 @@ def test_without_gpu_assumptions_one_is_enough() -> None:
     assert compute_check(count_expected, gpus(1)).status is Status.PASS
 
 
-def test_a_lost_gpu_does_not_count() -> None:
+def test_lost_gpu_does_not_count() -> None:
     result = judged(gpus(3, gpu(0), lost_gpu(1), gpu(2)), count=3)
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed == "2 GPUs answer; lost: GPU 1"
+    assert finding.observed.startswith("2 GPUs ")
+    assert finding.observed.endswith("GPU 1")
     assert finding.remedy.action is Action.INSPECT_HARDWARE
 
 
-def test_a_list_that_nvml_did_not_give_whole_is_unknown() -> None:
+def test_incomplete_list_of_gpus_is_unknown() -> None:
     assert judged(gpus(8, count=None, errors={"count": "Unknown"}), count=8).status is Status.UNKNOWN
     assert judged(gpus(1, gpu(0), count=4), count=1).status is Status.UNKNOWN
     assert judged(Gpus(state="failed", error="Unknown Error"), count=0).status is Status.SKIP

@@ -22,15 +22,15 @@ from kdoctor_checks.gpu.fan import fan
         ({"fan_speed_percent": None, "errors": {"fan_speed_percent": "ERR!"}}, Status.UNKNOWN),  # recorded
     ],
 )
-def test_a_standing_fan_fails_on_a_hot_card(change: dict[str, Any], status: Status) -> None:
+def test_stopped_fan_fails_on_hot_card(change: dict[str, Any], status: Status) -> None:
     result = compute_check(fan, gpus(2, geforce(0), geforce(1, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_modules_have_no_fan() -> None:
-    assert compute_check(fan, gpus(8)).reason == "NVIDIA H100 80GB HBM3 does not support it"
+def test_modules_without_fan_are_skipped() -> None:
+    assert "NVIDIA H100 80GB HBM3" in (compute_check(fan, gpus(8)).reason or "")
 
 
-def test_a_checklist_sets_the_temperature() -> None:
+def test_checklist_sets_temperature() -> None:
     warm = gpus(1, geforce(0, temperature_c=60))
     assert compute_check(fan, warm, may_stand_below_c=50).status is Status.FAIL

@@ -17,32 +17,33 @@ def judged(device: Gpu, **parameters: Any) -> Result:
 def test_free_gpus_pass() -> None:
     result = compute_check(free, gpus(2))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "4 MiB used of 79.6 GiB, no process listed"
+    assert result.evidence[0].observed.startswith("4 MiB used of 79.6 GiB")
 
 
-def test_a_process_is_named_with_what_it_holds() -> None:
+def test_process_is_named_with_its_memory() -> None:
     held = (GpuProcess(pid=4711, used_memory_bytes=30 * GIB), GpuProcess(pid=4712, used_memory_bytes=None))
     result = judged(gpu(0, memory_used_bytes=31 * GIB, processes=held))
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed == "31.0 GiB used of 79.6 GiB, held by process 4711 (30.0 GiB), 4712 (?)"
+    assert finding.observed.startswith("31.0 GiB used of 79.6 GiB")
+    assert finding.observed.endswith("4711 (30.0 GiB), 4712 (?)")
     assert finding.remedy.commands[-1] == "ps -o pid,user,lstart,args -p 4711,4712"
     assert finding.rollback.kind == "irreversible"
 
 
-def test_memory_shows_a_process_of_another_namespace() -> None:
+def test_memory_of_hidden_process_fails() -> None:
     assert judged(gpu(0, memory_used_bytes=1024 * MIB)).status is Status.PASS
     assert judged(gpu(0, memory_used_bytes=1024 * MIB + 1)).status is Status.FAIL
     assert judged(gpu(0, memory_used_bytes=2048 * MIB), max_used_mib=4096).status is Status.PASS
 
 
-def test_a_small_process_fails_unless_the_checklist_allows_it() -> None:
+def test_small_process_fails_unless_checklist_allows_it() -> None:
     small = gpu(0, processes=(GpuProcess(pid=1, used_memory_bytes=30 * MIB),))
     assert judged(small).status is Status.FAIL
     assert judged(small, allow_processes=True).status is Status.PASS
 
 
-def test_what_was_not_read_is_unknown_unless_the_rest_condemns() -> None:
+def test_unread_value_is_unknown_unless_another_one_fails() -> None:
     busy = (GpuProcess(pid=1, used_memory_bytes=None),)
     assert judged(gpu(0, processes=None)).status is Status.UNKNOWN
     assert judged(gpu(0, memory_used_bytes=None)).status is Status.UNKNOWN
@@ -51,7 +52,7 @@ def test_what_was_not_read_is_unknown_unless_the_rest_condemns() -> None:
     assert compute_check(free, gpus(0)).status is Status.UNKNOWN
 
 
-def test_the_others_are_judged_beside_a_busy_one() -> None:
+def test_busy_gpu_does_not_hide_others() -> None:
     result = compute_check(free, gpus(3, gpu(0), gpu(1, memory_used_bytes=40 * GIB), gpu(2)))
     assert [item.finding.subject for item in result.findings] == ["GPU 1 (0000:20:00.0)"]
     assert len(result.evidence) == 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
@@ -18,16 +20,16 @@ def xid(code: int, rest: str = "pid=1, name=python", index: int = 1) -> KernelLo
     return logged(f"[ 12.5] NVRM: Xid (PCI:{bus_id(index)[:-2]}): {code}, {rest}")
 
 
-def test_a_log_without_failures_passes_and_says_how_far_it_reaches() -> None:
+def test_log_without_failures_passes_with_its_completeness() -> None:
     result = judged(log())
     assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
-    assert result.evidence[0].observed == "nothing in 2048 lines of /dev/kmsg, back to the boot"
+    assert "2048 lines of /dev/kmsg, complete" in result.evidence[0].observed
     partly = judged(log(complete=False))
-    assert partly.evidence[0].observed == "nothing in 2048 lines of /dev/kmsg, not back to the boot"
+    assert "2048 lines of /dev/kmsg, incomplete" in partly.evidence[0].observed
 
 
 @pytest.mark.parametrize("code", [48, 64, 74, 79, 94, 95, 119, 120, 149])
-def test_an_xid_of_a_fault_fails_and_names_the_gpu(code: int) -> None:
+def test_failure_xid_fails_and_names_gpu(code: int) -> None:
     result = judged(xid(code))
     assert result.status is Status.FAIL
     assert result.findings[0].finding.subject == "GPU 1 (0000:20:00.0)"
@@ -35,14 +37,14 @@ def test_an_xid_of_a_fault_fails_and_names_the_gpu(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [13, 31, 43, 45, 63, 62])
-def test_other_xids_are_told_elsewhere(code: int) -> None:
+def test_other_xids_pass(code: int) -> None:
     assert judged(xid(code)).status is Status.PASS
 
 
 @pytest.mark.parametrize(
     ("action", "status"), [("None", Status.PASS), ("GPU Reset Required", Status.FAIL), ("Node Reboot", Status.FAIL)]
 )
-def test_a_recovery_action_fails_unless_it_is_none(action: str, status: Status) -> None:
+def test_recovery_action_fails_unless_it_is_none(action: str, status: Status) -> None:
     rest = f"pid=1, GPU recovery action changed from 0x0 (None) to 0x1 ({action})"
     assert judged(xid(154, rest)).status is status
 
@@ -55,34 +57,30 @@ def test_a_recovery_action_fails_unless_it_is_none(action: str, status: Status) 
         "NVRM: GPU0 _kgspRpcRecvPoll: 0000:20:00.0 GSP RPC timeout",
     ],
 )
-def test_failures_without_an_xid_fail_too(line: str) -> None:
+def test_failures_without_xid_fail(line: str) -> None:
     assert judged(logged(line)).status is Status.FAIL
 
 
-def test_each_gpu_is_named_once_with_all_that_was_logged() -> None:
+def test_each_gpu_has_one_finding_with_all_events() -> None:
     lines = [f"NVRM: Xid (PCI:0000:20:00): {code}, pid=1" for code in (48, 94, 94)]
     result = judged(logged(*lines, "NVRM: Xid (PCI:0000:30:00): 119, pid=1"))
     observed = {item.finding.subject: item.finding.observed for item in result.findings}
     assert set(observed) == {"GPU 1 (0000:20:00.0)", "GPU 2 (0000:30:00.0)"}
-    assert observed["GPU 1 (0000:20:00.0)"].startswith(
-        "Xid 48 (double bit ECC error), Xid 94 (contained memory error) x2; last: "
-    )
+    assert re.match(r"Xid 48 \(.*\), Xid 94 \(.*\) x2;", observed["GPU 1 (0000:20:00.0)"])
 
 
-def test_a_gpu_that_does_not_answer_is_left_to_gpu_responding() -> None:
+def test_lost_gpu_is_reported_by_gpu_responding() -> None:
     found = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
     assert judged(xid(79), found).status is Status.PASS
     assert judged(xid(79, index=2), found).status is Status.FAIL
 
 
-def test_a_log_alone_names_the_address() -> None:
+def test_log_without_gpus_names_address() -> None:
     result = compute_check(kernel_log, xid(119), missing={Gpus: "not in the log", PciDevices: "not in the log"})
     assert [item.finding.subject for item in result.findings] == ["GPU at 0000:20:00.0"]
 
 
-def test_an_unread_log_is_told_by_driver_kernel_log() -> None:
+def test_unread_log_is_skipped() -> None:
     result = compute_check(kernel_log, gpus(4), pci(4), missing={KernelLog: "may not be read"})
-    assert (result.status, result.reason) == (
-        Status.SKIP,
-        "the kernel's log was not read; driver.kernel-log says why",
-    )
+    assert result.status is Status.SKIP
+    assert "driver.kernel-log" in (result.reason or "")

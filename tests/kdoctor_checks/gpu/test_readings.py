@@ -7,35 +7,33 @@ from kdoctor.model import Severity, Status
 from kdoctor_checks.gpu.readings import readings
 
 
-def test_what_a_gpu_does_not_support_is_no_question() -> None:
+def test_unsupported_readings_pass() -> None:
     result = compute_check(readings, gpus(2, geforce(0), geforce(1)))
     assert (result.status, result.severity) == (Status.PASS, Severity.WARNING)
-    assert result.evidence[0].observed == "every question was answered"
 
 
-def test_an_unknown_error_is_unknown_and_no_failure() -> None:
+def test_unknown_error_is_unknown() -> None:
     """Recorded: "Addressing Mode: Unknown Error" on eight RTX 4090."""
     broken = geforce(1, addressing_mode=None, errors={"addressing_mode": "Unknown Error", "mig_mode": NOT_SUPPORTED})
     result = compute_check(readings, gpus(2, geforce(0), broken))
     assert result.status is Status.UNKNOWN
-    assert result.reason == "GPU 1 (0000:20:00.0): not read: addressing mode (Unknown Error)"
+    assert (result.reason or "").endswith("addressing mode (Unknown Error)")
 
 
-def test_a_call_that_the_driver_lacks_makes_it_too_old() -> None:
+def test_missing_call_means_old_driver() -> None:
     old = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND", "recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
     result = compute_check(readings, gpus(1, gpu(0, errors=old)))
-    assert result.reason == (
-        "GPU 0 (0000:10:00.0): the driver is too old to tell sram threshold exceeded, recovery action"
-    )
+    assert "too old" in (result.reason or "")
+    assert (result.reason or "").endswith("sram threshold exceeded, recovery action")
 
 
-def test_many_open_questions_are_counted() -> None:
+def test_many_failed_readings_are_counted() -> None:
     many = {f"field_{number}": "Unknown Error" for number in range(7)}
     result = compute_check(readings, gpus(1, gpu(0, errors=many)))
     assert (result.reason or "").endswith("field 3 (Unknown Error) and 3 more")
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     assert compute_check(readings, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
 
 

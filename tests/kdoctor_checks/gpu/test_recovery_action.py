@@ -20,36 +20,38 @@ from kdoctor_checks.gpu.recovery_action import recovery_action
         ({"recovery_action": None, "errors": {"recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}}, Status.UNKNOWN),
     ],
 )
-def test_whatever_is_asked_for_fails(change: dict[str, Any], status: Status) -> None:
+def test_requested_recovery_action_fails(change: dict[str, Any], status: Status) -> None:
     result = compute_check(recovery_action, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(recovery_action, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(recovery_action, gpus(1, gpu(0, recovery_action="reboot"))).findings[0].finding
-    assert finding.observed == "recovery action reboot"
+    assert finding.observed.endswith("reboot")
     assert finding.remedy.commands[0] == "sudo reboot"
 
 
-def test_an_old_driver_cannot_say() -> None:
+def test_old_driver_is_skipped() -> None:
     errors = {"recovery_action": "NVML_ERROR_FUNCTION_NOT_FOUND"}
     result = compute_check(
         recovery_action, gpus(2, *(gpu(index, recovery_action=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")
+    assert result.status is Status.SKIP
+    assert "580.105.08" in (result.reason or "")
 
 
-def test_an_old_driver_may_not_know_the_field() -> None:
+def test_old_driver_may_not_know_field() -> None:
     errors = {"recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
     result = compute_check(
         recovery_action, gpus(2, *(gpu(index, recovery_action=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")
+    assert result.status is Status.SKIP
+    assert "580.105.08" in (result.reason or "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -20,28 +21,29 @@ from kdoctor_checks.gpu.resizable_bar import resizable_bar
         ({"memory_total_bytes": None, "errors": {"memory_total_bytes": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_a_small_window_is_a_note(change: dict[str, Any], status: Status) -> None:
+def test_small_bar_is_a_note(change: dict[str, Any], status: Status) -> None:
     result = compute_check(resizable_bar, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.INFO)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(resizable_bar, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(resizable_bar, gpus(1, gpu(0, bar1_total_bytes=256 * MIB))).findings[0].finding
-    assert finding.observed == "BAR1 256 MiB, memory 79.6 GiB"
+    assert re.search(r"256 MiB.*79.6 GiB", finding.observed)
     assert finding.remedy.commands[0] == "nvidia-smi -q -d MEMORY"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {"bar1_total_bytes": "NVML_ERROR_NOT_SUPPORTED"}
     result = compute_check(
         resizable_bar, gpus(2, *(gpu(index, bar1_total_bytes=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+    assert result.status is Status.SKIP
+    assert "NVIDIA H100 80GB HBM3" in (result.reason or "")

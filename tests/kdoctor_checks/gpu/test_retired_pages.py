@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -33,19 +34,19 @@ def test_sixty_pages_fail(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(retired_pages, gpus(2, v100(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(retired_pages, gpus(1, v100(0, retired_pages_double_bit=61))).findings[0].finding
-    assert finding.observed == "61 retired pages (0 for single, 61 for double bit errors)"
+    assert re.match(r"61 .*\(0 single.*61 double", finding.observed)
     assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d PAGE_RETIREMENT"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {
         "retired_pages_single_bit": "NVML_ERROR_NOT_SUPPORTED",
         "retired_pages_double_bit": "NVML_ERROR_NOT_SUPPORTED",
@@ -60,4 +61,5 @@ def test_gpus_that_do_not_support_it_are_no_subject() -> None:
             ),
         ),
     )
-    assert (result.status, result.reason) == (Status.SKIP, "Tesla V100-DGXS-32GB does not support it")
+    assert result.status is Status.SKIP
+    assert "Tesla V100-DGXS-32GB" in (result.reason or "")

@@ -19,37 +19,38 @@ from kdoctor_checks.gpu.row_remapping import row_remapping
         ({"remapped_rows_failure": None, "errors": {"remapped_rows_failure": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_a_failure_fails_and_remapped_rows_do_not(change: dict[str, Any], status: Status) -> None:
+def test_remapping_failure_fails_and_remapped_rows_pass(change: dict[str, Any], status: Status) -> None:
     result = compute_check(row_remapping, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(row_remapping, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = (
         compute_check(row_remapping, gpus(1, gpu(0, remapped_rows_failure=True, remapped_rows_uncorrectable=8)))
         .findings[0]
         .finding
     )
-    assert finding.observed == "a row could not be remapped; 8 rows remapped for uncorrectable errors"
+    assert "8 rows" in finding.observed
     assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ROW_REMAPPER"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {"remapped_rows_failure": "NVML_ERROR_NOT_SUPPORTED"}
     result = compute_check(
         row_remapping, gpus(2, *(gpu(index, remapped_rows_failure=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+    assert result.status is Status.SKIP
+    assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
 
 
-def test_a_gaming_card_that_answers_without_having_it_passes() -> None:
+def test_gaming_card_without_remapping_passes() -> None:
     """Recorded: an RTX 4090 answers with zeros instead of "not supported"."""
     assert compute_check(row_remapping, geforces(2)).status is Status.PASS

@@ -19,32 +19,33 @@ from kdoctor_checks.gpu.row_remapping_pending import row_remapping_pending
         ({"remapped_rows_pending": None, "errors": {"remapped_rows_pending": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_a_row_that_waits_warns(change: dict[str, Any], status: Status) -> None:
+def test_pending_row_warns(change: dict[str, Any], status: Status) -> None:
     result = compute_check(row_remapping_pending, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(row_remapping_pending, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = (
         compute_check(row_remapping_pending, gpus(1, gpu(0, remapped_rows_pending=True, remapped_rows_uncorrectable=4)))
         .findings[0]
         .finding
     )
-    assert finding.observed == "rows wait for a reset to be remapped; uncorrectable 4, correctable 0"
+    assert "4 uncorrectable, 0 correctable" in finding.observed
     assert finding.remedy.commands[0] == "sudo nvidia-smi --gpu-reset -i 0000:10:00.0"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {"remapped_rows_pending": "NVML_ERROR_NOT_SUPPORTED"}
     result = compute_check(
         row_remapping_pending, gpus(2, *(gpu(index, remapped_rows_pending=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+    assert result.status is Status.SKIP
+    assert "NVIDIA H100 80GB HBM3" in (result.reason or "")

@@ -19,14 +19,14 @@ def test_equal_gpus_pass() -> None:
 @pytest.mark.parametrize(
     "change", [{"name": "NVIDIA H100 PCIe"}, {"compute_capability": "8.0"}, {"memory_total_bytes": 40960 * MIB}]
 )
-def test_the_one_that_differs_is_named(change: dict[str, Any]) -> None:
+def test_different_gpu_is_named(change: dict[str, Any]) -> None:
     result = compute_check(same_model, gpus(3, gpu(0), gpu(1, **change), gpu(2)))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert [item.finding.subject for item in result.findings] == ["GPU 1 (0000:20:00.0)"]
     assert len(result.evidence) == 2
 
 
-def test_memory_may_differ_within_the_tolerance() -> None:
+def test_memory_may_differ_within_tolerance() -> None:
     def status(used: int, **parameters: Any) -> Status:
         found = gpus(3, gpu(0), gpu(1), gpu(2, memory_total_bytes=used * MIB))
         return compute_check(same_model, found, **parameters).status
@@ -36,13 +36,13 @@ def test_memory_may_differ_within_the_tolerance() -> None:
     assert status(81559 - 1632, memory_tolerance=0.05) is Status.PASS
 
 
-def test_one_gpu_is_a_skip_and_none_no_pass() -> None:
+def test_one_gpu_is_skipped_and_none_does_not_pass() -> None:
     assert compute_check(same_model, gpus(1)).status is Status.SKIP
     assert compute_check(same_model, gpus(0)).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize("field", ["name", "compute_capability", "memory_total_bytes"])
-def test_an_unread_field_leaves_that_gpu_unjudged(field: str) -> None:
+def test_unread_field_is_unknown(field: str) -> None:
     result = compute_check(same_model, gpus(3, gpu(0), gpu(1, **{field: None}), gpu(2)))
     assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.unjudged] == ["GPU 1 (0000:20:00.0)"]

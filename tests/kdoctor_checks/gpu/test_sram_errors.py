@@ -25,36 +25,37 @@ from kdoctor_checks.gpu.sram_errors import sram_errors
         ),
     ],
 )
-def test_over_the_threshold_fails(change: dict[str, Any], status: Status) -> None:
+def test_exceeded_threshold_fails(change: dict[str, Any], status: Status) -> None:
     result = compute_check(sram_errors, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     result = compute_check(sram_errors, gpus(2, gpu(0), lost_gpu(1)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
-def test_the_finding_says_what_to_do() -> None:
+def test_finding_has_commands() -> None:
     finding = compute_check(sram_errors, gpus(1, gpu(0, sram_threshold_exceeded=True))).findings[0].finding
-    assert finding.observed == "SRAM threshold exceeded"
     assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ECC"
 
 
-def test_gpus_that_do_not_support_it_are_no_subject() -> None:
+def test_unsupported_gpus_are_skipped() -> None:
     errors = {"sram_threshold_exceeded": "NVML_ERROR_NOT_SUPPORTED"}
     result = compute_check(
         sram_errors, gpus(2, *(gpu(index, sram_threshold_exceeded=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "NVIDIA H100 80GB HBM3 does not support it")
+    assert result.status is Status.SKIP
+    assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
 
 
-def test_an_old_driver_cannot_say() -> None:
+def test_old_driver_is_skipped() -> None:
     errors = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND"}
     result = compute_check(
         sram_errors, gpus(2, *(gpu(index, sram_threshold_exceeded=None, errors=errors) for index in range(2)))
     )
-    assert (result.status, result.reason) == (Status.SKIP, "driver 580.105.08 is too old to say")
+    assert result.status is Status.SKIP
+    assert "580.105.08" in (result.reason or "")

@@ -20,15 +20,15 @@ from kdoctor_checks.gpu.temperature import temperature
         ({"temperature_margin_c": None, "errors": {"temperature_margin_c": "Unknown Error"}}, Status.UNKNOWN),
     ],
 )
-def test_newer_families_tell_the_margin(change: dict[str, Any], status: Status) -> None:
+def test_newer_gpus_use_margin(change: dict[str, Any], status: Status) -> None:
     result = compute_check(temperature, gpus(2, gpu(0), gpu(1, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_a_negative_threshold_of_a_newer_family_is_no_temperature() -> None:
+def test_negative_threshold_is_not_a_temperature() -> None:
     """Recorded on H100: thresholds of -2 and -8, which every temperature exceeds."""
     result = compute_check(temperature, gpus(1, gpu(0, temperature_slowdown_margin_c=-2, temperature_c=34)))
-    assert result.evidence[0].observed == "34 °C, 51 °C below where it slows down"
+    assert result.evidence[0].observed.startswith("34 °C, 51 °C below ")
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_a_negative_threshold_of_a_newer_family_is_no_temperature() -> None:
         ({"temperature_slowdown_c": None}, Status.UNKNOWN),
     ],
 )
-def test_older_families_tell_where_they_slow_down(change: dict[str, Any], status: Status) -> None:
+def test_older_gpus_use_slowdown_temperature(change: dict[str, Any], status: Status) -> None:
     """A V100 slows down at 87 degrees Celsius."""
     assert compute_check(temperature, gpus(2, v100(0), v100(1, **change))).status is status
 
 
-def test_a_checklist_sets_the_margin() -> None:
+def test_checklist_sets_margin() -> None:
     warm = gpus(1, gpu(0, temperature_margin_c=12))
     assert compute_check(temperature, warm, least_margin_c=15).status is Status.FAIL
 
 
-def test_virtual_gpus_tell_nothing() -> None:
+def test_virtual_gpus_are_skipped() -> None:
     names = ("temperature_margin_c", "temperature_c", "temperature_slowdown_c")
     silent: dict[str, Any] = {**dict.fromkeys(names), "errors": dict.fromkeys(names, NOT_SUPPORTED)}
     assert compute_check(temperature, gpus(2, gpu(0, **silent), gpu(1, **silent))).status is Status.SKIP
     assert compute_check(temperature, gpus(2, gpu(0), gpu(1, **silent))).status is Status.UNKNOWN
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

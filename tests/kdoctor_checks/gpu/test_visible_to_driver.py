@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helpers.facts import bus_id, gpu, gpus, host, kernel, lost_gpu, pci, pci_gpu
@@ -18,33 +20,33 @@ def subjects(result: Result) -> list[str]:
     return [item.finding.subject for item in result.findings]
 
 
-def test_passes_where_all_answer_and_a_switch_is_no_gpu() -> None:
+def test_all_gpus_visible_passes_and_switches_are_ignored() -> None:
     result = judged()
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == [f"GPU {i} ({bus_id(i)})" for i in range(4)]
 
 
-def test_a_gpu_that_nvml_does_not_list_is_named_and_the_others_are_judged() -> None:
+def test_gpu_missing_in_nvml_is_named_and_others_judged() -> None:
     result = judged(gpus(4, gpu(0), gpu(1), gpu(3)))
     assert result.status is Status.FAIL
     assert subjects(result) == [f"GPU at {bus_id(2)}"]
     assert len(result.evidence) == 3
 
 
-def test_a_gpu_that_nvml_counts_and_that_is_lost_is_left_to_gpu_responding() -> None:
+def test_lost_gpu_is_reported_by_gpu_responding() -> None:
     result = judged(gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3)))
     assert result.status is Status.PASS
     assert len(result.evidence) == 3
 
 
-def test_one_lost_gpu_explains_no_two_missing_ones() -> None:
+def test_one_lost_gpu_does_not_explain_two_missing_ones() -> None:
     result = judged(gpus(4, gpu(0), lost_gpu(1), gpu(3)))
     assert result.status is Status.FAIL
     assert subjects(result) == [f"GPU at {bus_id(1)}", f"GPU at {bus_id(2)}"]
 
 
 @pytest.mark.parametrize("error", ["GpuIsLost", "NVML_ERROR_RESET_REQUIRED", "NVMLError_GpuIsLost"])
-def test_a_gpu_lost_in_the_middle_is_left_to_gpu_responding_too(error: str) -> None:
+def test_gpu_lost_during_reading_is_reported_by_gpu_responding(error: str) -> None:
     broken = gpu(1, memory_used_bytes=None, errors={"memory_used_bytes": error})
     result = judged(gpus(4, gpu(0), broken, gpu(2), gpu(3)))
     assert result.status is Status.PASS
@@ -54,7 +56,7 @@ def test_a_gpu_lost_in_the_middle_is_left_to_gpu_responding_too(error: str) -> N
 @pytest.mark.parametrize(
     ("driver", "status"), [(None, Status.FAIL), ("nouveau", Status.FAIL), ("vfio-pci", Status.PASS)]
 )
-def test_a_gpu_of_another_driver(driver: str | None, status: Status) -> None:
+def test_gpu_bound_to_other_driver(driver: str | None, status: Status) -> None:
     devices = pci(2, pci_gpu(0), pci_gpu(1, driver=driver))
     result = judged(devices, gpus(1))
     assert result.status is status
@@ -62,34 +64,34 @@ def test_a_gpu_of_another_driver(driver: str | None, status: Status) -> None:
         assert "sudo rm /etc/modprobe.d/blacklist-nouveau.conf" in result.findings[0].finding.rollback.commands
 
 
-def test_a_container_was_given_some_of_its_hosts_gpus() -> None:
+def test_container_with_some_gpus_of_host_passes() -> None:
     result = judged(gpus(2), kernel(2), host(container="docker"))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence][2:] == [bus_id(2), bus_id(3)]
 
 
-def test_a_container_lost_a_gpu_that_it_was_given() -> None:
+def test_container_with_lost_gpu_fails() -> None:
     result = judged(gpus(2), kernel(3), host(container="docker"))
     assert result.status is Status.FAIL
 
 
 @pytest.mark.parametrize("container", ["docker", None])
-def test_hidden_or_lost_is_unknown_where_it_cannot_be_told(container: str | None) -> None:
+def test_missing_gpu_is_unknown_in_possible_container(container: str | None) -> None:
     assert judged(gpus(2), kernel(0), host(container=container)).status is Status.UNKNOWN
 
 
-def test_a_machine_that_may_be_a_container_is_not_excused() -> None:
+def test_possible_container_without_nodes_is_unknown() -> None:
     assert judged(gpus(2), kernel(2), host(container=None)).status is Status.UNKNOWN
 
 
-def test_an_unread_bus_id_may_be_the_missing_one() -> None:
+def test_unread_bus_id_may_be_missing_one() -> None:
     unread = gpu(1, bus_id=None, errors={"bus_id": "Unknown"})
     result = judged(gpus(4, gpu(0), unread, gpu(2), gpu(3)))
     assert result.status is Status.UNKNOWN
-    assert "GPU 1: its bus id was not read (Unknown)" in (result.reason or "")
+    assert re.search(r"GPU 1: .*\(Unknown\)", result.reason or "")
 
 
-def test_gpus_that_the_bus_does_not_list_are_unknown() -> None:
+def test_gpus_missing_on_bus_are_unknown() -> None:
     assert judged(PciDevices(devices=())).status is Status.UNKNOWN
 
 

@@ -28,13 +28,13 @@ def judged(*facts: FactGroup) -> Result:
     return compute_check(acs, pci(2), over_pcie(), *facts)
 
 
-def test_ports_that_redirect_nothing_pass() -> None:
+def test_ports_without_redirection_pass() -> None:
     result = judged()
     assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
     assert len(result.evidence) == 6
 
 
-def test_a_switch_that_redirects_fails_with_the_way_back() -> None:
+def test_redirecting_switch_fails_with_rollback() -> None:
     result = judged(redirecting())
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
@@ -50,53 +50,51 @@ def test_a_switch_that_redirects_fails_with_the_way_back() -> None:
     ("control", "status"),
     [(0x01, Status.PASS), (0x04, Status.FAIL), (0x08, Status.FAIL), (0x10, Status.FAIL), (0x00, Status.PASS)],
 )
-def test_source_validation_alone_does_no_harm(control: int, status: Status) -> None:
+def test_source_validation_alone_passes(control: int, status: Status) -> None:
     assert judged(pci(2, pci_gpu(0), pci_gpu(1, path=way(1, acs_control=control)))).status is status
 
 
-def test_nvlink_does_not_pass_there() -> None:
+def test_nvlink_pair_passes() -> None:
     assert judged(redirecting(), gpus(2)).status is Status.PASS
 
 
-def test_nor_does_anything_without_peer_access() -> None:
+def test_no_peer_access_passes() -> None:
     assert judged(redirecting(), over_pcie(p2p_read="GNS")).status is Status.PASS
 
 
-def test_whether_it_harms_is_unknown_where_the_driver_was_not_asked() -> None:
+def test_redirection_is_unknown_without_peer_status() -> None:
     assert judged(redirecting(), over_pcie(p2p_read=None)).status is Status.UNKNOWN
     assert judged(redirecting(), over_pcie(nvlinks=None)).status is Status.UNKNOWN
     assert compute_check(acs, redirecting(), missing={Gpus: "lspci alone"}).status is Status.UNKNOWN
     assert compute_check(acs, pci(2), missing={Gpus: "lspci alone"}).status is Status.PASS
 
 
-def test_above_an_nvswitch_it_is_no_subject() -> None:
+def test_ports_above_nvswitch_are_ignored() -> None:
     """Recorded: on an 8 x H100 machine ACS is on above the NVSwitches and off on all ways to GPUs."""
     switch = pci(2).switches[0]
     above = PciDevices(devices=(*pci(2).gpus, type(switch)(**{**vars(switch), "path": way(9, acs_control=REDIRECTS)})))
     assert judged(above).status is Status.PASS
 
 
-def test_in_a_virtual_machine_and_on_its_host_it_is_meant() -> None:
+def test_virtual_machine_is_skipped() -> None:
     for mode in ("passthrough", "vgpu", "host-vgpu"):
         found = gpus(2, *(gpu(index, virtualization_mode=mode) for index in range(2)))
         assert judged(redirecting(), found).status is Status.SKIP
 
 
-def test_one_gpu_has_no_peer() -> None:
+def test_single_gpu_is_skipped() -> None:
     assert judged(pci(1, pci_gpu(0, path=way(0, acs_control=REDIRECTS)))).status is Status.SKIP
 
 
-def test_what_only_root_may_read_is_no_pass_and_told_by_acs_settings() -> None:
+def test_unreadable_acs_is_skipped_and_unknown_in_acs_settings() -> None:
     unread = pci(2, pci_gpu(0), pci_gpu(1, path=way(1, acs_control=None)))
     assert judged(unread).status is Status.SKIP
     result = compute_check(acs_settings, unread, over_pcie())
-    assert (result.status, result.reason) == (
-        Status.UNKNOWN,
-        "PCI 0000:1d:00.0: its ACS setting could not be read (only root may)",
-    )
+    assert result.status is Status.UNKNOWN
+    assert (result.reason or "").startswith("PCI 0000:1d:00.0: ")
 
 
-def test_harmless_redirection_is_a_note_of_acs_settings_alone() -> None:
+def test_harmless_redirection_is_a_note_in_acs_settings() -> None:
     result = compute_check(acs_settings, redirecting(), gpus(2))
     assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
     harmful = compute_check(acs_settings, redirecting(), over_pcie())

@@ -23,16 +23,16 @@ from kdoctor_checks.topology.fabric import fabric
         ({"virtualization_mode": "passthrough"}, Status.PASS),
     ],
 )
-def test_the_registration_must_have_ended_well(change: dict[str, Any], status: Status) -> None:
+def test_incomplete_registration_fails(change: dict[str, Any], status: Status) -> None:
     result = compute_check(fabric, gpus(2, gpu(0), gpu(1, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
 
 
-def test_gpus_without_a_fabric_are_no_subject() -> None:
+def test_gpus_without_fabric_are_skipped() -> None:
     assert compute_check(fabric, geforces(2)).status is Status.SKIP
     off = (gpu(index, fabric_state="not-supported", fabric_status=None) for index in range(2))
     assert compute_check(fabric, gpus(2, *off)).status is Status.SKIP
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

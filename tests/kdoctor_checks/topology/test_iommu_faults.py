@@ -15,28 +15,28 @@ INTEL = (
 AMD = "[ 99.1] AMD-Vi: Event logged [IO_PAGE_FAULT device={} domain=0x0013 address=0xc0 flags=0x0020]"
 
 
-def test_a_log_without_faults_passes() -> None:
+def test_log_without_faults_passes() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), log()).status is Status.PASS
 
 
 @pytest.mark.parametrize("line", [INTEL, AMD])
-def test_a_blocked_transfer_of_a_gpu_fails_and_names_it(line: str) -> None:
+def test_blocked_transfer_fails_and_names_gpu(line: str) -> None:
     result = compute_check(iommu_faults, gpus(2), pci(2), logged(line.format("20:00.0"), line.format("20:00.0")))
     assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
     (finding,) = (item.finding for item in result.findings)
     assert finding.subject == "GPU 1 (0000:20:00.0)"
-    assert finding.observed.startswith("2 transfers were blocked")
+    assert "2 transfers" in finding.observed
 
 
-def test_faults_of_other_devices_are_no_subject() -> None:
+def test_faults_of_other_devices_pass() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), logged(INTEL.format("02:00.0"))).status is Status.PASS
 
 
-def test_whose_fault_it_was_is_unknown_without_the_devices() -> None:
+def test_fault_is_unknown_without_list_of_devices() -> None:
     missing = {Gpus: "a log alone", PciDevices: "a log alone"}
     result = compute_check(iommu_faults, logged(INTEL.format("02:00.0")), missing=missing)
     assert result.status is Status.UNKNOWN
 
 
-def test_an_unread_log_is_no_pass() -> None:
+def test_unread_log_is_skipped() -> None:
     assert compute_check(iommu_faults, gpus(2), pci(2), missing={KernelLog: "no"}).status is Status.SKIP

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from helpers.facts import gpus, lost_gpu, nvlinks, pci, v100, v100_workstation
@@ -22,27 +23,27 @@ def test_all_active_passes() -> None:
     assert len(result.evidence) == 4
 
 
-def test_a_bridge_that_is_badly_seated_warns() -> None:
+def test_partly_active_bridge_warns() -> None:
     half = (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))
     result = judged(v100(0), v100(1, nvlinks=half))
-    assert result.findings[0].finding.observed == "link 4, 5 inactive; 4 of 6 are active"
+    assert re.match(r"4 of 6 .*4, 5\b", result.findings[0].finding.observed)
     assert len(result.evidence) == 1
 
 
-def test_links_to_a_lost_gpu_condemn_no_neighbour() -> None:
+def test_links_to_lost_gpu_are_skipped() -> None:
     half = (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))
     result = judged(v100(0, nvlinks=half), v100(1, nvlinks=half), lost_gpu(2))
     assert result.status is Status.SKIP
 
 
-def test_cards_without_a_bridge_are_no_subject_beside_bridged_ones() -> None:
+def test_cards_without_bridge_are_ignored_next_to_bridged_ones() -> None:
     none = tuple(NvLink(index=index, active=False) for index in range(6))
     alone = replace(v100(2), name="NVIDIA A100 80GB PCIe", nvlinks=none)
     assert judged(alone).status is Status.SKIP
     assert judged(v100(0), v100(1), alone).status is Status.PASS
 
 
-def test_a_checklist_may_state_the_number() -> None:
+def test_checklist_sets_number_of_links() -> None:
     assert judged(v100(0), least=6).status is Status.PASS
     assert judged(v100(0), least=7).status is Status.FAIL
 
@@ -53,5 +54,5 @@ def test_unread_links_are_unknown() -> None:
     assert judged(v100(0), v100(1, nvlinks=None, errors={"nvlinks": "Unknown"})).status is Status.UNKNOWN
 
 
-def test_links_into_switches_are_judged_apart() -> None:
+def test_links_to_switches_are_skipped() -> None:
     assert compute_check(nvlink_direct, gpus(2), pci(2)).status is Status.SKIP

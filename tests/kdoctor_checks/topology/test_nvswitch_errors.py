@@ -15,18 +15,18 @@ LESSER = "nvidia-nvswitch1: SXid (PCI:0000:c2:00.0): 12028, Non-fatal, Link 32 e
 
 
 @pytest.mark.parametrize("check", [nvswitch_errors, nvswitch_warnings], ids=lambda check: check.id)
-def test_a_log_without_sxids_passes_and_an_unread_one_does_not(check: Check) -> None:
+def test_log_without_sxids_passes_and_unread_one_does_not(check: Check) -> None:
     assert compute_check(check, log()).status is Status.PASS
     assert compute_check(check, missing={KernelLog: "no"}).status is Status.SKIP
 
 
-def test_a_fatal_error_fails_and_names_the_switch() -> None:
+def test_fatal_error_fails_and_names_switch() -> None:
     result = compute_check(nvswitch_errors, logged(FATAL, LESSER))
     assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
     assert [item.finding.subject for item in result.findings] == ["NVSwitch at 0000:c1:00.0"]
 
 
-def test_an_error_that_is_not_fatal_is_a_note() -> None:
+def test_non_fatal_error_is_a_note() -> None:
     assert compute_check(nvswitch_errors, logged(LESSER)).status is Status.PASS
     result = compute_check(nvswitch_warnings, logged(FATAL, LESSER))
     assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)

@@ -22,21 +22,19 @@ from kdoctor_checks.topology.p2p import p2p
         ({"p2p_read": None, "p2p_write": None, "errors": {"p2p_read": NOT_SUPPORTED}}, Status.UNKNOWN),
     ],
 )
-def test_a_status_that_is_not_ok_warns(change: dict[str, Any], status: Status) -> None:
+def test_missing_peer_access_warns(change: dict[str, Any], status: Status) -> None:
     result = compute_check(p2p, gpus(2, pairs=(pair(**change),)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_the_finding_names_the_pair_and_says_what_the_letters_mean() -> None:
+def test_finding_names_pair_and_explains_status() -> None:
     result = compute_check(p2p, gpus(2, pairs=(pair(p2p_read="TNS", p2p_write="OK"),)))
     finding = result.findings[0].finding
-    assert (finding.subject, finding.observed) == (
-        "GPU 0 - GPU 1",
-        "P2P read TNS (topology not supported), write OK",
-    )
+    assert finding.subject == "GPU 0 - GPU 1"
+    assert "read TNS (topology not supported), write OK" in finding.observed
 
 
-def test_geforce_cards_are_judged_apart() -> None:
+def test_geforce_cards_are_skipped() -> None:
     assert compute_check(p2p, geforces(2)).status is Status.SKIP
 
 
@@ -46,10 +44,10 @@ def test_cards_whose_names_were_not_read_may_be_geforce() -> None:
     assert compute_check(p2p, unnamed).status is Status.UNKNOWN
 
 
-def test_a_lost_gpu_is_left_out_and_one_gpu_has_no_peer() -> None:
+def test_lost_gpu_is_ignored_and_single_gpu_skipped() -> None:
     assert compute_check(p2p, gpus(3, gpu(0), gpu(1), lost_gpu(2))).status is Status.PASS
     assert compute_check(p2p, gpus(1)).status is Status.SKIP
 
 
-def test_a_pair_that_is_not_listed_is_unknown() -> None:
+def test_unlisted_pair_is_unknown() -> None:
     assert compute_check(p2p, gpus(2, pairs=())).status is Status.UNKNOWN

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ def test_near_pairs_pass(level: TopologyLevel) -> None:
     assert [(item.subject, item.observed) for item in result.evidence] == [("GPU 0 - GPU 1", level)]
 
 
-def test_a_pair_across_the_sockets_is_a_named_warning() -> None:
+def test_pair_across_sockets_warns() -> None:
     result = compute_check(pairs, two("SYS"))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert result.findings[0].finding.subject == "GPU 0 - GPU 1"
@@ -31,7 +32,7 @@ def test_a_pair_across_the_sockets_is_a_named_warning() -> None:
     assert compute_check(pairs, two("PHB"), farthest="PXB").status is Status.FAIL
 
 
-def test_nvlink_makes_the_distance_over_pcie_irrelevant() -> None:
+def test_nvlink_pair_passes_at_any_distance() -> None:
     result = compute_check(pairs, two("SYS", nvlinks=18))
     assert result.status is Status.PASS
     assert result.evidence[0].observed == "NV18"
@@ -42,10 +43,10 @@ def test_gpus_without_nvlink_are_judged_by_their_distance() -> None:
     assert compute_check(pairs, two("SYS", nvlinks=None, errors={"nvlinks": NOT_SUPPORTED})).status is Status.FAIL
 
 
-def test_unread_nvlinks_matter_only_far_apart() -> None:
+def test_unread_nvlinks_are_unknown_only_for_distant_pairs() -> None:
     unread: dict[str, Any] = {"nvlinks": None, "errors": {"nvlinks": "NVML_ERROR_UNKNOWN"}}
     result = compute_check(pairs, two("SYS", **unread))
-    assert result.reason == "GPU 0 - GPU 1: SYS, but its NVLinks were not read (NVML_ERROR_UNKNOWN)"
+    assert re.fullmatch(r"GPU 0 - GPU 1: SYS.*\(NVML_ERROR_UNKNOWN\)", result.reason or "")
     assert compute_check(pairs, two("PIX", **unread)).status is Status.PASS
 
 
@@ -55,7 +56,7 @@ def test_every_pair_is_judged() -> None:
     assert len(result.evidence) == 6
 
 
-def test_a_lost_gpu_is_left_out_and_the_others_are_judged() -> None:
+def test_lost_gpu_is_ignored_and_others_judged() -> None:
     result = compute_check(pairs, gpus(4, a_gpu(0), lost_gpu(1), a_gpu(2), a_gpu(3)))
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["GPU 0 - GPU 2", "GPU 0 - GPU 3", "GPU 2 - GPU 3"]
@@ -64,18 +65,16 @@ def test_a_lost_gpu_is_left_out_and_the_others_are_judged() -> None:
 
 def test_unread_or_missing_levels_are_unknown() -> None:
     result = compute_check(pairs, two(None, error="NotSupported"))
-    assert (result.status, result.reason) == (
-        Status.UNKNOWN,
-        "GPU 0 - GPU 1: its level was not read (NotSupported)",
-    )
+    assert result.status is Status.UNKNOWN
+    assert re.fullmatch(r"GPU 0 - GPU 1: .*\(NotSupported\)", result.reason or "")
     assert compute_check(pairs, gpus(3, pairs=gpus(2).pairs)).status is Status.UNKNOWN
 
 
-def test_one_gpu_has_no_pair() -> None:
+def test_single_gpu_is_skipped() -> None:
     assert compute_check(pairs, gpus(1)).status is Status.SKIP
 
 
-def test_a_list_that_was_not_read_is_no_lack_of_pairs() -> None:
+def test_unread_list_of_gpus_is_unknown() -> None:
     assert compute_check(pairs, gpus(1, count=4)).status is Status.UNKNOWN
     assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN
     assert compute_check(pairs, gpus(0)).status is Status.UNKNOWN

@@ -23,7 +23,7 @@ from kdoctor_checks.topology.pcie_errors import pcie_errors
     ],
 )
 @pytest.mark.parametrize("place", ["gpu", "switch"])
-def test_many_errors_on_a_gpu_or_above_it_warn(place: str, change: dict[str, Any], status: Status) -> None:
+def test_many_errors_on_gpu_or_port_warn(place: str, change: dict[str, Any], status: Status) -> None:
     device = pci_gpu(1, **change) if place == "gpu" else pci_gpu(1, path=way(1, **change))
     result = compute_check(pcie_errors, pci(2, pci_gpu(0), device))
     assert (result.status, result.severity) == (status, Severity.WARNING)
@@ -31,9 +31,9 @@ def test_many_errors_on_a_gpu_or_above_it_warn(place: str, change: dict[str, Any
     assert named == ([] if status is Status.PASS else [f"PCI 0000:{'20' if place == 'gpu' else '1d'}:00.0"])
 
 
-def test_a_checklist_sets_the_limits() -> None:
+def test_checklist_sets_limits() -> None:
     assert compute_check(pcie_errors, pci(1, pci_gpu(0, aer_fatal=2)), most_fatal=2).status is Status.PASS
 
 
-def test_an_unread_way_is_unknown() -> None:
+def test_unread_path_is_unknown() -> None:
     assert compute_check(pcie_errors, pci(1, pci_gpu(0, path=None))).status is Status.UNKNOWN

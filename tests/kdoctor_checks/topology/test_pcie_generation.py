@@ -22,20 +22,17 @@ from kdoctor_checks.topology.pcie_generation import pcie_generation
         ({"pcie_generation_max": None, "errors": {"pcie_generation_max": "Unknown"}}, Status.UNKNOWN),
     ],
 )
-def test_a_slow_link_of_a_working_gpu_warns(change: dict[str, Any], status: Status) -> None:
+def test_slow_link_of_active_gpu_warns(change: dict[str, Any], status: Status) -> None:
     result = compute_check(pcie_generation, gpus(2, gpu(0), gpu(1, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_an_idle_4090_at_generation_1_is_healthy_and_not_passed() -> None:
+def test_idle_gpu_at_generation_1_is_skipped() -> None:
     result = compute_check(pcie_generation, geforces(2))
-    assert (result.status, result.reason) == (
-        Status.SKIP,
-        "every GPU idles, and lowers its link's generation on purpose",
-    )
+    assert result.status is Status.SKIP
 
 
-def test_busy_cards_beside_idle_ones_are_judged() -> None:
+def test_busy_cards_are_judged_next_to_idle_ones() -> None:
     """Recorded: five of eight RTX 4090 at work in P2 at generation 4, three idle at generation 1."""
     busy: dict[str, Any] = {"pcie_generation": 4, "performance_state": 2, "utilization_gpu_percent": 98}
     mixed = (geforce(index, **(busy if index < 5 else {})) for index in range(8))
@@ -44,5 +41,5 @@ def test_busy_cards_beside_idle_ones_are_judged() -> None:
     assert [item.subject[:5] for item in result.evidence] == [f"GPU {index}" for index in range(5)]
 
 
-def test_a_lost_gpu_is_left_out() -> None:
+def test_lost_gpu_is_ignored() -> None:
     assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS

@@ -18,10 +18,10 @@ from kdoctor_checks.topology.pcie_replays import pcie_replays
         (None, Status.UNKNOWN),
     ],
 )
-def test_only_very_many_are_worth_a_note(count: int | None, status: Status) -> None:
+def test_many_replays_are_a_note(count: int | None, status: Status) -> None:
     result = compute_check(pcie_replays, gpus(2, gpu(0), gpu(1, pcie_replay_counter=count)))
     assert (result.status, result.severity) == (status, Severity.INFO)
 
 
-def test_a_checklist_sets_the_limit() -> None:
+def test_checklist_sets_limit() -> None:
     assert compute_check(pcie_replays, gpus(1), most=42).status is Status.FAIL

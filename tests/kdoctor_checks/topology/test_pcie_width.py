@@ -27,24 +27,25 @@ from kdoctor_checks.topology.pcie_width import pcie_width
         ({"pcie_width_max": None}, Status.UNKNOWN),
     ],
 )
-def test_a_narrow_link_fails_unless_the_gpu_idles(change: dict[str, Any], status: Status) -> None:
+def test_narrow_link_fails_unless_gpu_is_idle(change: dict[str, Any], status: Status) -> None:
     result = compute_check(pcie_width, gpus(2, gpu(0), gpu(1, **change)))
     assert (result.status, result.severity) == (status, Severity.WARNING)
-    assert result.evidence[0].observed == "x16 of x16, generation 5 of 5 in P0"
+    assert "x16 of x16, generation 5 of 5 in P0" in result.evidence[0].observed
 
 
-def test_the_finding_names_the_link() -> None:
+def test_finding_names_link() -> None:
     result = compute_check(pcie_width, gpus(1, gpu(0, pcie_width=4)))
     finding = result.findings[0].finding
-    assert (finding.observed, finding.expected) == ("x4 of x16, generation 5 of 5 in P0", "x16")
+    assert finding.expected == "x16"
+    assert "x4 of x16, generation 5 of 5 in P0" in finding.observed
     assert finding.remedy.commands[0] == "sudo lspci -vv -s 0000:10:00.0 | grep -E 'LnkCap:|LnkSta:'"
 
 
-def test_a_checklist_may_take_half_the_lanes() -> None:
+def test_checklist_can_accept_half_the_lanes() -> None:
     half = gpus(1, gpu(0, pcie_width=8))
     assert compute_check(pcie_width, half, least_share=0.5).status is Status.PASS
     assert compute_check(pcie_width, gpus(1, gpu(0, pcie_width=4)), least_share=0.5).status is Status.FAIL
 
 
-def test_no_gpu_is_no_pass() -> None:
+def test_no_gpu_does_not_pass() -> None:
     assert compute_check(pcie_width, gpus(0)).status is Status.UNKNOWN

@@ -1,72 +1,53 @@
 """Which entry of ``nvidia-smi -q`` is which fact, in its text and in its XML.
 
-An entry is found by its path: the headings above it and its name, joined by slashes; in small letters in the text
-form, as they are in the XML. Of several paths the first one that tells a value counts: they are the names that the
-drivers gave it in the course of time.
+An entry is found by its path: the headings above it and its name, joined by slashes, in lower case and without
+hyphens. If a field has several paths, the first one with a value counts: drivers have renamed fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kdoctor.facts import gpus as facts
 from kdoctor.snapshot.imports import values
+from kdoctor.snapshot.imports.part import GpuPart
+from kdoctor.snapshot.imports.processes import read_processes
 from kdoctor.snapshot.imports.values import NotKnownError, Read, not_known
 
 Entries = Mapping[str, str]
 """Path to text."""
-_Groups = tuple[tuple[tuple[str, ...], ...], ...]
-_ECC_HEADINGS = ("ecc errors", "ecc_errors")
 
-
-_FIELDS: dict[str, tuple[Read, tuple[str, ...]]] = {
-    "name": (values.free_text, ("product name", "product_name")),
-    "uuid": (values.uuid, ("gpu uuid", "uuid")),
-    "architecture": (values.free_text, ("product architecture", "product_architecture")),
-    "minor_number": (values.count, ("minor number", "minor_number")),
-    "memory_total_bytes": (values.mebibytes, ("fb memory usage/total", "fb_memory_usage/total")),
-    "memory_used_bytes": (values.mebibytes, ("fb memory usage/used", "fb_memory_usage/used")),
-    "bar1_total_bytes": (values.mebibytes, ("bar1 memory usage/total", "bar1_memory_usage/total")),
-    "pcie_generation": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/current", "pci/pci_gpu_link_info/pcie_gen/current_link_gen"),
-    ),
-    "pcie_generation_max": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/max", "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-    ),
-    "pcie_generation_gpu_max": (
-        values.generation,
-        ("pci/gpu link info/pcie generation/device max", "pci/pci_gpu_link_info/pcie_gen/max_device_link_gen"),
-    ),
-    "pcie_width": (
-        values.width,
-        ("pci/gpu link info/link width/current", "pci/pci_gpu_link_info/link_widths/current_link_width"),
-    ),
-    "pcie_width_max": (
-        values.width,
-        ("pci/gpu link info/link width/max", "pci/pci_gpu_link_info/link_widths/max_link_width"),
-    ),
-    "pcie_replay_counter": (values.count, ("pci/replays since reset", "pci/replay_counter")),
-    "performance_state": (values.performance_state, ("performance state", "performance_state")),
-    "compute_mode": (values.compute_mode, ("compute mode", "compute_mode")),
-    "persistence_mode": (values.enabled, ("persistence mode", "persistence_mode")),
-    "mig_mode": (values.enabled, ("mig mode/current", "mig_mode/current_mig")),
-    "mig_mode_pending": (values.enabled, ("mig mode/pending", "mig_mode/pending_mig")),
-    "ecc_mode": (values.enabled, ("ecc mode/current", "ecc_mode/current_ecc")),
-    "ecc_mode_pending": (values.enabled, ("ecc mode/pending", "ecc_mode/pending_ecc")),
-    "sram_threshold_exceeded": (
-        values.yes,
-        ("ecc errors/aggregate/sram threshold exceeded", "ecc_errors/aggregate/sram_threshold_exceeded"),
-    ),
+_FIELDS: values.Fields = {
+    "name": (values.free_text, ("product name",)),
+    "uuid": (values.uuid, ("gpu uuid",)),
+    "architecture": (values.free_text, ("product architecture",)),
+    "minor_number": (values.count, ("minor number",)),
+    "memory_total_bytes": (values.mebibytes, ("fb memory usage/total",)),
+    "memory_used_bytes": (values.mebibytes, ("fb memory usage/used",)),
+    "bar1_total_bytes": (values.mebibytes, ("bar1 memory usage/total",)),
+    "pcie_generation": (values.generation, ("pci/gpu link info/pcie generation/current",)),
+    "pcie_generation_max": (values.generation, ("pci/gpu link info/pcie generation/max",)),
+    "pcie_generation_gpu_max": (values.generation, ("pci/gpu link info/pcie generation/device max",)),
+    "pcie_width": (values.width, ("pci/gpu link info/link width/current",)),
+    "pcie_width_max": (values.width, ("pci/gpu link info/link width/max",)),
+    "pcie_replay_counter": (values.count, ("pci/replays since reset",)),
+    "performance_state": (values.performance_state, ("performance state",)),
+    "compute_mode": (values.compute_mode, ("compute mode",)),
+    "persistence_mode": (values.enabled, ("persistence mode",)),
+    "mig_mode": (values.enabled, ("mig mode/current",)),
+    "mig_mode_pending": (values.enabled, ("mig mode/pending",)),
+    "ecc_mode": (values.enabled, ("ecc mode/current",)),
+    "ecc_mode_pending": (values.enabled, ("ecc mode/pending",)),
+    "sram_threshold_exceeded": (values.yes, ("ecc errors/aggregate/sram threshold exceeded",)),
     "retired_pages_single_bit": (
         values.count,
-        ("retired pages/single bit ecc", "retired_pages/multiple_single_bit_retirement/retired_count"),
+        ("retired pages/single bit ecc", "retired pages/multiple single bit retirement/retired count"),
     ),
     "retired_pages_double_bit": (
         values.count,
-        ("retired pages/double bit ecc", "retired_pages/double_bit_retirement/retired_count"),
+        ("retired pages/double bit ecc", "retired pages/double bit retirement/retired count"),
     ),
     "retired_pages_pending": (
         values.yes,
@@ -74,111 +55,67 @@ _FIELDS: dict[str, tuple[Read, tuple[str, ...]]] = {
             "retired pages/pending page blacklist",
             "retired pages/pending page retirement",
             "retired pages/pending",
-            "retired_pages/pending_retirement",
-            "retired_pages/pending_blacklist",
+            "retired pages/pending retirement",
+            "retired pages/pending blacklist",
         ),
     ),
-    "remapped_rows_correctable": (
-        values.count,
-        ("remapped rows/correctable error", "remapped_rows/remapped_row_corr"),
-    ),
-    "remapped_rows_uncorrectable": (
-        values.count,
-        ("remapped rows/uncorrectable error", "remapped_rows/remapped_row_unc"),
-    ),
-    "remapped_rows_pending": (values.yes, ("remapped rows/pending", "remapped_rows/remapped_row_pending")),
-    "remapped_rows_failure": (
-        values.yes,
-        ("remapped rows/remapping failure occurred", "remapped_rows/remapped_row_failure"),
-    ),
-    "temperature_c": (values.degrees, ("temperature/gpu current temp", "temperature/gpu_temp")),
-    "temperature_slowdown_c": (
-        values.threshold,
-        ("temperature/gpu slowdown temp", "temperature/gpu_temp_slow_threshold"),
-    ),
-    "temperature_shutdown_c": (
-        values.threshold,
-        ("temperature/gpu shutdown temp", "temperature/gpu_temp_max_threshold"),
-    ),
-    "temperature_margin_c": (
-        values.degrees,
-        ("temperature/gpu t.limit temp", "temperature/gpu current t.limit temp", "temperature/gpu_temp_tlimit"),
-    ),
-    "temperature_slowdown_margin_c": (
-        values.offset,
-        ("temperature/gpu slowdown t.limit temp", "temperature/gpu_temp_slow_tlimit_threshold"),
-    ),
-    "temperature_shutdown_margin_c": (
-        values.offset,
-        ("temperature/gpu shutdown t.limit temp", "temperature/gpu_temp_max_tlimit_threshold"),
-    ),
-    "fan_speed_percent": (values.percent, ("fan speed", "fan_speed")),
+    "remapped_rows_correctable": (values.count, ("remapped rows/correctable error",)),
+    "remapped_rows_uncorrectable": (values.count, ("remapped rows/uncorrectable error",)),
+    "remapped_rows_pending": (values.yes, ("remapped rows/pending",)),
+    "remapped_rows_failure": (values.yes, ("remapped rows/remapping failure occurred",)),
+    "temperature_c": (values.degrees, ("temperature/gpu current temp",)),
+    "temperature_slowdown_c": (values.threshold, ("temperature/gpu slowdown temp",)),
+    "temperature_shutdown_c": (values.threshold, ("temperature/gpu shutdown temp",)),
+    "temperature_margin_c": (values.degrees, ("temperature/gpu t.limit temp", "temperature/gpu current t.limit temp")),
+    "temperature_slowdown_margin_c": (values.offset, ("temperature/gpu slowdown t.limit temp",)),
+    "temperature_shutdown_margin_c": (values.offset, ("temperature/gpu shutdown t.limit temp",)),
+    "fan_speed_percent": (values.percent, ("fan speed",)),
     "power_draw_w": (
         values.watts,
         (
             "gpu power readings/power draw",
             "gpu power readings/average power draw",
             "gpu power readings/instantaneous power draw",
+            "gpu power readings/instant power draw",
             "power readings/power draw",
-            "gpu_power_readings/power_draw",
-            "gpu_power_readings/average_power_draw",
-            "gpu_power_readings/instant_power_draw",
-            "power_readings/power_draw",
         ),
     ),
     "enforced_power_limit_w": (
         values.watts,
-        (
-            "gpu power readings/current power limit",
-            "power readings/enforced power limit",
-            "gpu_power_readings/current_power_limit",
-            "power_readings/enforced_power_limit",
-        ),
+        ("gpu power readings/current power limit", "power readings/enforced power limit"),
     ),
     "default_power_limit_w": (
         values.watts,
-        (
-            "gpu power readings/default power limit",
-            "power readings/default power limit",
-            "gpu_power_readings/default_power_limit",
-            "power_readings/default_power_limit",
-        ),
+        ("gpu power readings/default power limit", "power readings/default power limit"),
     ),
-    "clock_sm_mhz": (values.megahertz, ("clocks/sm", "clocks/sm_clock")),
-    "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm", "max_clocks/sm_clock")),
-    "clock_memory_mhz": (values.megahertz, ("clocks/memory", "clocks/mem_clock")),
-    "clock_memory_max_mhz": (values.megahertz, ("max clocks/memory", "max_clocks/mem_clock")),
-    "utilization_gpu_percent": (values.percent, ("utilization/gpu", "utilization/gpu_util")),
-    "utilization_memory_percent": (values.percent, ("utilization/memory", "utilization/memory_util")),
+    "clock_sm_mhz": (values.megahertz, ("clocks/sm",)),
+    "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm",)),
+    "clock_memory_mhz": (values.megahertz, ("clocks/memory",)),
+    "clock_memory_max_mhz": (values.megahertz, ("max clocks/memory",)),
+    "utilization_gpu_percent": (values.percent, ("utilization/gpu",)),
+    "utilization_memory_percent": (values.percent, ("utilization/memory",)),
     "fabric_state": (values.fabric_state, ("fabric/state",)),
     "fabric_status": (values.fabric_status, ("fabric/status",)),
-    "virtualization_mode": (
-        values.virtualization_mode,
-        ("gpu virtualization mode/virtualization mode", "gpu_virtualization_mode/virtualization_mode"),
-    ),
-    "addressing_mode": (values.addressing_mode, ("addressing mode", "addressing_mode")),
+    "virtualization_mode": (values.virtualization_mode, ("gpu virtualization mode/virtualization mode",)),
+    "addressing_mode": (values.addressing_mode, ("addressing mode",)),
 }
-"""Field of ``Gpu`` to how it is read and where it stands."""
+"""Field of ``Gpu`` to how it is read and its paths."""
 
+_REASON_HEADINGS = ("clocks event reasons/", "clocks throttle reasons/")
 _REASONS: dict[int, tuple[str, ...]] = {
-    facts.EVENT_GPU_IDLE: ("idle", "gpu_idle"),
-    facts.EVENT_APPLICATIONS_CLOCKS: ("applications clocks setting", "applications_clocks_setting"),
-    facts.EVENT_SW_POWER_CAP: ("sw power cap", "sw_power_cap"),
-    facts.EVENT_HW_SLOWDOWN: ("hw slowdown", "hw_slowdown"),
-    facts.EVENT_SYNC_BOOST: ("sync boost", "sync_boost"),
-    facts.EVENT_SW_THERMAL_SLOWDOWN: ("sw thermal slowdown", "sw_thermal_slowdown"),
-    facts.EVENT_HW_THERMAL_SLOWDOWN: (
-        "hw slowdown/hw thermal slowdown",
-        "hw thermal slowdown",
-        "hw_thermal_slowdown",
-    ),
+    facts.EVENT_GPU_IDLE: ("idle", "gpu idle"),
+    facts.EVENT_APPLICATIONS_CLOCKS: ("applications clocks setting",),
+    facts.EVENT_SW_POWER_CAP: ("sw power cap",),
+    facts.EVENT_HW_SLOWDOWN: ("hw slowdown",),
+    facts.EVENT_SYNC_BOOST: ("sync boost",),
+    facts.EVENT_SW_THERMAL_SLOWDOWN: ("sw thermal slowdown",),
+    facts.EVENT_HW_THERMAL_SLOWDOWN: ("hw slowdown/hw thermal slowdown", "hw thermal slowdown"),
     facts.EVENT_HW_POWER_BRAKE: (
         "hw slowdown/hw power brake slowdown",
         "hw slowdown/hw power brake",
         "hw power brake slowdown",
-        "hw_power_brake_slowdown",
     ),
-    facts.EVENT_DISPLAY_CLOCKS: ("display clock setting", "display clocks setting", "display_clocks_setting"),
+    facts.EVENT_DISPLAY_CLOCKS: ("display clock setting", "display clocks setting"),
 }
 _SLOWDOWNS = (
     facts.EVENT_HW_SLOWDOWN
@@ -187,26 +124,16 @@ _SLOWDOWNS = (
     | facts.EVENT_SW_THERMAL_SLOWDOWN
 )
 _NEEDED = _SLOWDOWNS | facts.EVENT_SW_POWER_CAP
-"""Without these bits a mask would say of a slowed GPU that it is not."""
+"""Without these bits, a mask could report a slowed GPU as healthy."""
 
-
-_SRAM_CORRECTED = ("sram correctable", "sram_correctable")
-_SRAM_PARITY = ("sram uncorrectable parity", "sram_uncorrectable_parity")
-_SRAM_SECDED = ("sram uncorrectable sec-ded", "sram_uncorrectable_secded")
-_SRAM_UNCORRECTED = ("sram uncorrectable", "sram_uncorrectable")
-_DRAM_CORRECTED = ("dram correctable", "dram_correctable")
-_DRAM_UNCORRECTED = ("dram uncorrectable", "dram_uncorrectable")
-_CORRECTED = (
-    (("single bit/total", "single_bit/total"),),
-    (_SRAM_CORRECTED, _DRAM_CORRECTED),
-)
+_CORRECTED = (("single bit/total",), ("sram correctable", "dram correctable"))
 _UNCORRECTED = (
-    (("double bit/total", "double_bit/total"),),
-    (_SRAM_PARITY, _SRAM_SECDED, _DRAM_UNCORRECTED),
-    (_SRAM_UNCORRECTED, _DRAM_UNCORRECTED),
+    ("double bit/total",),
+    ("sram uncorrectable parity", "sram uncorrectable secded", "dram uncorrectable"),
+    ("sram uncorrectable", "dram uncorrectable"),
 )
-"""The counters that make up a total, in the course of time: before Ampere a total of its own, then one counter for
-all uncorrected SRAM errors, later two. The first group of which a counter is there counts."""
+"""Groups of counters that add up to a total. The first group whose first counter is present counts: before Ampere the
+output has a total, later one counter for all uncorrected SRAM errors, and now two."""
 
 _ECC = {
     "ecc_corrected_volatile": ("volatile", _CORRECTED),
@@ -217,52 +144,60 @@ _ECC = {
 
 
 class _AbsentError(Exception):
-    """The dump does not name the field."""
+    """The output does not name the field."""
 
 
-def read_fields(entries: Entries) -> tuple[dict[str, Any], dict[str, str]]:
-    """The facts that the entries of one GPU tell, and the words of those that they name without telling them."""
-    facts_read: dict[str, Any] = {}
+def read_gpu(
+    bus_id: str | None, entries: Entries, processes: Sequence[Mapping[str, str]], *, cut: bool, more: bool = False
+) -> GpuPart:
+    """The facts of one GPU, and the text of those entries that have no value.
+
+    Args:
+        bus_id: the address, if it is known.
+        entries: path to text.
+        processes: names and texts of each process.
+        cut: whether the file ends within this GPU.
+        more: whether the file ends within the list of processes.
+    """
+    read: dict[str, Any] = {}
     errors: dict[str, str] = {}
-    reads: dict[str, Callable[[], Any]] = {
-        **{field: _reader(entries, read, paths) for field, (read, paths) in _FIELDS.items()},
-        **{field: _ecc_reader(entries, scope, groups) for field, (scope, groups) in _ECC.items()},
-        "clock_event_reasons": lambda: (_clock_event_reasons(entries),),
-        "recovery_action": lambda: _recovery_action(entries),
+    readers: dict[str, Callable[[Entries], Any]] = {
+        **{field: partial(_first, reader=reader, paths=paths) for field, (reader, paths) in _FIELDS.items()},
+        **{field: partial(_ecc_total, scope=scope, groups=groups) for field, (scope, groups) in _ECC.items()},
+        "clock_event_reasons": _clock_event_reasons,
+        "recovery_action": _recovery_action,
+        "processes": lambda entries: read_processes(_find(entries, ("processes",)), processes, more=more),
     }
-    for field, read in reads.items():
+    for field, reader in readers.items():
         try:
-            facts_read[field] = read()
+            read[field] = reader(entries)
         except NotKnownError as error:
             errors[field] = str(error)
         except _AbsentError:
             pass
-    return facts_read, errors
+    return GpuPart(bus_id=bus_id, uuid=read.get("uuid"), facts=read, errors=errors, cut=cut)
 
 
-def _reader(entries: Entries, read: Read, paths: Iterable[str]) -> Callable[[], Any]:
-    return lambda: _first(entries, read, paths)
-
-
-def _first(entries: Entries, read: Read, paths: Iterable[str]) -> Any:
-    """What the first path tells that tells anything: newer drivers give some readings in two ways."""
-    words: NotKnownError | None = None
+def _first(entries: Entries, reader: Read, paths: Iterable[str]) -> Any:
+    """The value of the first path that has one: newer drivers report some readings twice."""
+    first_error: NotKnownError | None = None
     for path in paths:
         try:
-            return read(_find(entries, (path,)))
+            return reader(_find(entries, (path,)))
         except NotKnownError as error:
-            words = words or error
+            first_error = first_error or error
         except _AbsentError:
             continue
-    raise words or _AbsentError
-
-
-def _ecc_reader(entries: Entries, scope: str, groups: _Groups) -> Callable[[], Any]:
-    return lambda: _ecc_total(entries, scope, groups)
+    raise first_error or _AbsentError
 
 
 def _find(entries: Entries, paths: Iterable[str]) -> str:
-    """The text of the first path that is there; or that of a heading which has a text in the place of entries."""
+    """The text of the first path that is present.
+
+    Raises:
+        NotKnownError: a heading above has a text in place of entries.
+        _AbsentError: nothing is present.
+    """
     above: str | None = None
     for path in paths:
         if path in entries:
@@ -276,55 +211,43 @@ def _find(entries: Entries, paths: Iterable[str]) -> str:
     raise not_known(above)
 
 
-def _clock_event_reasons(entries: Entries) -> int:
-    """The bit mask. Where a bit that matters is not told, the mask stands only if it tells of a slowdown anyway."""
-    mask = told = 0
-    words: NotKnownError | None = None
+def _clock_event_reasons(entries: Entries) -> tuple[int]:
+    """The bit mask. If a bit that matters is missing, the mask is valid only if it shows a slowdown anyway."""
+    mask = present = 0
+    unread: NotKnownError | None = None
     for bit, names in _REASONS.items():
-        paths = [
-            f"{heading}{name}"
-            for name in names
-            for heading in (
-                "clocks event reasons/",
-                "clocks throttle reasons/",
-                "clocks_event_reasons/clocks_event_reason_",
-                "clocks_throttle_reasons/clocks_throttle_reason_",
-            )
-        ]
         try:
+            paths = [heading + name for name in names for heading in _REASON_HEADINGS]
             mask |= bit if values.active(_find(entries, paths)) else 0
-            told |= bit
+            present |= bit
         except NotKnownError as error:
-            words = error
+            unread = error
         except _AbsentError:
             continue
-    if told & _NEEDED == _NEEDED or mask & _SLOWDOWNS:
-        return mask
-    if words:
-        raise words
-    if told:
-        raise NotKnownError("some reasons are missing")
-    raise _AbsentError
-
-
-def _ecc_total(entries: Entries, scope: str, groups: _Groups) -> int:
-    """The sum; where a counter is not told, what the others tell if that is more than none: at least so many."""
-    for group in groups:
-        paths = [[f"{heading}/{scope}/{name}" for heading in _ECC_HEADINGS for name in names] for names in group]
-        if any(path in entries for path in paths[0]):
-            return _sum(entries, paths)
-    heading = next((entries[name] for name in _ECC_HEADINGS if name in entries), None)
-    if heading is None:
+    if present & _NEEDED == _NEEDED or mask & _SLOWDOWNS:
+        return (mask,)
+    if not unread and not present:
         raise _AbsentError
-    raise not_known(heading)
+    raise unread or NotKnownError("some reasons are missing")
 
 
-def _sum(entries: Entries, counters: Iterable[Iterable[str]]) -> int:
+def _ecc_total(entries: Entries, scope: str, groups: Iterable[Iterable[str]]) -> int:
+    """The sum. If a counter has no value, the sum of the others is a lower bound, and counts if it is above zero."""
+    for group in groups:
+        paths = [f"ecc errors/{scope}/{name}" for name in group]
+        if paths[0] in entries:
+            return _sum(entries, paths)
+    if "ecc errors" not in entries:
+        raise _AbsentError
+    raise not_known(entries["ecc errors"])
+
+
+def _sum(entries: Entries, paths: Iterable[str]) -> int:
     total = 0
     missing: NotKnownError | None = None
-    for paths in counters:
+    for path in paths:
         try:
-            total += values.count(_find(entries, paths))
+            total += values.count(_find(entries, (path,)))
         except NotKnownError as error:
             missing = error
         except _AbsentError:
@@ -335,16 +258,11 @@ def _sum(entries: Entries, counters: Iterable[Iterable[str]]) -> int:
 
 
 def _recovery_action(entries: Entries) -> str:
-    """What the driver asks for; older ones say only whether a reset is needed."""
+    """The requested action; older drivers report only whether a reset is needed."""
     try:
-        return str(values.recovery_action(_find(entries, ("gpu recovery action", "gpu_recovery_action"))))
+        return str(values.recovery_action(_find(entries, ("gpu recovery action",))))
     except _AbsentError:
-        wanted = {
-            "drain-and-reset": ("drain and reset recommended", "drain_and_reset_recommended"),
-            "reset": ("reset required", "reset_required"),
-        }
-        for action, names in wanted.items():
-            paths = [f"{heading}/{name}" for name in names for heading in ("gpu reset status", "gpu_reset_status")]
-            if any(entries.get(path, "").strip().lower() == "yes" for path in paths):
+        for action, name in (("drain-and-reset", "drain and reset recommended"), ("reset", "reset required")):
+            if entries.get(f"gpu reset status/{name}", "").strip().lower() == "yes":
                 return action
         raise

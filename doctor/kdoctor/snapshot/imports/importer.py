@@ -1,7 +1,7 @@
-"""Makes facts of what people send each other: dumps of ``nvidia-smi``, ``lspci`` and kernel logs.
+"""Converts the output of other tools to facts: dumps of ``nvidia-smi``, ``lspci`` and kernel logs.
 
-Each form is recognised by what stands in the file, never by the file's name. What a dump does not say stays unknown,
-with the reason; a group of facts that no dump speaks of is absent. Nothing here has an opinion: checks judge.
+The format is recognized by a file's content, never by its name. What a dump does not contain is unknown, with the
+reason. A group of facts that no dump mentions is absent.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """What the dumps say together."""
+    """The facts of all dumps together."""
 
     facts: Mapping[type[FactGroup], FactGroup]
-    """A group that is not here is one that no dump speaks of."""
+    """A group that no dump mentions is absent."""
     notes: tuple[str, ...]
-    """What the user should know: what is missing or cut."""
+    """Notes for the user: what is missing or cut off."""
 
 
 def import_files(paths: Sequence[Path]) -> Imported:
-    """The facts of one machine from files that it wrote.
+    """The facts of one machine from its dumps.
 
     Raises:
-        UsageError: a file cannot be read, is no dump that is understood, or they are not of one machine.
+        UsageError: a file cannot be read or is not supported, or the files are not from the same machine.
     """
     parts = [_PARSERS[section.kind](section) for path in paths for section in read_sections(path)]
     facts, notes = join(parts)

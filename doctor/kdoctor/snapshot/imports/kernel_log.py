@@ -1,4 +1,4 @@
-"""Reads a kernel log: of ``dmesg`` (also ``-T`` and ``--time-format iso``), ``journalctl -k`` or syslog."""
+"""Reads a kernel log from ``dmesg`` (also ``-T`` and ``--time-format iso``), ``journalctl -k`` or syslog."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ START = re.compile(
     r"|\w{3}\s+\d+ [\d:]{8} \S+ kernel: "
     r"|NVRM: "
 )
-"""How a line begins that only the kernel writes; any program writes dates."""
+"""The start of a line that only the kernel writes. A date alone is not enough."""
 _UNSURE = re.compile(r"S?Xid \([^)]*\): \d*$")
-"""A line that ends in the middle of a code."""
+"""A line that may end in the middle of a code."""
 
 
 def parse(section: Section) -> Part:
-    """The events that it tells."""
+    """The events of the log."""
     lines = section.lines
     if not section.whole and _UNSURE.search(lines[-1]):
         lines = lines[:-1]

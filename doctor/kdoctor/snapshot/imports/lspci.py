@@ -1,6 +1,6 @@
-"""Reads ``lspci -vvv`` (with or without ``-nn`` and ``-D``): NVIDIA's devices, and the way from each to its root port.
+"""Reads ``lspci -vvv`` (with or without ``-nn`` and ``-D``): NVIDIA devices, and the path from each to its root port.
 
-Sources: lspci(8); https://github.com/pciutils/pciutils for the words (``ls-caps.c``, ``ls-ecaps.c``).
+Sources: lspci(8); https://github.com/pciutils/pciutils for the format (``ls-caps.c``, ``ls-ecaps.c``).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ HEAD = re.compile(
 )
 _IDS = re.compile(r"\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]")
 _UNNAMED = re.compile(r"\bDevice (?P<device>[0-9a-f]{4})\b")
-_BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=(?P<secondary>[0-9a-f]{2})")
+_BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})")
 _LINK = re.compile(r"LnkCap:.*?Speed (?P<speed>[0-9.]+)GT/s.*?, Width x(?P<width>\d+)[,\s]")
 _LINK_NOW = re.compile(r"LnkSta:.*?Speed (?P<speed>[0-9.]+)GT/s[^,]*, Width x(?P<width>\d+)(?:[, (]|$)")
 _ACS = re.compile(r"ACSCtl:\s*(?P<bits>.+)")
 _EXTENDED = re.compile(r"Capabilities: \[[1-9a-f][0-9a-f]{2} v\d")
-_NODE = re.compile(r"NUMA node: (?P<node>\d+)")
-_GROUP = re.compile(r"IOMMU group: (?P<group>\d+)")
-_DRIVER = re.compile(r"Kernel driver in use: (?P<driver>\S+)")
-_SUBSYSTEM = re.compile(r"Subsystem: .*\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]")
+_NODE = re.compile(r"NUMA node: (\d+)")
+_GROUP = re.compile(r"IOMMU group: (\d+)")
+_DRIVER = re.compile(r"Kernel driver in use: (\S+)")
+_SUBSYSTEM = re.compile(r"Subsystem: .*\[([0-9a-f]{4}:[0-9a-f]{4})\]")
 _CLASSES = {
     "VGA compatible controller": "0300",
     "3D controller": "0302",
@@ -42,7 +42,7 @@ _CLASSES = {
     "USB controller": "0c03",
     "PCI bridge": "0604",
 }
-"""lspci's names of the classes that NVIDIA's devices have, where it was not asked for numbers (``-nn``)."""
+"""lspci's names of the classes of NVIDIA devices, for output without numbers (``-nn``)."""
 _SPEEDS = {"2.5": "2.5", "5": "5.0", "8": "8.0", "16": "16.0", "32": "32.0", "64": "64.0"}
 _ACS_BITS = {
     "SrcValid": ACS_SOURCE_VALIDATION,
@@ -59,7 +59,7 @@ _NVIDIA_NAME = "NVIDIA Corporation"
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """One function's lines."""
+    """The lines of one function."""
 
     bus_id: str
     kind: str
@@ -67,36 +67,28 @@ class _Block:
     name: str
     text: str
     ended: bool
-    """Whether it is surely whole: lspci puts an empty line behind each."""
+    """Whether it is certainly complete: lspci prints an empty line after each."""
 
     @property
     def bus(self) -> str:
         """``domain:bus``."""
         return self.bus_id.rpartition(":")[0]
 
-    @property
-    def device_class(self) -> str | None:
-        """Class and subclass in four hexadecimal digits."""
-        return self.class_number or _CLASSES.get(self.kind)
-
 
 def parse(section: Section) -> Part:
-    """NVIDIA's devices. A last line without its end is left out."""
+    """The NVIDIA devices. A last line without line end is ignored."""
     lines = section.lines if section.whole else section.lines[:-1]
     blocks = _blocks(lines)
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
+    incomplete = blocks and not blocks[-1].ended and _is_nvidia(blocks[-1])
     return Part(
         kind="lspci -vvv",
         file=section.file,
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
-        notes=() if _is_complete(blocks) else (f"{section.file}: the configuration space of its last device is cut",),
+        notes=(f"{section.file}: the configuration space of the last device is incomplete",) if incomplete else (),
     )
-
-
-def _is_complete(blocks: Sequence[_Block]) -> bool:
-    return not blocks or blocks[-1].ended or not _is_nvidia(blocks[-1])
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
@@ -126,19 +118,18 @@ def _is_nvidia(block: _Block) -> bool:
 
 def _secondary(block: _Block) -> str | None:
     """The bus below a bridge, with its domain."""
-    found = _BUSES.search(block.text)
-    return f"{block.bus_id.partition(':')[0]}:{found['secondary']}" if found else None
+    secondary = _found(_BUSES, block)
+    return f"{block.bus_id.partition(':')[0]}:{secondary}" if secondary else None
 
 
 def _device(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> PciDevice:
-    subsystem = _SUBSYSTEM.search(block.text)
     return PciDevice(
         **_function(block),
-        device_class=block.device_class,
-        driver=_group(_DRIVER, block.text, "driver"),
-        numa_node=_number(_NODE, block.text, "node"),
-        subsystem=f"{subsystem['vendor']}:{subsystem['device']}" if subsystem else None,
-        iommu_group=_number(_GROUP, block.text, "group"),
+        device_class=block.class_number or _CLASSES.get(block.kind),
+        driver=_found(_DRIVER, block),
+        numa_node=_number(_NODE, block),
+        subsystem=_found(_SUBSYSTEM, block),
+        iommu_group=_number(_GROUP, block),
         path=_path(block, bridges, known),
     )
 
@@ -160,21 +151,21 @@ def _function(block: _Block) -> dict[str, Any]:
 
 
 def _speed(found: re.Match[str] | None) -> str | None:
-    """The speed in sysfs' words."""
+    """The speed as sysfs writes it."""
     speed = _SPEEDS.get(found["speed"]) if found else None
     return f"{speed} GT/s PCIe" if speed else None
 
 
 def _width(found: re.Match[str] | None) -> int | None:
-    """Lanes; a port without a link says 0."""
+    """Lanes; None for a port without a link."""
     return int(found["width"]) or None if found else None
 
 
 def _acs(block: _Block) -> int | None:
-    """The ACS control register; 0 where the function has none; None where that was not read.
+    """The ACS control register; 0 if the function has none; None if that is not known.
 
-    Who is not root sees no extended capabilities; and where lspci was cut, or not asked for details (``-vv``), the
-    register may be missing.
+    Only root sees extended capabilities. The register may also be missing if the output is incomplete or was made
+    without details (``-vv``).
     """
     found = _ACS.search(block.text)
     if found:
@@ -188,14 +179,14 @@ def _acs(block: _Block) -> int | None:
 
 
 def _path(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> tuple[PciBridge, ...] | None:
-    """The bridges above a device, the root port first; None where the listing may lack some."""
+    """The bridges above a device, the root port first; None if some may be missing."""
     path: list[PciBridge] = []
     top, seen = block, set[str]()
     while (above := bridges.get(top.bus)) is not None and above.bus_id not in seen:
         seen.add(above.bus_id)
         path.append(_bridge(above))
         top = above
-    # A listing of chosen devices (-d 10de:) lacks the bridges. A whole one begins with the domain's first function.
+    # A listing of selected devices (-d 10de:) lacks the bridges. A full one begins with the first function of a domain.
     domain = block.bus_id.partition(":")[0]
     if f"{domain}:00:00.0" not in known - {block.bus_id} and "Root Port" not in top.text:
         return None
@@ -207,11 +198,11 @@ def _bridge(block: _Block) -> PciBridge:
     return PciBridge(**_function(block), vendor_id=ids["vendor"] if ids else None)
 
 
-def _group(pattern: re.Pattern[str], text: str, name: str) -> str | None:
-    found = pattern.search(text)
-    return found[name] if found else None
+def _found(pattern: re.Pattern[str], block: _Block) -> str | None:
+    found = pattern.search(block.text)
+    return found[1] if found else None
 
 
-def _number(pattern: re.Pattern[str], text: str, name: str) -> int | None:
-    found = _group(pattern, text, name)
-    return None if found is None else int(found)
+def _number(pattern: re.Pattern[str], block: _Block) -> int | None:
+    found = _found(pattern, block)
+    return int(found) if found else None

@@ -1,6 +1,6 @@
 """Reads hwloc's XML (``lstopo machine.xml``): the PCI tree, and the GPUs as NVML numbers them.
 
-It gives the way to each device, its NUMA node, and no links: hwloc tells a link's bandwidth, not its speed and width.
+It gives each device's path and NUMA node, but no PCIe links: hwloc writes a bandwidth instead of speed and width.
 Source: https://www.open-mpi.org/projects/hwloc/doc/ and hwloc2.dtd for elements and attributes.
 """
 
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from xml.parsers import expat
 
-from kdoctor.errors import UsageError
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
 from kdoctor.snapshot.imports import values
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.values import NotKnownError
+from kdoctor.snapshot.imports.values import read_all
+from kdoctor.snapshot.imports.xml_stream import read_elements
 
 START = re.compile(r"\s*<(?:!DOCTYPE topology|topology[ >])")
 END = "</topology>"
@@ -25,8 +24,7 @@ _TYPE = re.compile(
 )
 _NVML = re.compile(r"nvml(\d+)")
 _NVIDIA = "10de"
-_DEEPEST = 64
-"""Levels of objects; the largest machines have some twenty."""
+_FIELDS: values.Fields = {"name": (values.free_text, ("GPUModel",)), "uuid": (values.uuid, ("NVIDIAUUID",))}
 
 
 @dataclass(kw_only=True)
@@ -36,27 +34,24 @@ class _Object:
     kind: str
     bridge: PciBridge | None = None
     device: int | None = None
-    """The place in the list of devices, for a device of NVIDIA's."""
+    """The index in the list of devices, for an NVIDIA device."""
     gpu: int | None = None
-    """NVML's index, for a device as NVML sees it."""
+    """NVML's index, for a GPU."""
     numa: int | None = None
-    """The one NUMA node that it and what is in it are near to."""
+    """The NUMA node that the object and its children are near, if it is exactly one."""
 
 
 class _Reader:
-    """Takes the objects as they begin: all that is told of one stands in its first tag, or in its children's."""
+    """Collects the objects as they begin: attributes are in the first tag of an object or of its children."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self) -> None:
         self.devices: list[PciDevice] = []
         self.gpus: dict[int, dict[str, str]] = {}
-        """By NVML's index: bus id, and what hwloc tells of it by its own names."""
-        self._file = file
+        """By NVML's index: bus id, and hwloc's other information by its names."""
         self._open: list[_Object] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
-        if len(self._open) >= _DEEPEST:
-            raise UsageError(f"{self._file}: its XML is nested too deeply for a topology of hwloc")
         above = self._open[-1] if self._open else None
         item = _Object(kind=name, numa=above.numa if above else None)
         if name == "object":
@@ -89,7 +84,7 @@ class _Reader:
         above = self._open[-1] if self._open else None
         if number and above and above.device is not None:
             item.gpu = int(number[1])
-            # NVML sees it, so NVIDIA's driver is bound to it.
+            # NVML lists it, so it is bound to NVIDIA's driver.
             self.devices[above.device] = replace(self.devices[above.device], driver="nvidia")
             self.gpus[item.gpu] = {"bus_id": self.devices[above.device].bus_id}
 
@@ -97,53 +92,32 @@ class _Reader:
         """An element ends."""
         self._open.pop()
 
-    def refuse(self, *_: object) -> None:
-        """An entity is declared."""
-        raise UsageError(f"{self._file}: its XML declares entities, which hwloc never does: it is not read")
-
 
 def parse(section: Section) -> Part:
-    """What the topology says.
+    """The PCI devices and the GPUs of the topology.
 
     Raises:
-        UsageError: it declares entities, or is nested beyond measure.
+        UsageError: it declares entities, or is nested too deeply.
     """
-    reader = _Reader(section.file)
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.EntityDeclHandler = reader.refuse
-    notes: list[str] = []
-    try:
-        text, end, _ = "\n".join(section.lines).strip().partition(END)
-        parser.Parse(text + end, True)  # noqa: FBT003 - expat's own way to say "the last piece"
-    except expat.ExpatError as error:
-        notes.append(f"{section.file}: its XML ends or breaks at line {error.lineno}: only what stands before is read")
+    reader = _Reader()
+    notes = read_elements(section, start=reader.start, end=reader.end, last_tag=END)
     devices = tuple(sorted(reader.devices, key=lambda device: device.bus_id))
     return Part(
         kind="lstopo",
         file=section.file,
-        gpus=tuple(_gpu(index, told) for index, told in sorted(reader.gpus.items())),
+        gpus=tuple(_gpu(index, infos) for index, infos in sorted(reader.gpus.items())),
         groups=(PciDevices(devices=devices),),
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
-def _gpu(index: int, told: dict[str, str]) -> GpuPart:
-    facts: dict[str, str] = {}
-    errors: dict[str, str] = {}
-    for field, name, read in (("name", "GPUModel", values.free_text), ("uuid", "NVIDIAUUID", values.uuid)):
-        if name not in told:
-            continue
-        try:
-            facts[field] = read(told[name])
-        except NotKnownError as error:
-            errors[field] = str(error)
-    return GpuPart(index=index, bus_id=told["bus_id"], uuid=facts.get("uuid"), facts=facts, errors=errors)
+def _gpu(index: int, infos: dict[str, str]) -> GpuPart:
+    facts, errors = read_all(_FIELDS, infos)
+    return GpuPart(index=index, bus_id=infos["bus_id"], uuid=facts.get("uuid"), facts=facts, errors=errors)
 
 
 def _only_member(text: str) -> int | None:
-    """The one member of a set in hwloc's words (``0x00000002``); None where it has several or none."""
+    """The only member of a set in hwloc's notation (``0x00000002``); None if it has several or none."""
     words = text.split(",")
     try:
         number = sum(int(word or "0", 16) << 32 * place for place, word in enumerate(reversed(words)))

@@ -1,4 +1,4 @@
-"""What one dump says, before the dumps of a machine are joined."""
+"""The content of one dump, before the dumps of a machine are joined."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Kind = Literal[
     "kernel log",
     "/proc/driver/nvidia/version",
 ]
-"""A form that is understood."""
+"""A supported format."""
 
 CUT = "the file ends before it"
-"""The reason of what a dump that was cut off does not say any more."""
+"""The reason for what is missing in a dump that was cut off."""
 
 _BUS_ID = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})\.(?P<function>[0-7])", re.IGNORECASE
@@ -34,7 +34,7 @@ _BUS_ID = re.compile(
 
 
 def sysfs_bus_id(text: str) -> str | None:
-    """``00000000:3B:00.0`` and ``3b:00.0`` in the form of sysfs, ``0000:3b:00.0``; None for any other text."""
+    """``00000000:3B:00.0`` and ``3b:00.0`` as sysfs writes them, ``0000:3b:00.0``; None for any other text."""
     found = _BUS_ID.fullmatch(text.strip())
     if not found:
         return None
@@ -44,7 +44,7 @@ def sysfs_bus_id(text: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A piece of a file that is one dump."""
+    """The part of a file that is one dump."""
 
     kind: Kind
     file: str
@@ -52,33 +52,33 @@ class Section:
     lines: tuple[str, ...]
     """Without their line ends."""
     whole: bool
-    """Whether the last line has its line end, or something follows; otherwise it may be cut in the middle."""
+    """Whether the last line has its line end, or something follows. If not, the line may be incomplete."""
     ended: bool
-    """Whether something follows the section, an empty line at least; otherwise lines may be missing."""
+    """Whether something follows the section, if only an empty line. If not, lines may be missing."""
     command: str | None = None
-    """The command that stands above it, where the file says so."""
+    """The command above it, if the file has one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPart:
-    """What one dump says of one GPU."""
+    """One GPU in one dump."""
 
     index: int | None = None
-    """nvidia-smi's index; None where the dump does not tell it for sure."""
+    """nvidia-smi's index; None if the dump does not have it for certain."""
     bus_id: str | None = None
-    """In the form of sysfs."""
+    """As sysfs writes it."""
     uuid: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Fields of :class:`kdoctor.facts.Gpu` to their values."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Fields that the dump names and does not give, and its own words."""
+    """Fields without a value in the dump, to what it shows instead."""
     cut: bool = False
-    """Whether the file ends within it."""
+    """Whether the file ends within this GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairPart:
-    """What one dump says of two GPUs."""
+    """A pair of GPUs in one dump."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Fields of :class:`kdoctor.facts.GpuPair` to their values."""
@@ -87,7 +87,7 @@ class PairPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one dump says."""
+    """The content of one dump."""
 
     kind: Kind
     file: str
@@ -98,8 +98,8 @@ class Part:
     pairs: Mapping[tuple[int, int], PairPart] = field(default_factory=dict)
     """By the two indices, the smaller first."""
     groups: tuple[FactGroup, ...] = ()
-    """Whole groups of facts that it gives."""
+    """Complete groups of facts."""
     kernel_version: str | None = None
-    """Version of the kernel module, where nvidia-smi names it (driver 610 and later)."""
+    """Version of the kernel module, which nvidia-smi reports for driver 610 and later."""
     notes: tuple[str, ...] = ()
-    """What the user should know of it."""
+    """Notes for the user."""

@@ -10,7 +10,7 @@ START = "NVRM version:"
 
 
 def parse(section: Section) -> Part:
-    """The module's version and flavour. The file is there only where the module is loaded."""
+    """The version and flavour of the module. The file exists only while the module is loaded."""
     first = section.lines[0]
     cut = not section.whole and len(section.lines) == 1
     version, flavour = parse_version(first.rsplit(maxsplit=1)[0] if cut else first)

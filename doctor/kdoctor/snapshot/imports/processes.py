@@ -7,41 +7,40 @@ from collections.abc import Mapping, Sequence
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import values
 from kdoctor.snapshot.imports.part import CUT
-from kdoctor.snapshot.imports.values import NotKnownError
+from kdoctor.snapshot.imports.values import NotKnownError, read_or_none
 
 
-def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...] | str:
-    """The compute processes; or why they are not known.
+def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: bool) -> tuple[GpuProcess, ...]:
+    """The compute processes of a GPU.
 
     Args:
-        heading: what stands beside the heading: ``None`` where there are none.
-        listed: names and texts of each, in the words of ``nvidia-smi -q``.
-        more: whether the file ends here, so that others may have followed.
+        heading: the text next to the heading: ``None`` if the list is empty.
+        listed: names and texts of each process, as in ``nvidia-smi -q``.
+        more: whether the file ends here, so that further processes may be missing.
+
+    Raises:
+        NotKnownError: the processes are not known.
     """
     if not listed:
         if heading.strip().lower() == "none":
             return ()
-        return heading or (CUT if more else "empty")
-    found: list[GpuProcess] = []
+        raise NotKnownError(heading or (CUT if more else "empty"))
     complete = listed[:-1] if more and "used gpu memory" not in listed[-1] else listed
-    for process in complete:
-        kind = process.get("type", "").strip().upper()
-        try:
-            if not kind or "C" in kind:
-                found.append(_process(process))
-        except NotKnownError as error:
-            return f"a process is not told: {error}"
-    # An empty list would say that the GPU is free; of a file that ends here that is not known.
-    return tuple(found) if found or not more else CUT
+    kinds = [process.get("type", "").strip().upper() for process in complete]
+    found = [_process(process) for process, kind in zip(complete, kinds, strict=True) if not kind or "C" in kind]
+    if more and not found:
+        # An empty list would mean that the GPU is free.
+        raise NotKnownError(CUT)
+    return tuple(found)
 
 
 def _process(process: Mapping[str, str]) -> GpuProcess:
     try:
-        used = values.mebibytes(process.get("used gpu memory", ""))
-    except NotKnownError:
-        used = None
-    try:
-        name = values.free_text(process.get("name", ""))
-    except NotKnownError:
-        name = None
-    return GpuProcess(pid=values.count(process.get("process id", "")), used_memory_bytes=used, name=name)
+        pid = values.count(process.get("process id", ""))
+    except NotKnownError as error:
+        raise NotKnownError(f"a process has no id: {error}") from error
+    return GpuProcess(
+        pid=pid,
+        used_memory_bytes=read_or_none(values.mebibytes, process.get("used gpu memory", "")),
+        name=read_or_none(values.free_text, process.get("name", "")),
+    )

@@ -1,4 +1,4 @@
-"""Reads what nvidia-smi prints when it fails: of a sick machine that is often all there is."""
+"""Reads what nvidia-smi prints when it fails, which is often the only output of a broken machine."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LOST = re.compile(
     r"Unable to determine the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
 )
-"""What nvidia-smi says of one GPU that does not answer, in the place of what it would say of it."""
+"""What nvidia-smi prints for a GPU that does not answer."""
 
 
 def lost(line: str) -> GpuPart | None:
-    """The GPU that a line says not to answer, and why."""
+    """The GPU that does not answer according to this line, and why."""
     found = LOST.match(line)
     if not found:
         return None
@@ -37,12 +37,12 @@ def lost(line: str) -> GpuPart | None:
 
 
 def parse(section: Section) -> Part:
-    """The state of the driver, and nvidia-smi's words."""
+    """The state of the driver, with nvidia-smi's message."""
     gone = [gpu for gpu in map(lost, section.lines if section.whole else section.lines[:-1]) if gpu]
     if gone:
         return Part(kind="nvidia-smi's failure", file=section.file, gpus=tuple(gone))
-    said = " ".join(" ".join(section.lines).split())[:300]
-    if said.startswith("No devices were found"):
+    message = " ".join(" ".join(section.lines).split())[:300]
+    if message.startswith("No devices were found"):
         return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": "ready", "count": 0})
-    state = next((state for pattern, state in _STATES if pattern.search(said)), "failed")
-    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": said})
+    state = next((state for pattern, state in _STATES if pattern.search(message)), "failed")
+    return Part(kind="nvidia-smi's failure", file=section.file, driver={"state": state, "error": message})

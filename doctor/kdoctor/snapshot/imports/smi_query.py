@@ -3,51 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from kdoctor.snapshot.imports import smi_failure, values
-from kdoctor.snapshot.imports.gpu_fields import read_fields
+from kdoctor.snapshot.imports.gpu_fields import read_gpu
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.processes import read_processes
-from kdoctor.snapshot.imports.values import NotKnownError, Read
+from kdoctor.snapshot.imports.values import read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
-_DRIVER: dict[str, tuple[Read, tuple[str, ...]]] = {
+DRIVER: values.Fields = {
     "driver_version": (values.version, ("driver version",)),
     "cuda_driver_version": (values.version, ("cuda umd version", "cuda version")),
     "count": (values.count, ("attached gpus",)),
 }
+"""Driver 610 deprecates the name "CUDA Version"."""
 _INDENT = 4
-"""Columns of a level."""
-
-
-@dataclass(kw_only=True)
-class _Block:
-    """The lines of one GPU."""
-
-    bus_id: str | None
-    lost: GpuPart | None = None
-    """Set where the GPU does not answer."""
-    entries: dict[str, str] = field(default_factory=dict)
-    """Path to text, as :mod:`kdoctor.snapshot.imports.gpu_fields` wants them."""
-    processes: list[dict[str, str]] = field(default_factory=list)
-    open_processes: bool = False
-    """Whether the list of processes was the last that was read."""
+"""Columns of a tab."""
 
 
 def parse(section: Section) -> Part:
-    """What the dump says. A last line without its end may be cut in the middle, and is left out."""
+    """The driver and the GPUs of the output. A last line without line end may be incomplete, and is ignored."""
     lines = section.lines if section.whole else section.lines[:-1]
-    first = next(iter(_starts(lines)), len(lines))
-    head = {name: text for name, text, _ in _entries(lines[:first])}
-    blocks = list(_blocks(lines[first:]))
-    driver, errors = read_driver(head)
-    parts = [
-        _gpu(block, last=place == len(blocks) - 1, ended=section.ended, whole=section.whole)
-        for place, block in enumerate(blocks)
-    ]
+    # A GPU that does not answer has only the first line of a block.
+    starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
+    places = [*starts, len(lines)]
+    head = {name: text for name, text, _ in _entries(lines[: places[0]])}
+    driver, errors = read_all(DRIVER, head)
+    parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return Part(
         kind="nvidia-smi -q",
         file=section.file,
@@ -58,69 +43,48 @@ def parse(section: Section) -> Part:
     )
 
 
-def read_driver(head: dict[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    """Versions and count; the names of driver 610 (KMD and CUDA UMD Version) before those that it deprecates."""
-    facts: dict[str, object] = {}
-    errors: dict[str, str] = {}
-    for name, (read, names) in _DRIVER.items():
-        text = next((head[key] for key in names if key in head), None)
-        if text is None:
-            continue
-        try:
-            facts[name] = read(text)
-        except NotKnownError as error:
-            errors[name] = str(error)
-    return facts, errors
-
-
-def kernel_version(head: dict[str, str]) -> str | None:
-    """The kernel module's version, which driver 610 and later name."""
-    try:
-        return values.version(head["kmd version"])
-    except (KeyError, NotKnownError):
-        return None
+def kernel_version(head: Mapping[str, str]) -> str | None:
+    """The version of the kernel module, which driver 610 and later report."""
+    version: str | None = read_or_none(values.version, head.get("kmd version", ""))
+    return version
 
 
 def with_indices(parts: Sequence[GpuPart], count: object) -> tuple[GpuPart, ...]:
-    """The GPUs with their places as indices, unless some before them may be missing.
+    """The GPUs with their places as indices, unless GPUs may be missing before them.
 
-    A dump of chosen GPUs (``-i``) still says how many are attached. One that was cut off lacks the last ones, and the
-    place of the others is right.
+    Output for selected GPUs (``-i``) has the number of all attached GPUs. Output that was cut off lacks the last ones.
     """
     cut = bool(parts) and parts[-1].cut
     if isinstance(count, int) and len(parts) != count and not cut:
         return tuple(parts)
-    return tuple(
-        GpuPart(index=index, bus_id=part.bus_id, uuid=part.uuid, facts=part.facts, errors=part.errors, cut=part.cut)
-        for index, part in enumerate(parts)
-    )
+    return tuple(replace(part, index=index) for index, part in enumerate(parts))
 
 
-def _starts(lines: Sequence[str]) -> list[int]:
-    """The lines that begin what is said of a GPU; of one that does not answer that is all."""
-    return [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    starts = _starts(lines)
-    for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
-        found = _GPU.fullmatch(lines[start])
-        block = _Block(bus_id=sysfs_bus_id(found["address"]) if found else None, lost=smi_failure.lost(lines[start]))
-        for path, text, is_process in _entries(lines[start + 1 : end]):
-            block.open_processes = path == "processes" or path.startswith("processes/")
-            if not is_process:
-                block.entries.setdefault(path, text)
-                continue
-            name = path.rpartition("/")[2]
-            if name == "process id":
-                block.processes.append({})
-            if block.processes:
-                block.processes[-1].setdefault(name, text)
-        yield block
+def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
+    found = _GPU.fullmatch(lines[0])
+    lost = smi_failure.lost(lines[0])
+    if lost or not found:
+        return lost or GpuPart()
+    entries: dict[str, str] = {}
+    processes: list[dict[str, str]] = []
+    path = ""
+    for path, text, is_process in _entries(lines[1:]):
+        name = path.rpartition("/")[2]
+        if not is_process:
+            entries.setdefault(path, text)
+            continue
+        if name == "process id":
+            processes.append({})
+        if processes:
+            processes[-1].setdefault(name, text)
+    # The processes, and in newer drivers a few more lines, end the block of a GPU.
+    cut = last and (not section.whole or (not section.ended and "processes" not in entries))
+    more = last and path.startswith("processes") and not section.ended
+    return read_gpu(sysfs_bus_id(found["address"]), entries, processes, cut=cut, more=more)
 
 
 def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Path, text and whether it is of a process; a heading counts, too, with an empty text."""
+    """Path, text, and whether it belongs to a process. The heading of the processes counts too, with an empty text."""
     stack: list[tuple[int, str]] = []
     for line in lines:
         found = _ENTRY.fullmatch(line)
@@ -129,26 +93,10 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
         indent = len(found["indent"].expandtabs(_INDENT))
         while stack and stack[-1][0] >= indent:
             stack.pop()
-        name = " ".join(found["name"].lower().split())
+        name = " ".join(found["name"].lower().replace("-", "").split())
         stack.append((indent, name))
         path = "/".join(part for _, part in stack)
         if found["value"] is not None:
             yield path, found["value"].strip(), path.startswith("processes/")
         elif path == "processes":
             yield path, "", False
-
-
-def _gpu(block: _Block, *, last: bool, ended: bool, whole: bool) -> GpuPart:
-    if block.lost:
-        return block.lost
-    facts, errors = read_fields(block.entries)
-    # Processes, and in newer drivers a few lines more, are the last that is said of a GPU.
-    cut = last and (not whole or (not ended and "processes" not in block.entries))
-    if "processes" in block.entries:
-        more = last and block.open_processes and not ended
-        told = read_processes(block.entries["processes"], block.processes, more=more)
-        if isinstance(told, str):
-            errors["processes"] = told
-        else:
-            facts["processes"] = told
-    return GpuPart(bus_id=block.bus_id, uuid=facts.get("uuid"), facts=facts, errors=errors, cut=cut)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import smi_failure, values
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.smi_query import kernel_version, read_driver
-from kdoctor.snapshot.imports.values import NotKnownError, Read
+from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version
+from kdoctor.snapshot.imports.values import read_all
 
 _VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
 _FIRST = re.compile(
@@ -26,31 +25,31 @@ _PROCESS = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]+)\s+(?P<name>.*?)\s+"
     r"(?P<used>\d+MiB|N/A)\s*\|"
 )
-_FIELDS: dict[str, tuple[str, Read]] = {
-    "name": ("name", values.free_text),
-    "persistence_mode": ("persistence", values.enabled),
-    "ecc_uncorrected_volatile": ("ecc", values.count),
-    "fan_speed_percent": ("fan", values.percent),
-    "temperature_c": ("temperature", values.degrees),
-    "performance_state": ("state", values.performance_state),
-    "power_draw_w": ("power", values.watts),
-    "memory_used_bytes": ("used", values.mebibytes),
-    "memory_total_bytes": ("total", values.mebibytes),
-    "utilization_gpu_percent": ("busy", values.percent),
-    "compute_mode": ("mode", values.compute_mode),
-    "mig_mode": ("mig", values.enabled),
+_FIELDS: values.Fields = {
+    "name": (values.free_text, ("name",)),
+    "persistence_mode": (values.enabled, ("persistence",)),
+    "ecc_uncorrected_volatile": (values.count, ("ecc",)),
+    "fan_speed_percent": (values.percent, ("fan",)),
+    "temperature_c": (values.degrees, ("temperature",)),
+    "performance_state": (values.performance_state, ("state",)),
+    "power_draw_w": (values.watts, ("power",)),
+    "memory_used_bytes": (values.mebibytes, ("used",)),
+    "memory_total_bytes": (values.mebibytes, ("total",)),
+    "utilization_gpu_percent": (values.percent, ("busy",)),
+    "compute_mode": (values.compute_mode, ("mode",)),
+    "mig_mode": (values.enabled, ("mig",)),
 }
 
 
 def parse(section: Section) -> Part:
-    """What the table says: one row, of two or three lines, a GPU; then the processes.
+    """The driver, the GPUs (one row of two or three lines each) and their processes.
 
-    A line that is cut in the middle lacks its closing bar, and is not read.
+    A line that is cut off lacks its closing bar, and is ignored.
     """
     lines = tuple(line.rstrip() for line in section.lines)
     closed = [line for line in lines if line.endswith("|")]
     head = {found["name"].lower(): found["text"] for line in closed for found in _VERSIONS.finditer(line)}
-    driver, errors = read_driver(head)
+    driver, errors = read_all(DRIVER, head)
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     table = lines if start is None else lines[:start]
     processes = None if start is None else _processes(lines[start:])
@@ -85,15 +84,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 def _gpu(row: dict[str, str], processes: dict[int, tuple[GpuProcess, ...]] | None) -> GpuPart:
-    facts: dict[str, Any] = {}
-    errors: dict[str, str] = {}
-    for field, (column, read) in _FIELDS.items():
-        if column not in row:
-            continue
-        try:
-            facts[field] = read(row[column])
-        except NotKnownError as error:
-            errors[field] = str(error)
+    facts, errors = read_all(_FIELDS, row)
     index = int(row["index"])
     if processes is not None:
         facts["processes"] = processes.get(index, ())
@@ -101,12 +92,13 @@ def _gpu(row: dict[str, str], processes: dict[int, tuple[GpuProcess, ...]] | Non
 
 
 def _processes(lines: Sequence[str]) -> dict[int, tuple[GpuProcess, ...]] | None:
-    """Compute processes by the GPU's index; None where the list is cut or says nothing.
+    """Compute processes by GPU index; None if the list is cut off or empty.
 
-    In a container the list is empty for lack of sight: nvidia-smi says "No running processes found" on a free machine.
+    In a container the list is empty because processes are hidden. On a free machine, nvidia-smi prints "No running
+    processes found".
     """
     if not any(line.startswith("+") for line in lines):
-        return None  # the box is not closed: others may have followed
+        return None  # the box is not closed, so processes may be missing
     found: dict[int, tuple[GpuProcess, ...]] = {}
     for line in lines:
         if "No running processes found" in line:
@@ -114,7 +106,7 @@ def _processes(lines: Sequence[str]) -> dict[int, tuple[GpuProcess, ...]] | None
         match = _PROCESS.match(line)
         if match and "C" in match["type"]:
             used = None if match["used"] == "N/A" else values.mebibytes(match["used"])
-            # The table cuts long paths from the left; what is left of one is no path.
+            # The table shortens long paths from the left.
             name = None if match["name"].startswith("...") else match["name"]
             process = GpuProcess(pid=int(match["pid"]), used_memory_bytes=used, name=name)
             found[int(match["gpu"])] = (*found.get(int(match["gpu"]), ()), process)

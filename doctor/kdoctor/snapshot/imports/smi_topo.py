@@ -10,7 +10,7 @@ from kdoctor.snapshot.imports.part import GpuPart, PairPart, Part, Section
 
 _LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _OLD_LEVELS = {"SOC": "SYS"}
-"""Drivers before 387 say SOC of what is now SYS."""
+"""Drivers before 387 write SOC for SYS."""
 _P2P = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
 _GPU = re.compile(r"GPU(\d+)")
 _NVLINK = re.compile(r"NV(\d+)")
@@ -22,43 +22,41 @@ _FIELDS = {"r": ("p2p_read",), "w": ("p2p_write",), "rw": ("p2p_read", "p2p_writ
 
 
 def parse_levels(section: Section) -> Part:
-    """What ``topo -m`` says: the levels or NVLinks of pairs, and each GPU's processors and NUMA nodes."""
+    """``topo -m``: the levels or NVLinks of pairs, and each GPU's CPUs and NUMA nodes."""
     gpus, titles = _header(section.lines[0])
     parts: list[GpuPart] = []
     pairs: dict[tuple[int, int], PairPart] = {}
     for index, cells, affinities in _rows(section, gpus):
         parts.append(_gpu(index, titles, affinities))
         pairs |= _pairs(index, gpus, cells, _level)
-    told = {part.index for part in parts}
-    complete = len(told) == len(gpus)
-    parts += [GpuPart(index=index) for index in gpus if index not in told]
+    rows = {part.index for part in parts}
+    parts += [GpuPart(index=index) for index in gpus if index not in rows]
     return Part(
         kind="nvidia-smi topo -m",
         file=section.file,
         driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
         gpus=tuple(parts),
         pairs=pairs,
-        notes=() if complete else (f"{section.file}: its topology matrix ends after {len(told)} of {len(gpus)} rows",),
+        notes=()
+        if len(rows) == len(gpus)
+        else (f"{section.file}: the topology matrix ends after {len(rows)} of {len(gpus)} rows",),
     )
 
 
 def parse_access(section: Section) -> Part:
-    """What ``topo -p2p`` says. Which capability it shows stands in the command alone."""
+    """``topo -p2p``: the access of pairs. Only the command shows which capability it is."""
     gpus, _ = _header(section.lines[0])
     command = _CAPABILITY.search(section.command or "")
     fields = _FIELDS.get(command["letters"]) if command else ("p2p_read", "p2p_write")
-    notes: tuple[str, ...] = ()
-    if not command:
-        notes = (f"{section.file}: which access its matrix shows is not in it; taken for reading and writing (rw)",)
+    notes = () if command else (f"{section.file}: the matrix does not name the capability; assuming rw",)
     if fields is None:
-        return Part(
-            kind="nvidia-smi topo -p2p", file=section.file, notes=(f"{section.file}: {section.command} is not read",)
-        )
+        notes = (f"{section.file}: {section.command} is not supported, and was ignored",)
+        return Part(kind="nvidia-smi topo -p2p", file=section.file, notes=notes)
     pairs: dict[tuple[int, int], PairPart] = {}
     for index, cells, _ in _rows(section, gpus):
-        told = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
-        # Both directions stand in the matrix: where they differ, the one that is refused counts.
-        pairs |= {key: pair for key, pair in told.items() if key not in pairs or "OK" in pairs[key].facts.values()}
+        row = _pairs(index, gpus, cells, lambda cell: _access(cell, fields))
+        # The matrix has both directions. If they differ, the one without access counts.
+        pairs |= {key: pair for key, pair in row.items() if key not in pairs or "OK" in pairs[key].facts.values()}
     return Part(
         kind="nvidia-smi topo -p2p",
         file=section.file,
@@ -69,27 +67,27 @@ def parse_access(section: Section) -> Part:
 
 
 def _header(line: str) -> tuple[list[int], list[str]]:
-    """The GPUs' indices, and the fields of the columns behind the matrix."""
+    """The indices of the GPUs, and the fields of the columns after the matrix."""
     titles = [_TITLES[found["name"]] for found in _TITLE.finditer(line)]
     return [int(number) for number in _GPU.findall(line.partition("CPU Affinity")[0])], titles
 
 
 def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Index, cells under the GPUs, and what stands behind the matrix (other devices' cells left out)."""
+    """Index, cells of the GPUs, and the columns after the matrix. Cells of other devices are left out."""
     others = _others(section.lines[0])
     for place, line in enumerate(section.lines[1:], start=1):
-        words = line.split()
-        name = _GPU.fullmatch(words[0]) if words else None
+        columns = line.split()
+        name = _GPU.fullmatch(columns[0]) if columns else None
         if not name:
             continue
-        cells = words[1:]
+        cells = columns[1:]
         if place == len(section.lines) - 1 and not section.whole:
-            cells = cells[:-1]  # the last word may be cut: NV1 of NV18
+            cells = cells[:-1]  # the last cell may be incomplete: NV1 of NV18
         yield int(name[1]), cells[: len(gpus)], cells[len(gpus) + others :]
 
 
 def _others(header: str) -> int:
-    """Columns of network adapters and other devices between the GPUs and the affinities."""
+    """The number of columns of network adapters and other devices."""
     return sum(1 for word in header.partition("CPU Affinity")[0].split() if not _GPU.fullmatch(word))
 
 
@@ -124,10 +122,10 @@ def _pairs(index: int, gpus: Sequence[int], cells: Sequence[str], read: Any) -> 
 
 
 def _level(cell: str) -> PairPart:
-    """A cell of ``-m``: a level, or the NVLinks that stand in its place."""
+    """A cell of ``-m``: a level, or the number of NVLinks."""
     link = _NVLINK.fullmatch(cell)
     if link:
-        return PairPart(facts={"nvlinks": int(link[1])}, errors={"level": f"topo -m shows {cell} in its place"})
+        return PairPart(facts={"nvlinks": int(link[1])}, errors={"level": f"topo -m shows {cell} instead"})
     level = _OLD_LEVELS.get(cell, cell)
     if level in _LEVELS:
         return PairPart(facts={"level": level, "nvlinks": 0})

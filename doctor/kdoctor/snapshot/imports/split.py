@@ -1,4 +1,4 @@
-"""Finds the dumps in a file by what stands in it: one, or several one after another."""
+"""Finds the dumps in a file by their content. A file may hold several."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ UNDERSTOOD = (
     "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, lstopo's XML, "
     "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
 )
+_SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
 _LONGEST_LINE = 100_000
-"""Characters of a line; what is longer is no line of a dump (but for XML without line ends), and would take time."""
+"""Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
@@ -36,10 +37,10 @@ _COMMAND = re.compile(
 )
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
-    (re.compile(r"<system version="), "a topology file of NCCL, which is what somebody set up: it is not read"),
-    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a log of the fabric manager, which is not read"),
-    (re.compile(r"\s*<\?xml"), "XML, but not that of nvidia-smi -q -x"),
-    (re.compile(r"BZh\d|PK\x03\x04"), "an archive: give the files in it"),
+    (re.compile(r"<system version="), "an NCCL topology file, which is configuration; it is not supported"),
+    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a fabric manager log, which is not supported"),
+    (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
+    (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
 )
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
@@ -51,26 +52,19 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("lspci -vvv", lspci.HEAD.match),
     ("kernel log", kernel_log.START.match),
 )
-"""How a line begins a dump; those that need the lines around it are told apart in :class:`_Splitter`."""
-
+"""The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
 _ONCE: frozenset[Kind] = frozenset(
-    {
-        "nvidia-smi",
-        "nvidia-smi -q -x",
-        "nvidia-smi topo -m",
-        "nvidia-smi topo -p2p",
-        "/proc/driver/nvidia/version",
-    }
+    {"nvidia-smi", "nvidia-smi -q -x", "nvidia-smi topo -m", "nvidia-smi topo -p2p", "/proc/driver/nvidia/version"}
 )
-"""Kinds whose beginning stands in a dump once: where it comes again, another dump begins."""
+"""Kinds whose first line occurs once in a dump. Where it occurs again, another dump begins."""
 
 
 def read_sections(path: Path) -> tuple[Section, ...]:
     """The dumps of a file.
 
     Raises:
-        UsageError: it cannot be read, or nothing in it is understood.
+        UsageError: it cannot be read, or nothing in it is supported.
     """
     text = _read(path)
     lines = _COLOUR.sub("", text).replace("\r\n", "\n").split("\n")
@@ -79,15 +73,9 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         lines.pop()
     sections = tuple(_Splitter(path.name, lines, whole=whole).sections())
     if not sections:
-        what = "empty" if not text.strip() else _known_otherwise(text) or "not a dump that kdoctor understands"
-        raise UsageError(f"{path}: {what}", hint=f"Understood are {UNDERSTOOD}.")
+        unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
+        raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
-
-
-def _known_otherwise(text: str) -> str | None:
-    """What a file is that tells of machines and is not read."""
-    start = text[:4096]
-    return next((what for pattern, what in _NOT_READ if pattern.search(start)), None)
 
 
 def _read(path: Path) -> str:
@@ -98,14 +86,14 @@ def _read(path: Path) -> str:
                 # nvidia-bug-report.sh and log rotation write such files.
                 data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
     except IsADirectoryError as error:
-        raise UsageError(f"{path}: a folder, not a dump", hint=f"Understood are {UNDERSTOOD}.") from error
+        raise UsageError(f"{path}: is a directory, not a dump", hint=_SUPPORTED) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: compressed, and damaged: {error}") from error
+        raise UsageError(f"{path}: damaged gzip data: {error}") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
-        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, which no dump is")
-    # Windows' shell writes UTF-16 where output is sent to a file.
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, the limit for a dump")
+    # PowerShell writes UTF-16 when output is redirected to a file.
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8-sig", "replace").replace("\x00", "")
@@ -121,7 +109,7 @@ class _Open:
 
 
 class _Splitter:
-    """Goes through the lines; each line that begins a dump ends the one before."""
+    """Goes through the lines. Each line that begins a dump ends the previous one."""
 
     def __init__(self, file: str, lines: list[str], *, whole: bool) -> None:
         self._file = file
@@ -130,10 +118,10 @@ class _Splitter:
         self._open: _Open | None = None
         self._command: str | None = None
         self._before: list[str] = []
-        """Lines before the first dump: if it is a kernel log, they are the beginning of it."""
+        """Lines before the first dump. If that is a kernel log, they belong to it."""
 
     def sections(self) -> Iterator[Section]:
-        """The dumps, in the file's order."""
+        """The dumps, in the order of the file."""
         for place, line in enumerate(self._lines):
             command = _COMMAND.match(line)
             if command or _RULE.fullmatch(line):
@@ -169,21 +157,23 @@ class _Splitter:
             )
 
     def _begins(self, line: str, place: int) -> Kind | None:
-        """The kind of the dump that this line begins; None where it belongs to the one that is open."""
+        """The kind of the dump that this line begins; None if it belongs to the open one."""
         if len(line) > _LONGEST_LINE and not _XML.match(line):
             return None
         current = self._open.kind if self._open else None
         kind = self._kind(line, place, current)
         if current in {"nvidia-smi -q", "nvidia-smi"} and smi_failure.LOST.match(line):
-            return None  # one GPU of those that the dump tells of
-        if kind != current:
-            return kind
-        # Of the other kinds, each line or block begins as the dump does.
-        again = kind in _ONCE
-        return kind if again or (kind == "nvidia-smi -q" and "NVSMI LOG" in line) else None
+            return None  # one of the GPUs of the open dump
+        # Except for the kinds in _ONCE, each line or block begins as the dump does.
+        is_new = kind != current or kind in _ONCE or (kind == "nvidia-smi -q" and "NVSMI LOG" in line)
+        return kind if is_new else None
 
     def _kind(self, line: str, place: int, current: Kind | None) -> Kind | None:
-        if current in _XML_ENDS and not self._xml_is_over(_XML_ENDS[current]):
+        if (
+            self._open
+            and current in _XML_ENDS
+            and not any(_XML_ENDS[current] in line for line in self._open.lines[-3:])
+        ):
             return None
         if _XML.match(line):
             return self._xml_kind(place)
@@ -193,21 +183,18 @@ class _Splitter:
             return None
         return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
 
-    def _xml_is_over(self, end: str) -> bool:
-        return self._open is not None and any(end in line for line in self._open.lines[-3:])
-
     def _xml_kind(self, place: int) -> Kind | None:
-        """Whose document begins here: its first lines tell."""
+        """The kind of XML, by the first lines of the document."""
         first = self._lines[place : place + 3]
         if any("nvidia_smi_log" in line for line in first):
             return "nvidia-smi -q -x"
         return "lstopo" if any(lstopo.START.match(line) for line in first) else None
 
     def _matrix(self, place: int) -> Kind | None:
-        """Which matrix: the words of its first rows tell, or its header."""
+        """The kind of matrix, by the cells of its first rows or by its header."""
         rows = [line for line in self._lines[place + 1 : place + 3] if _MATRIX_ROW.match(line)]
-        words = " ".join(rows).split()
-        if not _ACCESS.isdisjoint(words):
+        cells = " ".join(rows).split()
+        if not _ACCESS.isdisjoint(cells):
             return "nvidia-smi topo -p2p"
-        is_levels = any(_LEVEL.fullmatch(word) for word in words) or (rows and "Affinity" in self._lines[place])
+        is_levels = any(map(_LEVEL.fullmatch, cells)) or (rows and "Affinity" in self._lines[place])
         return "nvidia-smi topo -m" if is_levels else None

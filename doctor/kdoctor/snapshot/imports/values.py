@@ -1,7 +1,7 @@
-"""The words of nvidia-smi, and what they mean. Whatever is not exactly such a word is "not known", in its own words.
+"""Values in the output of nvidia-smi. Any text that is not exactly a known value raises NotKnownError.
 
-Source: https://docs.nvidia.com/deploy/nvidia-smi/ for fields and units; nvidia-smi shows ``N/A`` for what a GPU does
-not support, and NVML's words for any other error (``Unknown Error``, ``GPU is lost``).
+Source: https://docs.nvidia.com/deploy/nvidia-smi/ for fields and units. nvidia-smi shows ``N/A`` for what a GPU
+does not support, and NVML's error text for any other error (``Unknown Error``, ``GPU is lost``).
 """
 
 from __future__ import annotations
@@ -17,23 +17,52 @@ _NOT_KNOWN = re.compile(
     r"|err!|deprecated.*|insufficient.*|.*gpu is lost.*|.*reset required.*|function not found|none|uninitialized)\]?",
     re.IGNORECASE,
 )
-"""What stands in a field of free text in the place of a value."""
+"""What a free-text field shows when it has no value."""
 _DEPRECATED = re.compile(r"\s*\[Deprecated;.*$", re.IGNORECASE)
-"""What driver 610 adds to the fields that it renames: ``610.57.04 [Deprecated; will be removed in CUDA 14.0. ...]``."""
+"""What driver 610 adds to renamed fields: ``610.57.04 [Deprecated; will be removed in CUDA 14.0. ...]``."""
 
 
 class NotKnownError(Exception):
-    """The dump names the field and gives no value. The message is what it says instead."""
+    """The output names the field and gives no value. The message is what it shows instead."""
 
 
 Read = Callable[[str], Any]
-"""Makes a value of a text; raises NotKnownError."""
+"""Converts text to a value; raises NotKnownError."""
+
+
+Fields = Mapping[str, tuple[Read, tuple[str, ...]]]
+"""Field of a fact group to how it is read, and the names that it has in the output."""
+
+
+def read_all(fields: Fields, texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values of the fields that are in ``texts``, and the errors of those without a value.
+
+    Of several names of a field, the first one in ``texts`` counts.
+    """
+    values: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for field, (read, names) in fields.items():
+        text = next((texts[name] for name in names if name in texts), None)
+        if text is None:
+            continue
+        try:
+            values[field] = read(text)
+        except NotKnownError as error:
+            errors[field] = str(error)
+    return values, errors
+
+
+def read_or_none(read: Read, text: str) -> Any:
+    """The value, or None if the text has none."""
+    try:
+        return read(text)
+    except NotKnownError:
+        return None
 
 
 def not_known(text: str) -> NotKnownError:
-    """The error for such a text."""
-    words = " ".join(text.split())
-    return NotKnownError(words[:80] if words else "empty")
+    """The error for text that has no value."""
+    return NotKnownError(" ".join(text.split())[:80] or "empty")
 
 
 def _pattern(pattern: str, make: Callable[[str], Any]) -> Read:
@@ -48,38 +77,50 @@ def _pattern(pattern: str, make: Callable[[str], Any]) -> Read:
     return read
 
 
-def _one_of(words: Mapping[str, Any]) -> Read:
+def _mapped(values: Mapping[str, Any]) -> Read:
     def read(text: str) -> Any:
-        word = " ".join(text.lower().replace("_", " ").replace("-", " ").split())
-        if word not in words:
+        word = "-".join(re.split(r"[\s_-]+", text.strip().lower()))
+        if word not in values:
             raise not_known(text)
-        return words[word]
+        return values[word]
 
     return read
 
 
+def _one_of(*values: str, also: Mapping[str, str] | None = None) -> Read:
+    return _mapped({**{value: value for value in values}, **(also or {})})
+
+
 def free_text(text: str) -> str:
     """A name."""
-    words = " ".join(text.split())
-    if not words or _NOT_KNOWN.fullmatch(words) or words.endswith("..."):
-        raise not_known(text)  # the table cuts long names, and half a name is another model's
-    return words
+    name = " ".join(text.split())
+    if not name or _NOT_KNOWN.fullmatch(name) or name.endswith("..."):
+        raise not_known(text)  # the table shortens long names, and a shortened name may be another model's
+    return name
 
 
 def version(text: str) -> str:
-    """A version, without the deprecation that driver 610 adds."""
-    words = _DEPRECATED.sub("", text).strip()
-    if not re.fullmatch(r"\d+(?:\.\d+)+", words):
+    """A version, without the deprecation notice of driver 610."""
+    number = _DEPRECATED.sub("", text).strip()
+    if not re.fullmatch(r"\d+(?:\.\d+)+", number):
         raise not_known(text)
-    return words
+    return number
 
 
 def offset(text: str) -> int:
-    """A threshold of T.Limit: never above zero."""
+    """A T.Limit threshold: never above zero."""
     degrees = int(_pattern(r"(-?\d+) C", int)(text))
     if degrees > 0:
-        raise NotKnownError(f"no offset: {text}")
+        raise NotKnownError(f"not an offset: {text}")
     return degrees
+
+
+def fabric_status(text: str) -> str:
+    """``success``, or the error text."""
+    status = " ".join(text.split())
+    if not status or status.upper() == "N/A":
+        raise not_known(text)
+    return "success" if status.lower() == "success" else status
 
 
 count = _pattern(r"(\d{1,18})", int)
@@ -93,58 +134,27 @@ generation = _pattern(r"([1-9])", int)
 width = _pattern(r"([1-9]\d?)x", int)
 performance_state = _pattern(r"P(\d+)", int)
 uuid = _pattern(r"(GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", str)
-enabled = _one_of({"enabled": True, "disabled": False, "on": True, "off": False})
-active = _one_of({"active": True, "not active": False})
-yes = _one_of({"yes": True, "no": False})
+enabled = _mapped({"enabled": True, "disabled": False, "on": True, "off": False})
+active = _mapped({"active": True, "not-active": False})
+yes = _mapped({"yes": True, "no": False})
 compute_mode = _one_of(
-    {
-        "default": "default",
-        "exclusive thread": "exclusive-thread",
-        "e. thread": "exclusive-thread",
-        "prohibited": "prohibited",
-        "exclusive process": "exclusive-process",
-        "e. process": "exclusive-process",
-    }
+    "default",
+    "prohibited",
+    "exclusive-thread",
+    "exclusive-process",
+    also={"e.-thread": "exclusive-thread", "e.-process": "exclusive-process"},
 )
-virtualization_mode = _one_of(
-    {
-        "none": "none",
-        "pass through": "passthrough",
-        "vgpu": "vgpu",
-        "host vgpu": "host-vgpu",
-        "host vsga": "host-vsga",
-    }
-)
-addressing_mode = _one_of({"none": "none", "hmm": "hmm", "ats": "ats"})
-fabric_state = _one_of(
-    {
-        "not supported": "not-supported",
-        "not started": "not-started",
-        "in progress": "in-progress",
-        "completed": "completed",
-    }
-)
+virtualization_mode = _one_of("none", "vgpu", "host-vgpu", "host-vsga", also={"pass-through": "passthrough"})
+addressing_mode = _one_of("none", "hmm", "ats")
+fabric_state = _one_of("not-supported", "not-started", "in-progress", "completed")
 recovery_action = _one_of(
-    {
-        "none": "none",
-        "reset": "reset",
-        "gpu reset": "reset",
-        "reboot": "reboot",
-        "node reboot": "reboot",
-        "drain p2p": "drain-p2p",
-        "drain and reset": "drain-and-reset",
-        "recover imex domain": "recover-imex-domain",
-        "bus reset": "bus-reset",
-        "system reboot": "system-reboot",
-    }
+    "none",
+    "reset",
+    "reboot",
+    "drain-p2p",
+    "drain-and-reset",
+    "recover-imex-domain",
+    "bus-reset",
+    "system-reboot",
+    also={"gpu-reset": "reset", "node-reboot": "reboot"},
 )
-
-
-def fabric_status(text: str) -> str:
-    """``success``, or the error's words."""
-    words = " ".join(text.split())
-    if words.lower() == "success":
-        return "success"
-    if not words or words.upper() == "N/A":
-        raise not_known(text)
-    return words

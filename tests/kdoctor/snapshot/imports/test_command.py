@@ -21,7 +21,7 @@ def judge(snapshot: Path) -> dict[str, dict[str, Any]]:
     return {result["id"]: result for result in report["results"]}
 
 
-def test_a_snapshot_of_dumps(tmp_path: Path) -> None:
+def test_snapshot_of_dumps(tmp_path: Path) -> None:
     for name, text in (("q", query("3B")), ("pci", LSPCI), ("log", LOG)):
         (tmp_path / name).write_text(text, encoding="utf-8")
     done = kdoctor("snapshot", "--import", tmp_path / "q", tmp_path / "pci", "--import", tmp_path / "log")
@@ -36,11 +36,11 @@ def test_notes_go_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "q").write_text(query("3B", attached=4), encoding="utf-8")
     done = kdoctor("snapshot", "--import", tmp_path / "q", "-o", tmp_path / "snapshot.json")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "4 GPUs are attached, and 1 told of" in done.stderr
+    assert "4 GPUs attached, 1 listed" in done.stderr
     assert (tmp_path / "snapshot.json").exists()
 
 
-def test_home_folders_and_names_are_left_out(tmp_path: Path) -> None:
+def test_home_folders_and_names_are_redacted(tmp_path: Path) -> None:
     (tmp_path / "q").write_text(query("3B").replace("/opt/job/bin", "/home/jane/job"), encoding="utf-8")
     done = kdoctor("snapshot", "--import", tmp_path / "q")
     assert "jane" not in done.stdout
@@ -48,14 +48,14 @@ def test_home_folders_and_names_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--import", "nothing.txt"), ("nothing.txt",), ("--import", __file__)])
-def test_what_cannot_be_read_is_told_and_nothing_is_written(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_unreadable_file_is_an_error_and_nothing_is_written(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = kdoctor("snapshot", *arguments, "-o", tmp_path / "snapshot.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "snapshot.json").exists()
 
 
-def test_what_a_dump_does_not_say_never_passes(tmp_path: Path) -> None:
+def test_readings_missing_in_dump_never_pass(tmp_path: Path) -> None:
     (tmp_path / "q").write_text("==============NVSMI LOG==============\n\nGPU 00000000:3B:00.0\n\n", encoding="utf-8")
     kdoctor("snapshot", "--import", tmp_path / "q", "-o", tmp_path / "snapshot.json")
     passed = {name for name, result in judge(tmp_path / "snapshot.json").items() if result["status"] == "pass"}
@@ -64,7 +64,7 @@ def test_what_a_dump_does_not_say_never_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.corpus
-def test_an_l4_with_one_lane_end_to_end(tmp_path: Path) -> None:
+def test_l4_with_one_lane_end_to_end(tmp_path: Path) -> None:
     file = recorded("smi-x/l4x2-555-one-x1-link.xml")
     assert kdoctor("snapshot", "--import", file, "-o", tmp_path / "l4.json").returncode == 0
     width = judge(tmp_path / "l4.json")["topology.pcie-width"]

@@ -26,11 +26,11 @@ def test_files_of_one_machine(tmp_path: Path) -> None:
     assert gpus.pairs[0].errors["p2p_read"] == "not in nvidia-smi -q, nvidia-smi nvlink -s, nvidia-smi topo -m"
 
 
-def test_groups_that_no_dump_speaks_of_are_absent(tmp_path: Path) -> None:
+def test_groups_missing_in_all_dumps_are_absent(tmp_path: Path) -> None:
     assert set(imported(tmp_path, LOG).facts) == {KernelLog}
 
 
-def test_the_last_of_several_readings_counts_and_all_clock_reasons(tmp_path: Path) -> None:
+def test_last_reading_wins_and_all_clock_reasons_are_kept(tmp_path: Path) -> None:
     changes = {
         "Idle                              : Not Active": "Idle                              : Active",
         "SW Power Cap                      : Active": "SW Power Cap                      : Not Active",
@@ -42,7 +42,7 @@ def test_the_last_of_several_readings_counts_and_all_clock_reasons(tmp_path: Pat
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE, EVENT_SW_POWER_CAP)
 
 
-def test_the_table_adds_nothing_to_what_is_said_in_full(tmp_path: Path) -> None:
+def test_full_query_wins_over_table(tmp_path: Path) -> None:
     table = TABLE.replace(
         "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 535.161.08 CUDA Version: 12.2"
     )
@@ -56,34 +56,34 @@ def test_the_table_adds_nothing_to_what_is_said_in_full(tmp_path: Path) -> None:
         ((query("3B"), xml("3B")), "driver version"),
         ((query("3B"), query("3B", changes={UUID.format(0): UUID.format(7)})), "uuid"),
         ((query("3B"), query("3B", changes={"NVIDIA Test 40GB": "NVIDIA Test 80GB"})), "name"),
-        ((query("AF"), LSPCI), "no GPU of the one"),
+        ((query("AF"), LSPCI), "no GPU address in common"),
         ((query("3B", "AF"), TOPOLOGY), "2 GPUs and 3"),
         ((VERSION, VERSION.replace("535.161.08", "550.10.02")), "kernel module"),
         ((LSPCI, LSPCI.replace("3b", "5d")), "different addresses"),
         ((query("3B"), "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), "fails"),
     ],
 )
-def test_files_of_two_machines_are_told(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
-    with pytest.raises(UsageError, match="not of one machine") as error:
+def test_files_of_two_machines_are_refused(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
+    with pytest.raises(UsageError, match="same machine") as error:
         imported(tmp_path, *texts)
     assert why in str(error.value)
     assert "file-0" in str(error.value)
     assert "file-1" in str(error.value)
 
 
-def test_a_library_that_does_not_fit_the_module_is_no_contradiction(tmp_path: Path) -> None:
+def test_library_mismatch_is_accepted(tmp_path: Path) -> None:
     found = imported(tmp_path, query("3B"), VERSION.replace("535.161.08", "535.183.06"))
     driver = found.facts[KernelDriver]
     assert isinstance(driver, KernelDriver)
     assert driver.version == "535.183.06"
 
 
-def test_one_gpu_of_several_cannot_be_placed_in_a_matrix(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="which of those"):
+def test_selected_gpu_cannot_be_matched_with_matrix(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be matched"):
         imported(tmp_path, query("AF", attached=2), TWO)
 
 
-def test_with_the_list_of_gpus_it_can(tmp_path: Path) -> None:
+def test_selected_gpus_are_matched_with_list_of_gpus(tmp_path: Path) -> None:
     listed = f"GPU 0: NVIDIA Test 40GB (UUID: {UUID.format(9)})\nGPU 1: NVIDIA Test 40GB (UUID: {UUID.format(0)})\n"
     gpus = imported_gpus(tmp_path, query("AF", attached=2), TWO, listed)
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, None), (1, "0000:af:00.0")]
@@ -98,7 +98,7 @@ def test_masked_identities_join_by_index(tmp_path: Path) -> None:
     assert [gpu.index for gpu in gpus.devices if gpu.nvlinks] == [0, 1]
 
 
-def test_two_logs_tell_an_event_once(tmp_path: Path) -> None:
+def test_event_in_two_logs_counts_once(tmp_path: Path) -> None:
     log = imported(tmp_path, LOG, LOG + "[  300.000000] NVRM: Xid (PCI:0000:af:00): 48, pid=1, DBE\n").facts[KernelLog]
     assert isinstance(log, KernelLog)
     assert [(event.code, event.bus_id) for event in log.events] == [(79, "0000:3b:00.0"), (48, "0000:af:00.0")]

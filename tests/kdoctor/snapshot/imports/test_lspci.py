@@ -9,7 +9,7 @@ from kdoctor.facts import PciBridge, PciDevice
 ACS_ON = 0x01 | 0x04 | 0x08 | 0x10
 
 
-def test_the_way_to_the_root_port(tmp_path: Path) -> None:
+def test_path_to_root_port(tmp_path: Path) -> None:
     gpu, audio = imported_pci(tmp_path, LSPCI).devices
     root_port = PciBridge(
         bus_id="0000:00:01.0",
@@ -37,7 +37,7 @@ def test_the_way_to_the_root_port(tmp_path: Path) -> None:
     assert (audio.device_class, audio.driver, audio.is_gpu) == ("0403", None, False)
 
 
-def test_with_numbers_and_domains(tmp_path: Path) -> None:
+def test_lspci_with_numbers_and_domains(tmp_path: Path) -> None:
     text = LSPCI.replace(
         "\n3b:00.0 3D controller: NVIDIA Corporation Device 20b0",
         "\n0008:3b:00.0 3D controller [0302]: Example [10de:2941]",
@@ -48,7 +48,7 @@ def test_with_numbers_and_domains(tmp_path: Path) -> None:
     assert (gpu.device_class, gpu.device_id, gpu.subsystem, gpu.path) == ("0302", "2941", "10de:16c1", None)
 
 
-def test_without_the_right_to_read_it_acs_is_unknown(tmp_path: Path) -> None:
+def test_acs_is_unknown_without_root(tmp_path: Path) -> None:
     gpu = imported_pci(tmp_path, LSPCI).gpus[0]
     assert gpu.path is not None
     assert gpu.path[1].acs_control is None
@@ -61,30 +61,30 @@ def test_acs_without_its_register_is_unknown(tmp_path: Path) -> None:
     assert gpu.path[0].acs_control is None
 
 
-def test_a_listing_of_chosen_devices_lacks_the_way(tmp_path: Path) -> None:
+def test_listing_of_selected_devices_has_no_paths(tmp_path: Path) -> None:
     gpu = imported_pci(tmp_path, LSPCI[LSPCI.index("3b:00.0") :]).gpus[0]
     assert gpu.path is None
 
 
-def test_a_gpu_of_the_root_complex_has_no_bridges(tmp_path: Path) -> None:
+def test_gpu_of_root_complex_has_no_bridges(tmp_path: Path) -> None:
     bridge = "00:00.0 Host bridge: Example Corp. Device 1\n\n"
     text = bridge + "00:05.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)\n\n"
     assert imported_pci(tmp_path, text).gpus[0].path == ()
 
 
-def test_a_listing_that_is_cut_knows_no_acs_of_its_last_device(tmp_path: Path) -> None:
+def test_truncated_listing_has_no_acs_for_last_device(tmp_path: Path) -> None:
     cut = LSPCI[: LSPCI.index("\tKernel driver in use: nvidia")]
     found = imported(tmp_path, cut)
     gpu = imported_pci(tmp_path, cut).gpus[0]
     assert gpu.acs_control is None
-    assert found.notes == ("file-0: the configuration space of its last device is cut",)
+    assert [note.partition(":")[0] for note in found.notes] == ["file-0"]
 
 
 def test_no_nvidia_device_at_all(tmp_path: Path) -> None:
     assert imported_pci(tmp_path, LSPCI[: LSPCI.index("3b:00.0")]).devices == ()
 
 
-def test_a_megabyte_takes_no_time(tmp_path: Path) -> None:
+def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     text = LSPCI + "".join(LSPCI.replace("00:", f"{bus:02x}:") for bus in range(0x40, 0xFF)) * 4
     assert len(text) > 1_000_000
     started = time.process_time()

@@ -32,7 +32,7 @@ TOPOLOGY = f"""\
 """
 
 
-def test_the_tree(tmp_path: Path) -> None:
+def test_tree(tmp_path: Path) -> None:
     assert imported_pci(tmp_path, TOPOLOGY).devices == (
         PciDevice(
             bus_id="0000:3b:00.0",
@@ -46,14 +46,14 @@ def test_the_tree(tmp_path: Path) -> None:
     )
 
 
-def test_it_joins_what_nvidia_smi_says(tmp_path: Path) -> None:
+def test_hwloc_joins_nvidia_smi(tmp_path: Path) -> None:
     gpus = imported(tmp_path, TOPOLOGY, query("3B")).facts[Gpus]
     assert isinstance(gpus, Gpus)
     (gpu,) = gpus.devices
     assert (gpu.bus_id, gpu.temperature_c) == ("0000:3b:00.0", 61)
 
 
-def test_without_nvml_it_says_nothing_of_the_driver(tmp_path: Path) -> None:
+def test_hwloc_without_nvml_has_no_driver(tmp_path: Path) -> None:
     start, end = (
         TOPOLOGY.index('            <object type="OSDev"'),
         TOPOLOGY.index("          </object>\n          <object"),
@@ -75,7 +75,7 @@ def test_cut_anywhere(tmp_path: Path) -> None:
             assert {gpu.name for gpu in gpus.devices} <= {None, "NVIDIA Test 40GB"}
 
 
-def test_entities_and_endless_nesting_are_refused(tmp_path: Path) -> None:
+def test_entities_and_deep_nesting_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="declares entities"):
         imported(tmp_path, TOPOLOGY.replace('"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY x SYSTEM "file:///etc/passwd">]>'))
     with pytest.raises(UsageError, match="nested too deeply"):

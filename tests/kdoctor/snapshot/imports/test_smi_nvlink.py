@@ -24,31 +24,31 @@ def test_all_links_inactive(tmp_path: Path) -> None:
     assert gpu.errors["nvlinks"] == said
 
 
-def test_a_gpu_without_nvlink(tmp_path: Path) -> None:
+def test_gpu_without_nvlink(tmp_path: Path) -> None:
     text = f"GPU 0: NVIDIA Test (UUID: {UUID.format(0)})\nDevice does not have or support Nvlink\n"
     gpu = imported_gpus(tmp_path, text).devices[0]
     assert gpu.nvlinks is None
     assert gpu.errors["nvlinks"] == "NVML_ERROR_NOT_SUPPORTED"
 
 
-def test_links_that_are_cut_off_are_missed(tmp_path: Path) -> None:
+def test_truncated_links_are_unknown(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, NVLINK[: NVLINK.rindex("\t Link 2")])
     assert gpus.devices[0].nvlinks is not None
     assert gpus.devices[1].nvlinks is None
     assert gpus.devices[1].errors["nvlinks"] == "the file ends before it"
 
 
-def test_a_last_line_without_its_end(tmp_path: Path) -> None:
+def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
     assert imported_gpus(tmp_path, NVLINK.rstrip("\n")) == imported_gpus(tmp_path, NVLINK)
 
 
-def test_a_link_in_unknown_words(tmp_path: Path) -> None:
+def test_link_in_unknown_state(tmp_path: Path) -> None:
     gpu = imported_gpus(tmp_path, NVLINK.replace("<inactive>", "ERR!")).devices[0]
     assert gpu.nvlinks is not None
     assert gpu.nvlinks[1] == NvLink(index=1, errors={"active": "ERR!"})
 
 
-def test_the_plain_list(tmp_path: Path) -> None:
+def test_list_of_gpus(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, "".join(f"GPU {n}: NVIDIA Test (UUID: {UUID.format(n)})\n" for n in range(3)))
     assert [gpu.uuid for gpu in gpus.devices] == [UUID.format(n) for n in range(3)]
     assert gpus.devices[0].errors["nvlinks"] == "not in nvidia-smi -L"

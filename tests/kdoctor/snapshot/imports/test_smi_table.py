@@ -24,7 +24,7 @@ def test_rows_and_processes(tmp_path: Path) -> None:
     assert (second.compute_mode, second.ecc_uncorrected_volatile, second.processes) == ("exclusive-process", 17, ())
 
 
-def test_what_it_does_not_tell(tmp_path: Path) -> None:
+def test_readings_missing_in_table_are_errors(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TABLE)
     errors = gpus.devices[1].errors
     assert errors["fan_speed_percent"] == errors["temperature_c"] == errors["power_draw_w"] == "ERR!"
@@ -34,13 +34,13 @@ def test_what_it_does_not_tell(tmp_path: Path) -> None:
     assert gpus.count is None
 
 
-def test_driver_610_names_the_kernel_module(tmp_path: Path) -> None:
+def test_driver_610_reports_kernel_module(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TABLE)
     assert (gpus.driver_version, gpus.cuda_driver_version) == (None, "13.3")
     assert imported(tmp_path, TABLE).facts[KernelDriver] == KernelDriver(loaded=True, version="610.43.02", nodes=None)
 
 
-def test_the_former_banner(tmp_path: Path) -> None:
+def test_old_banner(tmp_path: Path) -> None:
     text = TABLE.replace(
         "KMD Version: 610.43.02     CUDA UMD Version: 13.3", "Driver Version: 525.1.05  CUDA Version: 12.0"
     )
@@ -54,13 +54,13 @@ def test_no_running_processes(tmp_path: Path) -> None:
     assert imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0].processes == ()
 
 
-def test_an_empty_list_says_nothing_as_in_containers(tmp_path: Path) -> None:
+def test_empty_list_of_processes_is_unknown(tmp_path: Path) -> None:
     lines = [line for line in TABLE.splitlines() if "/opt/job" not in line and "Xorg" not in line]
     gpu = imported_gpus(tmp_path, "\n".join(lines) + "\n").devices[0]
     assert gpu.processes is None
     assert gpu.errors["processes"] == "not in nvidia-smi"
 
 
-def test_a_list_that_is_cut_says_nothing(tmp_path: Path) -> None:
+def test_truncated_list_of_processes_is_unknown(tmp_path: Path) -> None:
     text = TABLE[: TABLE.index("|    1   N/A  N/A              80")]
     assert imported_gpus(tmp_path, text).devices[1].processes is None

@@ -18,20 +18,20 @@ def test_levels_links_and_affinities(tmp_path: Path) -> None:
         (0, 2, "SYS", 0),
         (1, 2, "PHB", 0),
     ]
-    assert gpus.pairs[0].error == "topo -m shows NV12 in its place"
+    assert "NV12" in (gpus.pairs[0].error or "")
     assert [gpu.cpu_affinity for gpu in gpus.devices] == [(0, 1, 2, 3, 8, 9, 10, 11)] * 2 + [(4, 5, 6, 7)]
     assert [gpu.numa_affinity for gpu in gpus.devices] == [(0,), (0, 1), None]
     assert [gpu.gpu_numa_id for gpu in gpus.devices] == [None, 2, None]
     assert gpus.devices[2].errors["numa_affinity"] == "N/A"
 
 
-def test_separated_by_spaces_with_colours(tmp_path: Path) -> None:
+def test_matrix_with_spaces_and_colors(tmp_path: Path) -> None:
     text = "\n".join(line.expandtabs(8) for line in TOPOLOGY.splitlines()) + "\n"
     coloured = text.replace("GPU0", "\x1b[4mGPU0", 1).replace("NUMA ID", "NUMA ID\x1b[0m", 1)
     assert imported_gpus(tmp_path, coloured) == imported_gpus(tmp_path, TOPOLOGY)
 
 
-def test_an_older_one_without_numa_columns(tmp_path: Path) -> None:
+def test_older_matrix_without_numa_columns(tmp_path: Path) -> None:
     gpus = imported_gpus(
         tmp_path, "\tGPU0\tGPU1\tmlx5_0\tCPU Affinity\nGPU0\t X \tSOC\tPHB\t0-13\nGPU1\tSOC\t X \tSYS\t14-27\n"
     )
@@ -40,45 +40,46 @@ def test_an_older_one_without_numa_columns(tmp_path: Path) -> None:
     assert gpus.devices[1].errors["numa_affinity"] == "not in nvidia-smi topo -m"
 
 
-def test_a_matrix_that_is_cut(tmp_path: Path) -> None:
+def test_truncated_matrix(tmp_path: Path) -> None:
     found = imported(tmp_path, TOPOLOGY[: TOPOLOGY.index("GPU1\tNV12\t X \tPHB") + len("GPU1\tNV1")])
     gpus = found.facts[Gpus]
     assert isinstance(gpus, Gpus)
     assert [(pair.level, pair.nvlinks) for pair in gpus.pairs] == [(None, 12), ("SYS", 0), (None, None)]
-    assert found.notes == ("file-0: its topology matrix ends after 2 of 3 rows",)
+    assert [note.rpartition(" after ")[2] for note in found.notes] == ["2 of 3 rows"]
 
 
 @pytest.mark.parametrize(
     ("letters", "fields"),
     [("r", {"p2p_read"}), ("w", {"p2p_write"}), ("rw", {"p2p_read", "p2p_write"}), ("n", {"p2p_nvlink"})],
 )
-def test_access_by_the_command_above_it(tmp_path: Path, letters: str, fields: set[str]) -> None:
+def test_command_names_the_capability(tmp_path: Path, letters: str, fields: set[str]) -> None:
     pair = imported_gpus(tmp_path, f"$ nvidia-smi topo -p2p {letters}\n{P2P}").pairs[0]
     told = {name for name in ("p2p_read", "p2p_write", "p2p_nvlink") if getattr(pair, name) == "GNS"}
     assert told == fields
 
 
-def test_access_without_its_command(tmp_path: Path) -> None:
+def test_matrix_without_command_assumes_rw(tmp_path: Path) -> None:
     found = imported(tmp_path, P2P)
     gpus = found.facts[Gpus]
     assert isinstance(gpus, Gpus)
     assert (gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write, gpus.pairs[0].p2p_nvlink) == ("GNS", "GNS", None)
-    assert found.notes == ("file-0: which access its matrix shows is not in it; taken for reading and writing (rw)",)
+    assert [note.rpartition(" ")[2] for note in found.notes] == ["rw"]
 
 
-def test_another_access_is_not_read(tmp_path: Path) -> None:
+def test_other_capability_is_ignored(tmp_path: Path) -> None:
     found = imported(tmp_path, query("3B", "AF"), f"$ nvidia-smi topo -p2p a\n{P2P}")
     gpus = found.facts[Gpus]
     assert isinstance(gpus, Gpus)
     assert (gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write) == (None, None)
-    assert found.notes == ("file-1: nvidia-smi topo -p2p a is not read",)
+    (note,) = found.notes
+    assert note.startswith("file-1: nvidia-smi topo -p2p a ")
 
 
-def test_words_that_are_not_known(tmp_path: Path) -> None:
+def test_unknown_values_are_errors(tmp_path: Path) -> None:
     pair = imported_gpus(tmp_path, TOPOLOGY.replace("PHB", "???")).pairs[2]
     assert (pair.level, pair.error, pair.nvlinks) == (None, "???", None)
 
 
-def test_a_pair_that_is_refused_in_one_direction_is_refused(tmp_path: Path) -> None:
+def test_access_in_one_direction_counts_as_none(tmp_path: Path) -> None:
     for text in (" \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tCNS\tX\n", " \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tOK\tX\n"):
         assert imported_gpus(tmp_path, text).pairs[0].p2p_read == "CNS"

@@ -14,7 +14,7 @@ from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_THERMAL_SLOWDOWN
 MIB = 1024**2
 
 
-def test_every_element_becomes_its_fact(tmp_path: Path) -> None:
+def test_elements_become_facts(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, xml("3B", "AF"))
     assert (gpus.driver_version, gpus.cuda_driver_version, gpus.count) == ("460.73.01", "11.2", 2)
     expected: dict[str, Any] = {
@@ -55,7 +55,7 @@ def test_every_element_becomes_its_fact(tmp_path: Path) -> None:
     assert gpu.errors["remapped_rows_failure"] == "N/A"
 
 
-def test_a_file_that_ends_in_the_middle(tmp_path: Path) -> None:
+def test_truncated_file(tmp_path: Path) -> None:
     text = xml("3B", "AF")
     found = imported(tmp_path, text[: text.rindex("<compute_mode>")])
     gpus = imported_gpus(tmp_path, text[: text.rindex("<compute_mode>")])
@@ -63,15 +63,15 @@ def test_a_file_that_ends_in_the_middle(tmp_path: Path) -> None:
     assert gpus.devices[0].compute_mode == "prohibited"
     assert gpus.devices[1].compute_mode is None
     assert gpus.devices[1].errors["compute_mode"] == "the file ends before it"
-    assert any("ends or breaks at line" in note for note in found.notes)
+    assert any("from line " in note for note in found.notes)
 
 
-def test_text_behind_the_document(tmp_path: Path) -> None:
+def test_text_after_document_is_ignored(tmp_path: Path) -> None:
     found = imported(tmp_path, xml("3B") + "\nand that was all\n")
     assert (found.notes, found.facts) == ((), imported(tmp_path, xml("3B")).facts)
 
 
-def test_one_document_after_another(tmp_path: Path) -> None:
+def test_several_documents_in_one_file(tmp_path: Path) -> None:
     gpu = imported_gpus(tmp_path, xml("3B") + xml("3B").replace("P8", "P0")).devices[0]
     assert gpu.performance_state == 0
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE | EVENT_HW_THERMAL_SLOWDOWN,) * 2
@@ -83,7 +83,7 @@ def test_one_element_of_four(tmp_path: Path) -> None:
     assert "devices" in gpus.errors
 
 
-def test_an_empty_list_of_processes(tmp_path: Path) -> None:
+def test_empty_list_of_processes(tmp_path: Path) -> None:
     text = xml("3B")
     start, end = text.index("<processes>"), text.index("</processes>") + len("</processes>")
     assert imported_gpus(tmp_path, text[:start] + "<processes />" + text[end:]).devices[0].processes == ()
@@ -104,6 +104,6 @@ def test_entities_are_refused(tmp_path: Path, declared: str) -> None:
     assert time.monotonic() - started < 1
 
 
-def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nested too deeply"):
         imported(tmp_path, "<nvidia_smi_log>" + "<gpu>" * 100_000)

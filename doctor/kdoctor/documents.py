@@ -71,35 +71,6 @@ class ChecklistDiff(Part):
     notes: Annotated[list[str], Field(description="What a reviewer should ask about.")]
 
 
-# kdoctor rollback --format json
-
-
-class RollbackStep(Part):
-    """One step of the way back."""
-
-    title: str
-    restores: Annotated[list[str], Field(description="Each fact that it brings back, from what to what.")]
-    commands: Annotated[list[str], Field(description="Shell commands, in order.")]
-    verify: Annotated[list[str], Field(description="Shell commands that end with 0 where the step worked.")]
-    needs_root: bool
-    needs_reboot: bool
-    in_shell: Annotated[bool, Field(description="Whether the commands change the shell that runs them.")]
-    elsewhere: Annotated[str | None, Field(description="Where they are to be run, if not on this machine.")]
-
-
-class Rollback(Part):
-    """The way back to a lock."""
-
-    schema_: Annotated[Literal["kdoctor/rollback/v1"], Field(alias="schema")]
-    lock: str
-    recorded: Annotated[str, Field(description="UTC, ISO 8601.")]
-    caution: Annotated[str | None, Field(description="Why this may be the wrong environment.")]
-    steps: Annotated[list[RollbackStep], Field(description="In a safe order.")]
-    by_hand: Annotated[list[str], Field(description="What no command brings back, each with the reason.")]
-    unread: Annotated[list[str], Field(description="What could not be compared, each with the reason.")]
-    again: Annotated[str, Field(description="The command that examines the same environment once more.")]
-
-
 # kdoctor lint --format json
 
 
@@ -215,6 +186,12 @@ def _matrix() -> dict[str, Any]:
     return _schema_of(MatrixAnswer, "kdoctor/matrix-answer/v1")
 
 
+def _rollback() -> dict[str, Any]:
+    from kdoctor.rollback.document import RollbackPlan  # noqa: PLC0415 - it is based on this module's Document
+
+    return RollbackPlan.json_schema()
+
+
 def _history() -> dict[str, Any]:
     """A line of the export: a report as the kdoctor of its day wrote it, so keys that came since may be missing."""
     schema = report_schema()
@@ -235,7 +212,7 @@ def _history() -> dict[str, Any]:
 
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "checklist-diff": lambda: _schema_of(ChecklistDiff, "kdoctor/checklist-diff/v1"),
-    "rollback": lambda: _schema_of(Rollback, "kdoctor/rollback/v1"),
+    "rollback": _rollback,
     "history": _history,
     "lint": lambda: _schema_of(Lint, "kdoctor/lint/v1"),
     "matrix": _matrix,

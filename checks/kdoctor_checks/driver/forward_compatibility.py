@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Gpu, Gpus, KernelDriver, Libraries, Library
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._search_path import restore_path, search_without
 from kdoctor_checks._versions import numbers
 
 _CONSUMER = ("GEFORCE", "TITAN")

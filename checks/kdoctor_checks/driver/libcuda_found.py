@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._search_path import restore_path, search_without
 
 _EXPECTED = "libcuda.so.1 of the loaded module's version"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Action, Finding, Remedy
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._requirements import Conflict
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._install import install, restore, uninstall
 
 
 @check("versions.cuda-build", severity=Severity.ERROR, needs_gpus=True, requires=["versions.tensorflow-installed"])

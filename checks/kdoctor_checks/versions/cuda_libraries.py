@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
+from kdoctor.commands.search_path import search_without
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._builds import release_of, versions_there
-from kdoctor_checks._install import install, restore
-from kdoctor_checks._search_path import search_without
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, shown, with_libraries
 
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._cuda_components import cuda_release
-from kdoctor_checks._install import install, restore, uninstall
 from kdoctor_checks.versions._libraries import cuda_libraries, shown, with_libraries
 
 _WHEEL = re.compile(r"nvidia-(.+)-cu(\d+)")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
+from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, release_of
-from kdoctor_checks._install import install, restore
-from kdoctor_checks._search_path import restore_path, search_without
 from kdoctor_checks._versions import numbers
 from kdoctor_checks.versions._libraries import pinned, shown
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import CudnnSupport, VersionMatrix, parse_requirement, specifier
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, gpus_of_job
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import numbers, parse_version
 from kdoctor_checks.versions._libraries import shown
 

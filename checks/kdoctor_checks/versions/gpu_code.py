@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import Code, code_of, gpus_of_job
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import numbers, parse_version
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import release_of, versions_there
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import parse_version
 
 _FAILING = frozenset({"crash", "wrong-results"})

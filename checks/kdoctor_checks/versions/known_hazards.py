@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._builds import gpus_of_job, versions_there
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import parse_version
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install
+from kdoctor.commands.search_path import restore_path, search_first
 from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._install import install
-from kdoctor_checks._search_path import restore_path, search_first
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
-from kdoctor_checks._install import install, restore, uninstall
 
 _VARIANTS = frozenset({
     "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",

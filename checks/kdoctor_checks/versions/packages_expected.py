@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Action, Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 
 

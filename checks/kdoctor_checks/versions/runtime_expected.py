@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
 from kdoctor.matrix.model import VersionMatrix
@@ -28,7 +29,6 @@ from kdoctor.model import (
     Unjudged,
 )
 from kdoctor_checks._builds import cuda_of, release_of
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 from kdoctor_checks.versions._drivers import previous_driver
 

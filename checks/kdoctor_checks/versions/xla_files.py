@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Libraries, Packages, Target, TensorFlowBuild, XlaFile
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks._builds import release_of
-from kdoctor_checks._install import install, restore
 from kdoctor_checks.versions._libraries import pinned
 
 

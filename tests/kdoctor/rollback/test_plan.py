@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 
+from kdoctor.rollback.document import RollbackPlan
+
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.locks import RECORDED, lock
 from helpers.rollbacks import planned, with_packages
 from kdoctor.facts import Libraries
-from kdoctor.rollback.model import RollbackPlan
 from kdoctor.rollback.render import as_json, as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}

@@ -7,7 +7,7 @@ from helpers.facts import environment, keras
 from helpers.locks import lock, node_facts
 from helpers.rollbacks import planned, shell
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 
 
@@ -46,5 +46,5 @@ def test_settings_of_keras_json_come_back(tmp_path: Path) -> None:
 def test_variables_that_name_one_job_are_left_alone() -> None:
     before = lock(environment())
     facts = node_facts(environment(SLURM_JOB_ID="7", VIRTUAL_ENV="/x", NCCL_DEBUG="INFO"))
-    plan = plan_rollback(before, recorded_facts(facts, identifiers=True), how_made(facts), "job.lock.yaml", "job.yaml")
+    plan = plan_rollback(before, recorded_facts(facts, identifiers=True), read_installation(facts), "job.lock.yaml", "job.yaml")
     assert [command for step in plan.steps for command in step.commands] == ["unset NCCL_DEBUG"]

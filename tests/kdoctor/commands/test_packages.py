@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.facts import PYTHON, package, packages, target
-from kdoctor_checks._install import install, restore, uninstall
+from kdoctor.commands.packages import install, restore, uninstall
 
 
 def test_pip_of_the_target_is_used_where_it_has_one_or_nobody_knows() -> None:

@@ -1,4 +1,4 @@
-"""What checks of GPUs have in common."""
+"""Helpers for checks of GPUs."""
 
 from __future__ import annotations
 
@@ -11,44 +11,40 @@ from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Rollback, Unju
 MIB, GIB = 1024**2, 1024**3
 
 RESET_NEEDED = Remedy(
-    summary="Read what the kernel logged about the GPU, then restart the machine; a GPU that is lost again needs a "
-    "technician.",
+    summary="Read the kernel's messages about the GPU, then restart the machine. If the GPU is lost again, have the "
+    "hardware inspected.",
     action=Action.INSPECT_HARDWARE,
     commands=("sudo dmesg | grep -iE 'NVRM|Xid'", "nvidia-smi -L", "sudo reboot"),
 )
-NOTHING_CHANGED = Rollback.nothing("a restart changes no configuration")
-LOOKING = Rollback.nothing("looking changes nothing")
+READ_ONLY = LOOKING = Rollback.nothing("not needed (this step is read-only)")
+RESTART = NOTHING_CHANGED = Rollback.nothing("not needed (a restart changes no configuration)")
+NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 
 
 @lru_cache(maxsize=256)
 def _plain(error: str) -> str:
-    """``NVML_ERROR_GPU_IS_LOST``, ``GpuIsLost`` and ``GPU is lost`` are one error."""
+    """The letters of an NVML error: ``NVML_ERROR_GPU_IS_LOST``, ``GpuIsLost`` and ``GPU is lost`` end alike."""
     return "".join(letter for letter in error.lower() if letter.isalpha())
 
 
 def lost(gpu: Gpu) -> str | None:
-    """The NVML error that says that the GPU is lost or must be reset, if one of its calls returned it.
-
-    Those two errors (15 and 16) condemn this GPU alone.
-    """
-    for error in gpu.errors.values():
-        if _plain(error).endswith(("gpuislost", "resetrequired")):
-            return error
-    return None
+    """The NVML error that reports the GPU as lost (15) or in need of a reset (16), if a call returned one."""
+    errors = (error for error in gpu.errors.values() if _plain(error).endswith(("gpuislost", "resetrequired")))
+    return next(errors, None)
 
 
 def hanging(gpu: Gpu) -> str | None:
-    """The field whose call did not return within the probe's patience, if one did not."""
+    """The field whose call did not return before the probe's deadline, if there is one."""
     return next((name for name, error in gpu.errors.items() if error.startswith("no answer within")), None)
 
 
 def answering(gpus: Gpus) -> tuple[Gpu, ...]:
-    """The GPUs that are not lost and do not hang; gpu.responding tells of the others."""
+    """The GPUs that are not lost and do not hang. gpu.responding reports the others."""
     return tuple(gpu for gpu in gpus.devices if not lost(gpu) and not hanging(gpu))
 
 
 def lost_addresses(gpus: Gpus, pci: PciDevices | Unavailable) -> frozenset[str]:
-    """The addresses of lost GPUs; of one that tells none, where exactly one on the bus is left for each such."""
+    """The addresses of lost GPUs. A GPU without an address gets one if exactly that many are left on the bus."""
     gone = [gpu for gpu in gpus.devices if lost(gpu)]
     found = {gpu.bus_id for gpu in gone if gpu.bus_id}
     nameless = len(gone) - len(found)
@@ -60,26 +56,26 @@ def lost_addresses(gpus: Gpus, pci: PciDevices | Unavailable) -> frozenset[str]:
 
 
 def unsupported(error: str | None) -> bool:
-    """Whether NVML says that this GPU has no such thing; nvidia-smi shows that as ``N/A``."""
+    """Whether NVML reports that this GPU does not support a reading; nvidia-smi shows ``N/A``."""
     return error is not None and (_plain(error).endswith("notsupported") or _plain(error) == "na")
 
 
 def too_new(error: str | None) -> bool:
-    """Whether the driver does not know what was asked for: its library lacks the call, or the field's id."""
+    """Whether the driver is too old for a reading: its library lacks the call, or the id of the field."""
     return error is not None and _plain(error).endswith(("functionnotfound", "invalidargument"))
 
 
 def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], list[Outcome]]:
-    """The answering GPUs of which every field was read, and what is to be said of the others.
+    """The answering GPUs with all of these readings, and the outcomes for the others.
 
-    A GPU that does not support what is asked for is no subject, provided that no other of its model does (or that it
-    is split by MIG, which takes some readings away). Any other missing reading leaves the GPU unjudged.
+    A GPU that does not support a reading is not a subject, if no other GPU of its model supports it, or if the GPU is
+    in MIG mode, which removes some readings. Any other missing reading leaves the GPU unjudged.
 
     Args:
         gpus: the driver and its GPUs.
         fields: names of fields of ``Gpu``.
-        newer: whether supported drivers lack the call legitimately. Then there is no subject where none of the GPUs
-            has the reading for that reason; ``gpu.readings`` tells that the driver is too old to say.
+        newer: whether supported drivers may lack the call. The check does not apply if no GPU has the reading for
+            that reason; ``gpu.readings`` reports that the driver is too old.
     """
     present = answering(gpus)
     lacking = {gpu.index: [name for name in fields if getattr(gpu, name) is None] for gpu in present}
@@ -94,7 +90,7 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
         if all(map(unsupported, errors)) and (gpu.mig_mode or gpu.name not in models):
             excuses.add(f"{gpu.name or 'this GPU'} does not support it")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):
-            excuses.add(f"driver {gpus.driver_version or 'of unknown version'} is too old to say")
+            excuses.add(f"driver {gpus.driver_version or 'of unknown version'} is too old for this reading")
         else:
             others += _unread(gpu, lacking[gpu.index])
     if excuses and not judged and not others:
@@ -109,31 +105,31 @@ def _unread(gpu: Gpu, fields: Iterable[str]) -> list[Unjudged]:
 
 def _why(gpu: Gpu, name: str) -> str:
     error = gpu.errors.get(name) or lost(gpu) or "no reason given"
-    return f"the driver is too old to say: {error}" if too_new(error) else error
+    return f"the driver is too old: {error}" if too_new(error) else error
 
 
 def unread(gpu: Gpu, *fields: str) -> Unjudged | None:
-    """That this GPU cannot be judged, where one of the fields was not read; None where all were."""
+    """The outcome for a GPU with unread fields; None if all were read."""
     found = _unread(gpu, [name for name in fields if getattr(gpu, name) is None])
     return found[0] if found else None
 
 
 def nvlinks(pair: GpuPair) -> int | None:
-    """Active NVLinks between two GPUs; 0 where one has no NVLink at all, None where it was not read."""
+    """Active NVLinks between two GPUs; 0 if one does not support NVLink, None if they were not read."""
     return 0 if pair.nvlinks is None and unsupported(pair.errors.get("nvlinks")) else pair.nvlinks
 
 
 def virtual(gpus: Gpus) -> str | None:
-    """How the GPUs are given to this virtual machine, in NVML's words; None on bare metal, or where it is not told."""
+    """NVML's virtualization modes of the GPUs; None on bare metal, or if they are unknown."""
     modes = sorted({gpu.virtualization_mode or "none" for gpu in gpus.devices} - {"none"})
     return ", ".join(modes) or None
 
 
 def size(value: int) -> str:
-    """Bytes in the unit that nvidia-smi and df use: MiB below 10 GiB, else GiB."""
+    """Bytes as MiB below 10 GiB, and as GiB from there on."""
     return f"{value / MIB:.0f} MiB" if value < 10 * GIB else f"{value / GIB:.1f} GiB"
 
 
 def smi(gpu: Gpu, *options: str) -> str:
-    """A command of nvidia-smi for this GPU alone."""
+    """An nvidia-smi command for this GPU."""
     return " ".join(("nvidia-smi", "-i", gpu.bus_id or str(gpu.index), *options))

@@ -1,4 +1,4 @@
-"""Whether the packages have the versions that the checklist was agreed for."""
+"""Whether the packages have the versions in the checklist."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kdoctor_checks._versions import meets, parse_specifiers, parse_version
     judges=("packages",),
 )
 def packages_expected(packages: Packages, target: Target, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The packages that the checklist names have the versions that it names.
+    """The packages have the versions in the checklist.
 
-    Why: the checklist was agreed, and the job tested, with these versions; with others, what a green run showed
-    before says nothing.
-    Remedy: install the agreed version, or agree on the new one in the checklist.
+    Why: the checklist was agreed on, and the job was tested, with these versions. Earlier passing runs are no evidence
+    for other versions.
+    Remedy: install the agreed version, or change the checklist.
     Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
     """
     if not assumptions.packages:
@@ -35,18 +35,18 @@ def _judge(name: str, wanted: str, packages: Packages, target: Target) -> Outcom
     specifiers, found = parse_specifiers(wanted), packages.find(name)
     version = parse_version(found.version) if found else None
     if specifiers is None:
-        return Unjudged(subject=name, reason=f"the checklist's {wanted!r} is no version specifier")
+        return Unjudged(subject=name, reason=f"{wanted!r} in the checklist is not a version specifier")
     if found and version is None:
-        said = f"version {found.version!r}" if found.version else "no version in its metadata"
-        return Unjudged(subject=name, reason=f"it has {said}")
+        invalid = f"version {found.version!r} is not valid (PEP 440)"
+        return Unjudged(subject=name, reason=invalid if found.version else "its metadata has no version")
     if version and meets(version, specifiers):
         return Evidence(subject=name, observed=f"{version} ({wanted})")
     return Finding(
         subject=name,
-        observed=f"{name} {version}" if version else "not installed",
+        observed=f"version {version} is installed" if version else "not installed",
         expected=f"{name}{wanted}",
         remedy=Remedy(
-            summary="Install the agreed version, or agree on the new one: change the checklist and review it.",
+            summary="Install the agreed version, or change the checklist and have it reviewed.",
             action=Action.REINSTALL,
             commands=(install(target, packages, f"{name}{wanted}"),),
         ),

@@ -127,7 +127,7 @@ def restore(target: Target, packages: Packages, *names: str) -> Rollback:
     present = [found for name in names if (found := packages.find(name))]
     unversioned = [found.name for found in present if found.version is None]
     if unversioned:
-        return Rollback.irreversible(f"the metadata of {', '.join(unversioned)} has no version to restore")
+        return Rollback.irreversible(f"not possible (the metadata of {', '.join(unversioned)} has no version)")
     absent = [name for name in names if packages.find(name) is None]
     pins = [f"{found.name}=={found.version}" for found in present]
     commands = [install(target, packages, *pins)] if pins else []

@@ -30,4 +30,4 @@ def restore_path(environment: Environment | Unavailable) -> Rollback:
         return Rollback.to(f"{VARIABLE} as recorded", set_variable(VARIABLE, recorded))
     if isinstance(environment, Environment) and environment.is_unset(VARIABLE):
         return Rollback.to(f"no {VARIABLE}, as recorded", set_variable(VARIABLE, None))
-    return Rollback.nothing(f"export affects one shell only; the value of {VARIABLE} was not recorded")
+    return Rollback.nothing(f"not needed (export affects one shell only; the value of {VARIABLE} was not recorded)")

@@ -48,10 +48,9 @@ def _judge_ptx(gpu: Gpu, gpus: Gpus, cuda: str, target: Target, matrix: VersionM
     if not target.platform.startswith("linux"):
         reason = f"the required drivers are known for Linux only, not for {target.platform}"
         return Unjudged(subject=gpu.subject, reason=reason)
-    if driver is None:
-        return Unjudged(subject=gpu.subject, reason=unknown_driver(gpus))
-    if needed is None:
-        return Unjudged(subject=gpu.subject, reason=f"the driver that compiles PTX of CUDA {cuda} is unknown")
+    if driver is None or needed is None:
+        reason = unknown_driver(gpus) if driver is None else f"the driver that compiles PTX of CUDA {cuda} is unknown"
+        return Unjudged(subject=gpu.subject, reason=reason)
     first, last = needed
     ptx = f"compute capability {gpu.compute_capability} needs PTX of CUDA {cuda}; driver {gpus.driver_version}"
     if driver >= (numbers(last) or ()):

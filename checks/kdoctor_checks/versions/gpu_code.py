@@ -45,9 +45,10 @@ def gpu_code(
         problem = f"is known to fail on it: {bad.symptom}" if bad else f"has {code} (from {code.read_from})"
         summary = f"Use {bad.fix}." if bad else "Install a release with code for this GPU."
         wanted = _newest_for(matrix, capability)
+        build = f"TensorFlow {tensorflow.version}"
         return Finding(
             subject=gpu.subject,
-            observed=f"{gpu.name or 'GPU'} has compute capability {capability}; TensorFlow {tensorflow.version} {problem}",
+            observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {build} {problem}",
             expected="a build with code for this GPU",
             remedy=Remedy(
                 summary=f"{summary} kdoctor matrix lists the releases that run here. CUDA_VISIBLE_DEVICES can hide "

@@ -52,11 +52,10 @@ def upgrade_driver(least: str) -> tuple[str, ...]:
 
 
 def previous_driver(version: str, then: str = "sudo reboot") -> Rollback:
-    """The rollback to the recorded driver, with Ubuntu's package names."""
+    """The rollback to the recorded driver, with Ubuntu's package names; ``then`` is the command after it."""
     package = quoted(f"nvidia-driver-{branch_of(version)}={version}-*")
-    return Rollback.to(
-        f"driver {version} (Ubuntu packages)", f"sudo apt-get install --allow-downgrades {package}", then
-    )
+    install = f"sudo apt-get install --allow-downgrades {package}"
+    return Rollback.to(f"driver {version} (Ubuntu packages)", install, then)
 
 
 def restore_driver(manager: Manager, version: str, *, is_open: bool, now: str | None) -> tuple[str, ...]:

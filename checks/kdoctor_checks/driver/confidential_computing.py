@@ -22,7 +22,7 @@ def confidential_computing(gpus: Gpus) -> Iterator[Outcome]:
     """Confidential computing is off, or the GPUs are ready and in a multi-GPU mode.
 
     Why: with confidential computing, a GPU accepts no work before it is set ready. Without a multi-GPU mode (protected
-    PCIe), there is no peer-to-peer traffic between GPUs.
+    PCIe), GPUs cannot exchange data directly.
     Remedy: set the GPUs ready after attestation; for multiple GPUs, use a machine with a multi-GPU mode.
     Sources:
         https://developer.nvidia.com/blog/confidential-computing-on-h100-gpus-for-secure-and-trustworthy-ai/

@@ -99,7 +99,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
         return Evidence(subject=_ORDER, observed=f"{order or 'not set'}; all GPUs are equal and in bus order")
     return Finding(
         subject=_ORDER,
-        observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of unequal GPUs: {', '.join(models)}",
+        observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
         remedy=Remedy(
             summary="Use the order of nvidia-smi.",

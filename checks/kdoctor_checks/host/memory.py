@@ -37,7 +37,7 @@ def memory(host: Host, *, least_gib: float = 2.0, least_share: float = 0.05) -> 
         observed=observed,
         expected=f"at least {size(int(least))}",
         remedy=Remedy(
-            summary="Stop the processes that use the memory, or request more from the scheduler or the container runtime.",
+            summary="Stop processes that use memory, or request more from the scheduler or the container runtime.",
             action=Action.CONFIGURE,
             commands=("free -h", "ps -eo rss,pid,user,args --sort=-rss | head"),
         ),

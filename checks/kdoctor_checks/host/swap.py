@@ -34,7 +34,7 @@ def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
             observed=f"{size(used)} of {size(total)} used",
             expected=f"at most {size(int(most_share_of_memory * memory))}",
             remedy=Remedy(
-                summary="Find the processes that need the memory, and check whether the machine still swaps (columns si and so).",
+                summary="Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
                 action=Action.CONFIGURE,
                 commands=("free -h", "vmstat 1 5"),
             ),

@@ -20,8 +20,8 @@ from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 def packages_expected(packages: Packages, target: Target, assumptions: Assumptions) -> Iterator[Outcome]:
     """The packages have the versions in the checklist.
 
-    Why: the checklist was agreed on, and the job was tested, with these versions. Earlier passing runs are no evidence
-    for other versions.
+    Why: the checklist was agreed on, and the job was tested, with these versions. Earlier passing runs say nothing
+    about other versions.
     Remedy: install the agreed version, or change the checklist.
     Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
     """

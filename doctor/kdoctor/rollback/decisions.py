@@ -60,8 +60,8 @@ def _steps(decision: Decision, results: list[Result], plan: RollbackPlan | None)
 def _roll_back(results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedStep]:
     if plan is None:
         yield DecidedStep(
-            summary="No passing run has been recorded (kdoctor checklist record), so there is no known-good state to "
-            "restore. Suggested fixes:"
+            summary="No passing run has been recorded (kdoctor checklist record), so the known-good state is unknown. "
+            "Suggested fixes:"
         )
         yield from _remedies(results)
         return

@@ -10,7 +10,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, 
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering
 
-_SUBJECT = "CPUs"
+_SUBJECT = "processors"
 
 
 @check("host.cpus", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
-from kdoctor.model import Action, Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Severity
+from kdoctor_checks.versions._expected import install_agreed, judge_version
 
 
 @check(
@@ -28,27 +27,7 @@ def packages_expected(packages: Packages, target: Target, assumptions: Assumptio
     if not assumptions.packages:
         yield NotApplicable(reason="the checklist names no packages")
     for name, wanted in assumptions.packages.items():
-        yield _judge(name, wanted, packages, target)
-
-
-def _judge(name: str, wanted: str, packages: Packages, target: Target) -> Outcome:
-    specifiers, found = parse_specifiers(wanted), packages.find(name)
-    version = parse_version(found.version) if found else None
-    if specifiers is None:
-        return Unjudged(subject=name, reason=f"{wanted!r} in the checklist is not a version specifier")
-    if found and version is None:
-        invalid = f"version {found.version!r} is not valid (PEP 440)"
-        return Unjudged(subject=name, reason=invalid if found.version else "its metadata has no version")
-    if version and meets(version, specifiers):
-        return Evidence(subject=name, observed=f"{version} ({wanted})")
-    return Finding(
-        subject=name,
-        observed=f"version {version} is installed" if version else "not installed",
-        expected=f"{name}{wanted}",
-        remedy=Remedy(
-            summary="Install the agreed version, or change the checklist and have it reviewed.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, f"{name}{wanted}"),),
-        ),
-        rollback=restore(target, packages, found.name if found else name),
-    )
+        found = packages.find(name)
+        version = (found.version or "(not in its metadata)") if found else None
+        remedy, rollback = install_agreed(target, packages, name, wanted)
+        yield judge_version(name, version, wanted, remedy, rollback)

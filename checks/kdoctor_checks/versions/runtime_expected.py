@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, restore
+from kdoctor.commands.packages import restore
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.commands.system import previous_driver
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
@@ -32,8 +31,9 @@ from kdoctor.model import (
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+from kdoctor_checks.versions._expected import OR_AGREE, install_agreed, judge_version
 
-_OR_AGREE = "or change the checklist and have it reviewed."
+_Tools = tuple[Target, Packages]
 _JUDGED = ("framework", "sdk", "driver", "libraries", "image")
 
 
@@ -59,7 +59,7 @@ def runtime_expected(
         https://keras.io/getting_started/#configuring-your-backend
         https://docs.nvidia.com/deploy/cuda-compatibility/
     """
-    tools = _Tools(target=target, packages=packages)
+    tools = (target, packages)
     if not assumptions.stated().intersection(_JUDGED):
         yield NotApplicable(reason="the checklist names no framework, SDK, driver, library or image")
     if assumptions.framework:
@@ -74,24 +74,6 @@ def runtime_expected(
         yield _image(assumptions.image, host)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tools:
-    """Makes the commands for the target environment."""
-
-    target: Target
-    packages: Packages
-
-    def install(self, name: str, wanted: str) -> Remedy:
-        return Remedy(
-            summary=f"Install the agreed version, {_OR_AGREE}",
-            action=Action.REINSTALL,
-            commands=(install(self.target, self.packages, f"{name}{wanted}"),),
-        )
-
-    def restore(self, name: str) -> Rollback:
-        return restore(self.target, self.packages, name)
-
-
 def _framework(
     assumptions: Assumptions, tensorflow: TensorFlowBuild | Unavailable, keras: KerasChoice | Unavailable, tools: _Tools
 ) -> Iterator[Outcome]:
@@ -101,16 +83,16 @@ def _framework(
             yield Unjudged(subject="TensorFlow", reason=tensorflow.unavailable)
         else:
             name = tensorflow.distribution or "tensorflow"
-            found = (tensorflow.version or "(no version in its metadata)") if tensorflow.installed else None
-            remedy = tools.install(name, wanted["tensorflow"])
-            yield _version("TensorFlow", found, wanted["tensorflow"], remedy, tools.restore(name))
+            found = (tensorflow.version or "(not in its metadata)") if tensorflow.installed else None
+            remedy, rollback = install_agreed(*tools, name, wanted["tensorflow"])
+            yield judge_version("TensorFlow", found, wanted["tensorflow"], remedy, rollback)
     if isinstance(keras, Unavailable):
         keys = (key for key in wanted if key != "tensorflow")
         yield from (Unjudged(subject=f"Keras: {key}", reason=keras.unavailable) for key in keys)
         return
     if "keras" in wanted:
-        remedy = tools.install(keras.package, wanted["keras"])
-        yield _version("Keras", keras.version, wanted["keras"], remedy, tools.restore(keras.package))
+        remedy, rollback = install_agreed(*tools, keras.package, wanted["keras"])
+        yield judge_version("Keras", keras.version, wanted["keras"], remedy, rollback)
     if "flavour" in wanted:
         legacy = "TF_USE_LEGACY_KERAS"
         commands = (set_variable(legacy, None), set_variable(legacy, "1"))
@@ -130,7 +112,7 @@ def _same(subject: str, found: str, wanted: str, there: str, back: str) -> Outco
         observed=found,
         expected=wanted,
         remedy=Remedy(
-            summary=f"Set it in the script or unit that starts the job, {_OR_AGREE}",
+            summary=f"Set it in the script or unit that starts the job, {OR_AGREE}",
             action=Action.CONFIGURE,
             commands=(there,),
         ),
@@ -148,11 +130,11 @@ def _sdk(
         reason = tensorflow.unreadable or "TensorFlow's files do not state what it was built with"
         return Unjudged(subject=subject, reason=reason)
     remedy = Remedy(
-        summary=f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {_OR_AGREE}",
+        summary=f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {OR_AGREE}",
         action=Action.REINSTALL,
         commands=("kdoctor matrix",),
     )
-    rollback = tools.restore(tensorflow.distribution or "tensorflow")
+    rollback = restore(*tools, tensorflow.distribution or "tensorflow")
     if not tensorflow.cuda_build:
         observed = "TensorFlow was built without CUDA" if tensorflow.installed else "TensorFlow is not installed"
         return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
@@ -161,28 +143,17 @@ def _sdk(
     found = cuda_of(tensorflow, matrix) if key == "cuda" else cudnn
     if found is None:
         return Unjudged(subject=subject, reason="neither the build nor the version matrix states it")
-    return _version(subject, found, wanted, remedy, rollback)
+    specifiers = parse_specifiers(wanted)
+    if specifiers and len({meets(version, specifiers) for version in _possible(found, specifiers)}) > 1:
+        return Unjudged(subject=subject, reason=f"only {found} is known, which does not decide {wanted}")
+    return judge_version(subject, found, wanted, remedy, rollback)
 
 
-def _version(subject: str, found: str | None, wanted: str, remedy: Remedy, rollback: Rollback) -> Outcome:
-    specifiers, version = parse_specifiers(wanted), parse_version(found)
-    if specifiers is None:
-        return Unjudged(subject=subject, reason=f"{wanted!r} in the checklist is not a version specifier")
-    if found is not None and version is None:
-        return Unjudged(subject=subject, reason=f"version {found!r} cannot be compared")
-    if version is not None:
-        answers = {meets(possible, specifiers) for possible in _possible(version, specifiers)}
-        if answers == {True}:
-            return Evidence(subject=subject, observed=f"{found} ({wanted})")
-        if True in answers:
-            return Unjudged(subject=subject, reason=f"only {found} is known, which does not decide {wanted}")
-    return Finding(subject=subject, observed=found or "not found", expected=wanted, remedy=remedy, rollback=rollback)
-
-
-def _possible(version: Version, specifiers: SpecifierSet) -> set[Version]:
+def _possible(found: str, specifiers: SpecifierSet) -> set[Version]:
     """The versions that this may be: if only a major is known, every release of it that the specifiers distinguish."""
-    if len(version.release) > 1:
-        return {version}
+    version = parse_version(found)
+    if version is None or len(version.release) > 1:
+        return {version} if version else set()
     major = version.major
     named = {Version(text) for text in re.findall(rf"(?<![\d.]){major}\.\d+(?:\.\d+)*", str(specifiers))}
     return {Version(f"{major}.0"), Version(f"{major}.99999"), *named}
@@ -198,12 +169,12 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
         return Unjudged(subject=subject, reason=f"its version was not read ({reason})")
     remedy = Remedy(
         summary="Install the agreed driver version while no job is running and restart (for a container, on the host), "
-        f"{_OR_AGREE}",
+        f"{OR_AGREE}",
         action=Action.REBOOT,
         commands=("apt-cache policy 'nvidia-driver-*'", "sudo apt-get install 'nvidia-driver-<branch>=<version>*'"),
     )
     rollback = previous_driver(found) if found else Rollback.nothing("not needed (no driver was installed)")
-    return _version(subject, found, wanted, remedy, rollback)
+    return judge_version(subject, found, wanted, remedy, rollback)
 
 
 def _library(
@@ -220,21 +191,21 @@ def _library(
     wheel = _wheel(library, tensorflow) if library else None
     if wheel:
         # The version of a wheel has one more number, which counts its builds.
-        remedy = tools.install(wheel, re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted))
+        remedy, rollback = install_agreed(*tools, wheel, re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted))
     else:
+        rollback = READ_ONLY
         remedy = Remedy(
-            summary=f"Find out where the loader finds it and install the agreed version there, {_OR_AGREE}",
+            summary=f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
             action=Action.REINSTALL,
             commands=(f"ldconfig -p | grep lib{name}",),
         )
-    rollback = tools.restore(wheel) if wheel else READ_ONLY
     if library is None or library.status == "missing":
         observed = (libraries.note if library is None else None) or "the loader does not find it"
         return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
     if library.version is None:
         reason = library.version_error or library.load_error or f"{library.status}, but its version is unknown"
         return Unjudged(subject=subject, reason=reason)
-    return _version(subject, library.version, wanted, remedy, rollback)
+    return judge_version(subject, library.version, wanted, remedy, rollback)
 
 
 def _wheel(library: Library, tensorflow: TensorFlowBuild | Unavailable) -> str | None:
@@ -260,7 +231,7 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
         observed=observed,
         expected=wanted,
         remedy=Remedy(
-            summary=f"Start the job's container from the agreed image, {_OR_AGREE}",
+            summary=f"Start the job's container from the agreed image, {OR_AGREE}",
             action=Action.CONFIGURE,
             commands=(f"docker run --gpus all {quoted('-e', f'KDOCTOR_IMAGE={wanted}', wanted)} '<command>'",),
         ),

@@ -233,7 +233,7 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
         remedy=Remedy(
             summary=f"Start the job's container from the agreed image, {OR_AGREE}",
             action=Action.CONFIGURE,
-            commands=(f"docker run --gpus all {quoted('-e', f'KDOCTOR_IMAGE={wanted}', wanted)} '<command>'",),
+            commands=(f"docker run --gpus all -e KDOCTOR_IMAGE={quoted(wanted)} {quoted(wanted)} '<command>'",),
         ),
         rollback=NEW_CONTAINER,
     )

@@ -7,8 +7,9 @@ import shlex
 from kdoctor.commands.keras_json import put_settings
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, KerasChoice, Unavailable
-from kdoctor.model import UNSET, Action, Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import UNSET, Evidence, Outcome, Unjudged
 from kdoctor.text.secrets import MASK
+from kdoctor_checks._expected import other_value
 
 KERAS = "keras."
 """Prefix of the names of Keras settings."""
@@ -30,16 +31,8 @@ def judge_flag(name: str, wanted: str, environment: Environment) -> Outcome:
         return Unjudged(subject=name, reason="its value has a secret and is masked")
     others = [f"--{key}={text}" for key, text in flags.items() if key != name]
     flags_wanted = quoted(*others, *([] if wanted == UNSET else [f"--{name}={wanted}"]))
-    return Finding(
-        subject=name,
-        observed=found,
-        expected=wanted,
-        remedy=Remedy(
-            summary="Set it in the script or unit that starts the job.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(variable, flags_wanted or None),),
-        ),
-        rollback=Rollback.to("the recorded value", set_variable(variable, value)),
+    return other_value(
+        name, found, wanted, (set_variable(variable, flags_wanted or None), set_variable(variable, value))
     )
 
 
@@ -65,17 +58,7 @@ def judge_setting(name: str, wanted: str, keras: KerasChoice | Unavailable) -> O
         return Unjudged(subject=name, reason="the Keras settings were not recorded")
     if found == wanted or (key == "epsilon" and _number(found) == _number(wanted)):
         return Evidence(subject=name, observed=found)
-    return Finding(
-        subject=name,
-        observed=found,
-        expected=wanted,
-        remedy=Remedy(
-            summary="Set the agreed value in keras.json, or change the checklist.",
-            action=Action.CONFIGURE,
-            commands=(put_settings({key: wanted}),),
-        ),
-        rollback=Rollback.to("the recorded setting", put_settings({key: found})),
-    )
+    return other_value(name, found, wanted, (put_settings({key: wanted}), put_settings({key: found})), "in keras.json")
 
 
 def _number(text: str) -> float | None:

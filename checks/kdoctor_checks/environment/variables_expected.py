@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, KerasChoice, Unavailable
-from kdoctor.model import (
-    UNSET,
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import UNSET, Assumptions, Evidence, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.secrets import MASK
+from kdoctor_checks._expected import other_value
 from kdoctor_checks.environment._flags import KERAS, judge_flag, judge_setting
 
 
@@ -59,16 +49,9 @@ def _judge(name: str, wanted: str, environment: Environment) -> Outcome:
         return Unjudged(subject=name, reason="its value has a secret and is masked")
     if value == wanted or (value is None and wanted == UNSET):
         return Evidence(subject=name, observed=UNSET if value is None else f"{value!r}")
-    return Finding(
-        subject=name,
-        observed=UNSET if value is None else f"{value!r}",
-        expected=UNSET if wanted == UNSET else f"{wanted!r}",
-        remedy=Remedy(
-            summary=f"{'Unset' if wanted == UNSET else 'Set'} it in the script or unit that starts the job.",
-            action=Action.CONFIGURE,
-            commands=(set_variable(name, None if wanted == UNSET else wanted),),
-        ),
-        rollback=Rollback.irreversible("not possible (the recorded value has a secret and is masked)")
-        if is_masked
-        else Rollback.to("the recorded value", set_variable(name, value)),
+    commands = (set_variable(name, None if wanted == UNSET else wanted), set_variable(name, value))
+    finding = other_value(
+        name, UNSET if value is None else f"{value!r}", UNSET if wanted == UNSET else f"{wanted!r}", commands
     )
+    masked = Rollback.irreversible("not possible (the recorded value has a secret and is masked)")
+    return replace(finding, rollback=masked) if is_masked else finding

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kdoctor.commands.system import branch_of, upgrade_driver
+from kdoctor.commands.system import branch_of, previous_driver, upgrade_driver
 from kdoctor.facts import Gpus
-from kdoctor.model import Action, Remedy
+from kdoctor.model import Action, Finding, Remedy
 
 
 def unknown_driver(gpus: Gpus) -> str:
@@ -12,11 +12,17 @@ def unknown_driver(gpus: Gpus) -> str:
     return f"the driver version is unknown: {gpus.errors.get('driver_version') or repr(gpus.driver_version)}"
 
 
-def upgrade(least: str, driver: str | None) -> Remedy:
-    """Install a driver of that version's branch, or choose another TensorFlow."""
-    return Remedy(
-        summary=f"Install driver branch {branch_of(least)} or later (Ubuntu command shown) and restart; for a "
-        "container, do this on the host. Or choose a TensorFlow that supports the current driver.",
-        action=Action.REBOOT,
-        commands=(*upgrade_driver(least), f"kdoctor matrix --driver {driver}"),
+def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus) -> Finding:
+    """The finding that the driver is older than ``least``, which is required for that reason."""
+    return Finding(
+        subject=subject,
+        observed=observed,
+        expected=f"driver {least} or later{reason}",
+        remedy=Remedy(
+            summary=f"Install driver branch {branch_of(least)} or later (Ubuntu command shown) and restart; for a "
+            "container, do this on the host. Or choose a TensorFlow that supports the current driver.",
+            action=Action.REBOOT,
+            commands=(*upgrade_driver(least), f"kdoctor matrix --driver {gpus.driver_version}"),
+        ),
+        rollback=previous_driver(gpus.driver_version or ""),
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.commands.system import previous_driver
 from kdoctor.facts import Gpus, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of
 from kdoctor_checks._versions import numbers
-from kdoctor_checks.versions._drivers import unknown_driver, upgrade
+from kdoctor_checks.versions._drivers import too_old, unknown_driver
 
 _SUBJECT = "NVIDIA driver"
 
@@ -59,10 +58,5 @@ def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
         supports = f"supports CUDA {gpus.cuda_driver_version}" if offered else "does not report its CUDA release"
         reason = f"{observed}; older than {least}, but it {supports}; cuda-compat may bridge the gap"
         return Unjudged(subject=_SUBJECT, reason=reason)
-    return Finding(
-        subject=_SUBJECT,
-        observed=f"{gpus.driver_version} is too old for CUDA {cuda}, with which TensorFlow was built",
-        expected=f"driver {least} or later for CUDA {major}",
-        remedy=upgrade(least, gpus.driver_version),
-        rollback=previous_driver(gpus.driver_version or ""),
-    )
+    observed = f"{gpus.driver_version} is too old for CUDA {cuda}, with which TensorFlow was built"
+    return too_old(_SUBJECT, observed, least, f" for CUDA {major}", gpus)

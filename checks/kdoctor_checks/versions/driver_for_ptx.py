@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.commands.system import previous_driver
 from kdoctor.facts import Environment, Gpu, Gpus, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor_checks._builds import code_of, cuda_of, judge_gpus
 from kdoctor_checks._versions import numbers
-from kdoctor_checks.versions._drivers import unknown_driver, upgrade
+from kdoctor_checks.versions._drivers import too_old, unknown_driver
 
 
 @check("versions.driver-for-ptx", severity=Severity.ERROR, needs_gpus=True, requires=["versions.gpu-code"])
@@ -62,10 +61,4 @@ def _judge_ptx(gpu: Gpu, gpus: Gpus, cuda: str, target: Target, matrix: VersionM
     if offered is not None and offered >= (numbers(cuda) or ())[:2]:
         reason = f"{ptx} is too old, but supports CUDA {gpus.cuda_driver_version}; cuda-compat may bridge the gap"
         return Unjudged(subject=gpu.subject, reason=reason)
-    return Finding(
-        subject=gpu.subject,
-        observed=f"{ptx} is too old to compile it",
-        expected=f"driver {last} or later, as shipped with CUDA {cuda}",
-        remedy=upgrade(last, gpus.driver_version),
-        rollback=previous_driver(gpus.driver_version or ""),
-    )
+    return too_old(gpu.subject, f"{ptx} is too old to compile it", last, f", as shipped with CUDA {cuda}", gpus)

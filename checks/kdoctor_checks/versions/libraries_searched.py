@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, minor
 from kdoctor.commands.search_path import restore_path, search_first
-from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._versions import parse_version
@@ -38,9 +38,24 @@ def libraries_searched(
     if not libraries.cuda_build or not wanted:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no CUDA library")
         return
-    outside = [item for item in wanted if outside_search(item)]
+    outside = {item: folder for item in wanted if (folder := outside_search(item))}
     if outside:
-        yield _finding(outside, tensorflow, (packages, target), environment, _fixed_in(tensorflow, matrix))
+        folders = list(dict.fromkeys(outside.values()))
+        names = ", ".join(item.soname or item.name for item in outside)
+        commands = [search_first(folders)]
+        summary = "Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts."
+        if fixed_in := _fixed_in(tensorflow, matrix):
+            # ">=2.16.2" alone would also install another minor release.
+            release = f"tensorflow[and-cuda]{fixed_in},=={minor(tensorflow.version or '')}.*"
+            commands.append(install(target, packages, release))
+            summary += f" Or install a release without the defect (tensorflow{fixed_in})."
+        yield Finding(
+            subject="search path",
+            observed=f"TensorFlow {tensorflow.version} does not search {', '.join(folders)}, which has {names}",
+            expected="the folder of every library on the search path",
+            remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
+            rollback=restore_path(environment),
+        )
     found = [item for item in wanted if item.status != "missing"]
     if found:
         observed = f"{libraries.path_kind or 'the loader'} covers {len(found)} of {len(wanted)} libraries"
@@ -56,29 +71,3 @@ def _fixed_in(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
         return None
     rows = matrix.known_bad_for({"tensorflow": str(version)})
     return next((row.ended_by["tensorflow"] for row in rows if row.effect == "no-gpu" and row.ended_by), None)
-
-
-def _finding(
-    outside: Sequence[Library],
-    tensorflow: TensorFlowBuild,
-    installed: tuple[Packages, Target],
-    environment: Environment,
-    fixed_in: str | None,
-) -> Finding:
-    packages, target = installed
-    folders = list(dict.fromkeys(folder for item in outside if (folder := outside_search(item))))
-    names = ", ".join(item.soname or item.name for item in outside)
-    commands = [search_first(folders)]
-    summary = "Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts."
-    if fixed_in:
-        # ">=2.16.2" alone would also install another minor release.
-        wanted = f"tensorflow[and-cuda]{fixed_in},=={minor(tensorflow.version or '')}.*"
-        commands.append(install(target, packages, wanted))
-        summary += f" Or install a release without the defect (tensorflow{fixed_in})."
-    return Finding(
-        subject="search path",
-        observed=f"TensorFlow {tensorflow.version} does not search {', '.join(folders)}, which has {names}",
-        expected="the folder of every library on the search path",
-        remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
-        rollback=restore_path(environment),
-    )

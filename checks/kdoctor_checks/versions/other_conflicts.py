@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild
 from kdoctor.model import NotApplicable, Outcome, Severity
-from kdoctor_checks._requirements import Needs, needs_of
-from kdoctor_checks.versions._conflicts import judge_needs
+from kdoctor_checks.versions._requirements import Needs, judge_needs, needs_of
 
 
 @check("versions.other-conflicts", severity=Severity.WARNING)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild
 from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._requirements import needs_of
-from kdoctor_checks.versions._conflicts import judge_needs
+from kdoctor_checks.versions._requirements import judge_needs, needs_of
 
 
 @check("versions.package-conflicts", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])

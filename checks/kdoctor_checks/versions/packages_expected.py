@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Assumptions, NotApplicable, Outcome, Severity
-from kdoctor_checks.versions._expected import install_agreed, judge_version
+from kdoctor_checks._expected import install_agreed, judge_version
 
 
 @check(

@@ -29,9 +29,9 @@ from kdoctor.model import (
     Unjudged,
 )
 from kdoctor_checks._builds import cuda_of, release_of
+from kdoctor_checks._expected import OR_AGREE, install_agreed, judge_version, other_value
 from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
-from kdoctor_checks.versions._expected import OR_AGREE, install_agreed, judge_version
 
 _Tools = tuple[Target, Packages]
 _JUDGED = ("framework", "sdk", "driver", "libraries", "image")
@@ -94,29 +94,18 @@ def _framework(
         remedy, rollback = install_agreed(*tools, keras.package, wanted["keras"])
         yield judge_version("Keras", keras.version, wanted["keras"], remedy, rollback)
     if "flavour" in wanted:
-        legacy = "TF_USE_LEGACY_KERAS"
-        commands = (set_variable(legacy, None), set_variable(legacy, "1"))
-        there, back = commands if wanted["flavour"] == "keras" else reversed(commands)
-        yield _same("Keras: flavour", keras.package, wanted["flavour"], there, back)
+        unset, export = (set_variable("TF_USE_LEGACY_KERAS", value) for value in (None, "1"))
+        commands = (unset, export) if wanted["flavour"] == "keras" else (export, unset)
+        yield _same("Keras: flavour", keras.package, wanted["flavour"], commands)
     if "backend" in wanted:
         recorded = keras.backend if keras.backend_from == "KERAS_BACKEND" else None
         there, back = (set_variable("KERAS_BACKEND", value) for value in (wanted["backend"], recorded))
-        yield _same("Keras: backend", keras.backend, wanted["backend"], there, back)
+        yield _same("Keras: backend", keras.backend, wanted["backend"], (there, back))
 
 
-def _same(subject: str, found: str, wanted: str, there: str, back: str) -> Outcome:
-    if found == wanted:
-        return Evidence(subject=subject, observed=found)
-    return Finding(
-        subject=subject,
-        observed=found,
-        expected=wanted,
-        remedy=Remedy(
-            summary=f"Set it in the script or unit that starts the job, {OR_AGREE}",
-            action=Action.CONFIGURE,
-            commands=(there,),
-        ),
-        rollback=Rollback.to("the recorded choice", back),
+def _same(subject: str, found: str, wanted: str, commands: tuple[str, str]) -> Outcome:
+    return (
+        Evidence(subject=subject, observed=found) if found == wanted else other_value(subject, found, wanted, commands)
     )
 
 

@@ -58,17 +58,11 @@ def _steps(decision: Decision, results: list[Result], plan: RollbackPlan | None)
 
 
 def _roll_back(results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedStep]:
-    if plan is None:
-        yield DecidedStep(
-            summary="No passing run has been recorded (kdoctor checklist record), so the known-good state is unknown. "
-            "Suggested fixes:"
-        )
-        yield from _remedies(results)
-        return
-    if plan.is_empty:
-        yield DecidedStep(
-            summary=f"Nothing has drifted from {plan.lock}, so a rollback would change nothing. Suggested fixes:"
-        )
+    if plan is None or plan.is_empty:
+        reason = "No passing run has been recorded (kdoctor checklist record), so the known-good state is unknown."
+        if plan:
+            reason = f"Nothing has drifted from {plan.lock}, so a rollback would change nothing."
+        yield DecidedStep(summary=f"{reason} Suggested fixes:")
         yield from _remedies(results)
         return
     for step in plan.steps:

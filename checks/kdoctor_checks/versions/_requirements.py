@@ -1,4 +1,4 @@
-"""Unmet requirements of installed distributions, evaluated for the target interpreter."""
+"""The requirements of installed distributions, evaluated for the target interpreter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Package, Packages, Target
-from kdoctor.model import Unjudged
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._versions import meets, parse_version
 
 _SYSTEMS = {
@@ -46,22 +48,6 @@ class Needs:
     def count(self) -> int:
         """Number of requirements."""
         return sum(len(needs) for needs in self.by_name.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conflict:
-    """A distribution that is missing, or whose version does not meet a requirement."""
-
-    name: str
-    installed: str | None
-    unmet: tuple[Need, ...]
-    specifiers: SpecifierSet
-    """All requirements of it together."""
-
-    @property
-    def expected(self) -> str:
-        """Each unmet requirement, and the distribution that has it."""
-        return ", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in self.unmet)
 
 
 def marker_environment(target: Target) -> MarkerEnvironment:
@@ -136,21 +122,46 @@ def _applicable(
             yield requirement
 
 
-def conflicts(needs: Needs, packages: Packages) -> Iterator[Conflict | Unjudged]:
-    """Each required distribution that is missing, has an unsuitable version, or one that cannot be compared."""
-    for name, wanted in sorted(needs.by_name.items()):
-        package = packages.find(name)
-        specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
-        if package is None:
-            yield Conflict(name=name, installed=None, unmet=tuple(wanted), specifiers=specifiers)
-            continue
-        if not specifiers:
-            continue  # any version meets it, even an invalid one
-        version = parse_version(package.version)
-        if version is None:
-            invalid = f"version {package.version!r} is not valid (PEP 440)"
-            yield Unjudged(subject=name, reason=invalid if package.version else "its metadata has no version")
-            continue
-        unmet = tuple(need for need in wanted if not meets(version, need.requirement.specifier))
-        if unmet:
-            yield Conflict(name=name, installed=package.version, unmet=unmet, specifiers=specifiers)
+def judge_needs(needs: Needs, packages: Packages, target: Target, *, subject: str, count: int) -> Iterator[Outcome]:
+    """A finding for each unmet requirement; evidence about the subject if there is none.
+
+    Args:
+        needs: the requirements to judge.
+        packages: the installed distributions.
+        target: the interpreter that they are installed for.
+        subject: what the evidence is about.
+        count: number of distributions that have these requirements.
+    """
+    yield from needs.unjudged
+    bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target))]
+    yield from bad
+    if not bad:
+        requirements, owners = counted(needs.count, "requirement"), counted(count, "distribution")
+        yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
+
+
+def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Finding | Unjudged | None:
+    """The outcome for a required distribution; None if it meets all requirements."""
+    package, wanted = packages.find(name), needs.by_name[name]
+    specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
+    if package and not specifiers:
+        return None  # any version meets them, even an invalid one
+    version = parse_version(package.version) if package else None
+    if package and version is None:
+        invalid = f"version {package.version!r} is not valid (PEP 440)"
+        return Unjudged(subject=name, reason=invalid if package.version else "its metadata has no version")
+    unmet = [need for need in wanted if version is None or not meets(version, need.requirement.specifier)]
+    if not unmet:
+        return None
+    return Finding(
+        subject=name,
+        observed=f"version {package.version} is installed" if package else "not installed",
+        expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
+        remedy=Remedy(
+            summary=f"Install a version of {name} that meets all requirements. If there is none, change the version of "
+            "a package that requires it.",
+            action=Action.REINSTALL,
+            commands=(install(target, packages, f"{name}{specifiers}"),),
+        ),
+        rollback=restore(target, packages, name),
+    )

@@ -1,4 +1,4 @@
-"""Comparisons of installed versions with those in the checklist."""
+"""Comparisons with the values in the checklist."""
 
 from __future__ import annotations
 
@@ -30,3 +30,24 @@ def install_agreed(target: Target, packages: Packages, name: str, wanted: str) -
         commands=(install(target, packages, f"{name}{wanted}"),),
     )
     return remedy, restore(target, packages, name)
+
+
+def other_value(
+    subject: str, found: str, wanted: str, commands: tuple[str, str], where: str = "in the script or unit of the job"
+) -> Finding:
+    """The finding that a setting does not have the value in the checklist.
+
+    Args:
+        subject: the setting.
+        found: its value.
+        wanted: the value in the checklist.
+        commands: the command that sets the wanted value, and the one that restores the found value.
+        where: the place of the setting.
+    """
+    return Finding(
+        subject=subject,
+        observed=found,
+        expected=wanted,
+        remedy=Remedy(summary=f"Set it {where}, {OR_AGREE}", action=Action.CONFIGURE, commands=commands[:1]),
+        rollback=Rollback.to("the recorded value", commands[1]),
+    )

@@ -19,7 +19,7 @@ _SUBJECT = "confidential computing"
     requires=["driver.library-matches-module"],
 )
 def confidential_computing(gpus: Gpus) -> Iterator[Outcome]:
-    """Confidential computing is off, or the GPUs are ready and in a multi-GPU mode.
+    """Confidential computing is off, or ready for multiple GPUs.
 
     Why: with confidential computing, a GPU accepts no work before it is set ready. Without a multi-GPU mode (protected
     PCIe), GPUs cannot exchange data directly.

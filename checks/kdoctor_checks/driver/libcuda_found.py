@@ -56,11 +56,11 @@ def _missing(library: Library, host: Host | Unavailable) -> Finding:
     else:
         summary = "Install the compute library for the driver branch of the kernel module (Ubuntu command shown)."
         commands = ("cat /proc/driver/nvidia/version", "sudo apt-get install 'libnvidia-compute-<branch>'")
-        rollback = Rollback.to("no such library", "sudo apt-get remove 'libnvidia-compute-<branch>'")
+        rollback = Rollback.to("the library not installed", "sudo apt-get remove 'libnvidia-compute-<branch>'")
     copies = ", ".join(copy.path for copy in library.other_copies)
     return Finding(
         subject=library.soname or "libcuda.so.1",
-        observed=library.status
+        observed=("not found" if library.status == "missing" else library.status)
         + (f" ({library.load_error})" if library.load_error else "")
         + (f"; copies that are not searched: {copies}" if copies else ""),
         expected=_EXPECTED,

@@ -28,12 +28,13 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
     """
     module, library = kernel.version, gpus.driver_version
     if gpus.state == "library-mismatch" or (module and library and module != library):
-        error = f" ({gpus.error})" if gpus.error else ""
+        versions = [version or "(version unknown)" for version in (module, library)]
+        observed = f"kernel module {versions[0]} does not match library {versions[1]}"
         hold = f"sudo apt-mark hold nvidia-driver-{branch_of(module or '')}"
         unknown = Rollback.irreversible("not possible (the version of the kernel module was not read)")
         yield Finding(
             subject=_SUBJECT,
-            observed=f"kernel module {module or '(version unknown)'}, library {library or 'of another version'}{error}",
+            observed=f"{observed} ({gpus.error})" if gpus.error else observed,
             expected=f"both of version {module}" if module else "both of one version",
             remedy=Remedy(
                 summary="Restart to load the module of the installed version, or stop all GPU processes and reload the "

@@ -33,7 +33,7 @@ _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
     requires=["driver.library-matches-module"],
 )
 def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The variables that select GPUs are valid and hide no GPU that the job needs.
+    """The variables that select GPUs are valid and leave enough GPUs visible.
 
     Why: CUDA reads CUDA_VISIBLE_DEVICES up to the first invalid entry and silently ignores the rest. An empty value or
     -1 hides all GPUs, and TensorFlow then trains on the CPU. The indices follow CUDA_DEVICE_ORDER: the fastest GPU is

@@ -32,9 +32,11 @@ def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 2
     elif total is None or free is None:
         yield Unjudged(subject=_SUBJECT, reason="its size was not read")
     elif total < least_gib * GIB or free < least_free_mib * MIB:
-        yield _finding(host, f"{size(total)}, {size(free)} free", f"{least_gib:g} GiB, {least_free_mib} MiB free")
+        yield _finding(
+            host, f"{size(total)} total, {size(free)} free", f"{least_gib:g} GiB total, {least_free_mib} MiB free"
+        )
     else:
-        yield Evidence(subject=_SUBJECT, observed=f"{size(total)}, {size(free)} free")
+        yield Evidence(subject=_SUBJECT, observed=f"{size(total)} total, {size(free)} free")
 
 
 def _finding(host: Host, observed: str, expected: str) -> Finding:

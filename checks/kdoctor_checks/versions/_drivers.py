@@ -9,7 +9,8 @@ from kdoctor.model import Action, Finding, Remedy
 
 def unknown_driver(gpus: Gpus) -> str:
     """The reason for an outcome that needs the driver's version."""
-    return f"the driver version is unknown: {gpus.errors.get('driver_version') or repr(gpus.driver_version)}"
+    version = repr(gpus.driver_version) if gpus.driver_version else "not reported"
+    return f"the driver version is unknown: {gpus.errors.get('driver_version') or version}"
 
 
 def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus) -> Finding:

@@ -20,10 +20,15 @@ def outside_search(library: Library) -> str | None:
     return path.rpartition("/")[0] if path else None
 
 
+def version_of(library: Library) -> str:
+    """``9.10.2 (nvidia-cudnn-cu12 9.10.2.21)``."""
+    owner = f" ({library.package} {library.package_version})" if library.package else ""
+    return f"{library.version or '(version unknown)'}{owner}"
+
+
 def shown(library: Library) -> str:
     """``libcudnn.so.9 9.10.2 (nvidia-cudnn-cu12 9.10.2.21)``."""
-    owner = f" ({library.package} {library.package_version})" if library.package else ""
-    return f"{library.soname or library.name} {library.version or '(version unknown)'}{owner}"
+    return f"{library.soname or library.name} {version_of(library)}"
 
 
 def with_libraries(tensorflow: TensorFlowBuild, release: Release | None) -> str:

@@ -11,7 +11,7 @@ from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBu
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._builds import release_of, versions_there
-from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, shown, with_libraries
+from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, version_of, with_libraries
 
 
 @check("versions.cuda-libraries", severity=Severity.ERROR, needs_gpus=True, requires=["versions.cuda-build"])
@@ -87,7 +87,7 @@ def cuda_libraries_load(
                 rollback=rollback,
             )
         elif item.status in {"found", "built-in"}:
-            yield Evidence(subject=item.soname or item.name, observed=shown(item))
+            yield Evidence(subject=item.soname or item.name, observed=version_of(item))
     if not missing and all(outside_search(item) for item in wanted):
         yield NotApplicable(reason="all of them are outside the search path (see versions.libraries-searched)")
 

@@ -25,7 +25,7 @@ _SHARED_FOLDERS = frozenset({"cudnn", "nccl", "cusparselt", "nvshmem"})
 def cuda_libraries_match(
     libraries: Libraries, packages: Packages, tensorflow: TensorFlowBuild, target: Target, matrix: VersionMatrix
 ) -> Iterator[Outcome]:
-    """The CUDA libraries are from one CUDA release, and their wheels do not overwrite each other.
+    """The CUDA libraries are from one CUDA release, without overlapping wheels.
 
     Why: NVIDIA tests the components of one release together. TensorFlow 2.20 and later accept ranges of versions, so
     upgrading one wheel, or the pins of PyTorch, can leave a mixture. cuSOLVER 12.9 does not even load with cuBLAS 12.5.

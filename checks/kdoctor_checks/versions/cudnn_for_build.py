@@ -13,7 +13,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._versions import numbers
-from kdoctor_checks.versions._libraries import pinned, shown
+from kdoctor_checks.versions._libraries import pinned, version_of
 
 
 @check("versions.cudnn-for-build", severity=Severity.ERROR, needs_gpus=True, requires=["versions.cuda-libraries"])
@@ -25,7 +25,7 @@ def cudnn_for_build(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """CuDNN has the major version that TensorFlow was built with, and is not older.
+    """The installed cuDNN is compatible with the one that TensorFlow was built with.
 
     Why: TensorFlow compares the versions at the first convolution and stops ("Loaded runtime CuDNN library: 9.1.0 but
     source was compiled with: 9.3.0"). PyTorch in the same environment may pin an older cuDNN. A cuDNN on
@@ -58,7 +58,7 @@ def cudnn_for_build(
         reason = f"{cudnn.version} has the required major version; the minor version that TensorFlow needs is unknown"
         yield Unjudged(subject=subject, reason=reason)
     else:
-        yield Evidence(subject=subject, observed=f"{shown(cudnn)}, TensorFlow built with {built}")
+        yield Evidence(subject=subject, observed=f"{version_of(cudnn)}, TensorFlow built with {built}")
 
 
 def _mismatch(cudnn: Library, built: str, cuda: str | None) -> str | None:
@@ -85,7 +85,7 @@ def _finding(
     owner = packages.find(cudnn.package or "")
     return Finding(
         subject=cudnn.soname or "libcudnn",
-        observed=f"{shown(cudnn)} from {cudnn.path} ({cudnn.found_by}); {mismatch}",
+        observed=f"{version_of(cudnn)} from {cudnn.path} ({cudnn.found_by}); {mismatch}",
         expected=f"cuDNN {built} or a later {built.partition('.')[0]}.x",
         remedy=Remedy(
             summary=f"Remove {folder} from LD_LIBRARY_PATH."

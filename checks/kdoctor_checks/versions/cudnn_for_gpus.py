@@ -24,7 +24,7 @@ def cudnn_for_gpus(
     target: Target,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """CuDNN has code for every GPU, and the driver is new enough for it.
+    """The installed cuDNN supports all GPUs and the driver.
 
     Why: cuDNN 9.11 and later for CUDA 12 has no code for GPUs before Turing (V100, P100, GTX 10), and the version
     ranges of TensorFlow 2.20 and later resolve to it. The first convolution then crashes. cuDNN before 9.7 has no code

@@ -64,7 +64,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     if is_legacy and tensorflow and minor(keras.version) != tensorflow:
         return _finding(
             keras,
-            f"tf-keras {keras.version} with TensorFlow {tensorflow}",
+            f"version {keras.version} with TensorFlow {tensorflow}",
             f"tf-keras {tensorflow}; each release works with one TensorFlow",
             f"Install tf-keras {tensorflow}.",
             legacy,
@@ -79,7 +79,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     wanted = f"keras{bad[-1].ended_by['keras']}"
     return _finding(
         keras,
-        f"keras {keras.version}: {'; '.join(row.symptom for row in bad)}",
+        f"version {keras.version}: {'; '.join(row.symptom for row in bad)}",
         f"{wanted}, or Keras 2",
         f"Install {wanted}; models need no change.",
         wanted,

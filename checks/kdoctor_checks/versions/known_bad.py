@@ -17,7 +17,7 @@ from kdoctor_checks._versions import parse_version
 def known_bad(
     tensorflow: TensorFlowBuild, packages: Packages, target: Target, matrix: VersionMatrix
 ) -> Iterator[Outcome]:
-    """No known-bad version combination is installed, and the version matrix has this TensorFlow.
+    """No known-bad version combination is installed.
 
     Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11 were
     compiled with NumPy 1 and set no upper bound for NumPy, so they break with NumPy 2 ("A module that was compiled

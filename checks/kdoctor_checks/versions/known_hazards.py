@@ -23,7 +23,7 @@ def known_hazards(
     target: Target,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """No kind of job is known to fail with these versions on these GPUs.
+    """No job is known to fail with these versions and GPUs.
 
     Why: some combinations work until the job uses one feature, most often XLA (jit_compile=True). TensorFlow 2.21 with
     cuDNN before 9.10.2 finds no algorithm for convolutions under XLA. On Blackwell workstation GPUs, the XLA compiler
@@ -81,7 +81,7 @@ def _outcome(row: KnownBad, subject: str, packages: Packages, target: Target) ->
         observed=f"fails with {row.job}: {row.symptom}",
         expected="versions with which no job is known to fail",
         remedy=Remedy(
-            summary=f"{row.fix[:1].upper()}{row.fix[1:]}.",
+            summary=f"Install {row.fix}." if row.install else f"{row.fix[:1].upper()}{row.fix[1:]}.",
             action=Action.REINSTALL if row.install else Action.CHANGE_CODE,
             commands=(install(target, packages, *row.install),) if row.install else (),
         ),

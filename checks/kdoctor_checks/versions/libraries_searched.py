@@ -23,7 +23,7 @@ def libraries_searched(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """TensorFlow searches the folder of every CUDA library that is installed for it.
+    """TensorFlow searches the folders of all CUDA libraries that are installed for it.
 
     Why: TensorFlow finds the NVIDIA wheels by a search path in its library (RUNPATH). In 2.16.1 that path has only
     cuda_runtime; in 2.21.0 it lacks cusolver. The libraries are installed but not found, so TensorFlow registers no
@@ -51,8 +51,8 @@ def libraries_searched(
             summary += f" Or install a release without the defect (tensorflow{fixed_in})."
         yield Finding(
             subject="search path",
-            observed=f"TensorFlow {tensorflow.version} does not search {', '.join(folders)}, which has {names}",
-            expected="the folder of every library on the search path",
+            observed=f"TensorFlow {tensorflow.version} does not find {names} in {', '.join(folders)}",
+            expected="all folders of CUDA libraries on the search path",
             remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
             rollback=restore_path(environment),
         )

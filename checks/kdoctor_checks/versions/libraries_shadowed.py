@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Libraries, Library
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks.versions._libraries import cuda_libraries, shown
+from kdoctor_checks.versions._libraries import cuda_libraries, version_of
 
 _BEFORE_WHEELS = ("LD_PRELOAD", "RPATH", "LD_LIBRARY_PATH")
 
@@ -35,7 +35,7 @@ def libraries_shadowed(libraries: Libraries, environment: Environment) -> Iterat
         folder = (item.path or "").rpartition("/")[0]
         yield Finding(
             subject=item.soname or item.name,
-            observed=f"{shown(item)} from {item.path} ({item.found_by}) shadows {wheel}",
+            observed=f"{version_of(item)} from {item.path} ({item.found_by}) shadows {wheel}",
             expected="the copy installed with TensorFlow",
             remedy=Remedy(
                 summary=f"Remove {folder} from LD_LIBRARY_PATH in the shell or unit that starts the job.",

@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,17 +35,25 @@ def write(job: Path, python: str, packages: dict[str, str]) -> Lock:
     return made
 
 
-def leftovers() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("kdoctor-rollback-*"))
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A separate temporary folder, since other tests use the common one at the same time."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
 
 
-def test_unavailable_packages_fail_and_leave_nothing_behind(job: Path) -> None:
+def leftovers(temporary: Path) -> list[Path]:
+    return list(temporary.glob("kdoctor-*"))
+
+
+def test_unavailable_packages_fail_and_leave_nothing_behind(job: Path, temporary: Path) -> None:
     write(job, HERE, {"keras": "3.15.1"})
-    before = leftovers()
     done = kdoctor("rollback", "-c", job, "--verify", "--python", sys.executable, PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     assert done.returncode == 1
     assert "No matching distribution found for keras==3.15.1" in done.stdout
-    assert leftovers() <= before
+    assert leftovers(temporary) == []
 
 
 @pytest.fixture
@@ -62,28 +69,26 @@ def verify(job: Path, index: Path, timeout_s: float = 120) -> subprocess.Complet
     return kdoctor("rollback", "-c", job, *options, timeout_s=timeout_s, variables=variables)
 
 
-def test_environment_that_does_not_train_fails(job: Path, index: Path) -> None:
+def test_environment_that_does_not_train_fails(job: Path, index: Path, temporary: Path) -> None:
     wheel(index, "tensorflow", "2.21.0", {"tensorflow/__init__.py": "raise ImportError('libcudart is gone')\n"})
     wheel(index, "keras", "3.15.1", {"keras/__init__.py": ""})
     write(job, HERE, {"tensorflow": "2.21.0", "keras": "3.15.1"})
-    before = leftovers()
     done = verify(job, index)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "libcudart is gone" in done.stdout
     assert "--select" not in done.stdout, "the user did not pass this option"
-    assert leftovers() <= before
+    assert leftovers(temporary) == []
 
 
 @pytest.mark.tensorflow
-def test_lock_that_can_be_restored_passes(job: Path, index: Path) -> None:
+def test_lock_that_can_be_restored_passes(job: Path, index: Path, temporary: Path) -> None:
     # The wheel brings the path of this environment's packages: the real TensorFlow without its 600 MB.
     wheel(index, "bridge", "1.0", {"bridge.pth": f"{sysconfig.get_path('purelib')}\n"})
     write(job, HERE, {"bridge": "1.0"})
-    before = leftovers()
     done = verify(job, index, timeout_s=400)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "smoke.baseline" in done.stdout
-    assert leftovers() <= before
+    assert leftovers(temporary) == []
 
 
 def test_missing_python_release_fails(job: Path) -> None:

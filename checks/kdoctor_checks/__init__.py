@@ -15,7 +15,7 @@ __all__ = ["checks", "collect"]
 
 
 def checks() -> tuple[Check, ...]:
-    """Every built-in check, in the order of the families and then of the ids.
+    """All built-in checks, sorted by family and id.
 
     Raises:
         CheckDefinitionError: see :func:`collect`.
@@ -24,17 +24,17 @@ def checks() -> tuple[Check, ...]:
 
 
 def collect(package: ModuleType) -> tuple[Check, ...]:
-    """The checks of a package with that layout; a module whose name begins with ``_`` holds helpers only.
+    """All checks of a package with that layout. Modules whose names begin with ``_`` are helpers.
 
     Raises:
-        CheckDefinitionError: a module holds no check or several, or a check is not in the file that its id names.
+        CheckDefinitionError: a module does not have exactly one check, or the check belongs in another file.
     """
     found = [_only_check(module, path) for module, path in _modules(package)]
     return tuple(sorted(found, key=lambda check: (FAMILIES.index(check.family), check.id)))
 
 
 def _modules(package: ModuleType) -> Iterator[tuple[ModuleType, str]]:
-    """Each public module in a family's folder, and its path below the package."""
+    """Each public module of a family, and its path in the package."""
     for family in pkgutil.iter_modules(package.__path__):
         if not family.ispkg or family.name.startswith("_"):
             continue

@@ -1,15 +1,17 @@
-"""What a TensorFlow build was made for: what the build itself says, and else the version matrix."""
+"""What a TensorFlow build supports, by its build information or the version matrix."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
 from kdoctor.matrix.model import Release, VersionMatrix, code_for
+from kdoctor.model import Outcome, Unjudged
+from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers, parse_version
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
@@ -17,30 +19,28 @@ _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """The code for GPUs that a build holds. 90 is compute capability 9.0."""
+    """The GPU code in a build. 90 is compute capability 9.0."""
 
     cubins: tuple[int, ...]
-    """Machine code: it runs on GPUs of the same major capability that are not older."""
+    """Machine code, for GPUs of the same major capability that are not older."""
     ptx: tuple[int, ...]
-    """Intermediate code: the driver compiles it for GPUs that are not older."""
+    """Intermediate code, which the driver compiles for GPUs that are not older."""
     read_from: Literal["the build", "the version matrix"]
 
     def runs_by(self, capability: str) -> Literal["machine code", "PTX"] | None:
-        """By what a GPU of that compute capability runs the build; None: it holds no code for it."""
+        """The kind of code that a GPU of that compute capability runs; None if the build has none for it."""
         return code_for(self.cubins, self.ptx, capability)
 
-    @property
-    def words(self) -> str:
-        """``machine code for 6.0, 7.0, 8.0; PTX of 8.0``."""
+    def __str__(self) -> str:
         cubins = ", ".join(f"{number / 10:.1f}" for number in sorted(self.cubins))
         ptx = ", ".join(f"{number / 10:.1f}" for number in sorted(self.ptx)) or "none"
-        return f"machine code for {cubins or 'none'}; PTX of {ptx}"
+        return f"machine code for {cubins or 'none'}; PTX for {ptx}"
 
 
 def code_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Code | None:
-    """The code that the installed build holds; None where neither it nor the matrix says.
+    """The code in the installed build; None if neither the build nor the matrix lists it.
 
-    ``compute_XY`` in a build's list stands for machine code and PTX of that architecture, as its fatbins show.
+    ``compute_XY`` in a build's list means both machine code and PTX for that architecture, as its fatbins show.
     """
     found = [match for entry in tensorflow.compute_capabilities if (match := _ARCHITECTURE.fullmatch(entry))]
     if found:
@@ -51,13 +51,13 @@ def code_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Code | None:
 
 
 def release_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Release | None:
-    """The matrix's row of the installed release; None where it has none."""
+    """The matrix's entry for the installed release, if it has one."""
     version = parse_version(tensorflow.version)
     return next((release for release in matrix.releases if release.key == version), None) if version else None
 
 
 def cuda_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
-    """The CUDA release that the installed build was made with; None where nobody says."""
+    """The CUDA release that the build was built with; None if neither the build nor the matrix states it."""
     if numbers(tensorflow.cuda_version):
         return tensorflow.cuda_version
     release = release_of(tensorflow, matrix)
@@ -65,17 +65,30 @@ def cuda_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
 
 
 def gpus_of_job(gpus: Gpus, environment: Environment | Unavailable) -> tuple[Gpu, ...]:
-    """The GPUs that the variables leave the job; all where that cannot be told."""
+    """The GPUs that the variables leave visible to the job; all GPUs if that is unknown."""
     if isinstance(environment, Unavailable):
         return gpus.devices
     mask = read_mask(environment, gpus.devices)
     return gpus.devices if mask.untold else mask.visible
 
 
+def judge_gpus(gpus: Gpus, environment: Environment, judge: Callable[[Gpu, str], Outcome]) -> Iterator[Outcome]:
+    """The outcome of ``judge`` for each GPU of the job and its compute capability, where that is known."""
+    for gpu in gpus_of_job(gpus, environment):
+        if missing := unread(gpu, "compute_capability"):
+            yield missing
+        elif numbers(gpu.compute_capability) is None:
+            yield Unjudged(subject=gpu.subject, reason=f"{gpu.compute_capability!r} is not a compute capability")
+        else:
+            yield judge(gpu, gpu.compute_capability or "")
+    if not gpus.devices:
+        yield Unjudged(subject="GPUs", reason=f"the driver lists no GPUs ({gpus.error or gpus.state})")
+
+
 def versions_there(
     tensorflow: TensorFlowBuild, packages: Packages, libraries: Libraries | None = None
 ) -> Mapping[str, str]:
-    """The readable versions of everything that a known-bad combination may name, but for GPUs and Python."""
+    """The valid versions of everything that a known-bad combination may name, except GPUs and Python."""
     there = {package.name: package.version for package in reversed(packages.installed) if package.version}
     there["tensorflow"] = tensorflow.version or ""
     cudnn = libraries.find("cudnn") if libraries else None

@@ -15,8 +15,9 @@ RESET_NEEDED = Remedy(
     action=Action.INSPECT_HARDWARE,
     commands=("sudo dmesg | grep -iE 'NVRM|Xid'", "nvidia-smi -L", "sudo reboot"),
 )
-NOTHING_CHANGED = Rollback.nothing("not needed (a restart changes no configuration)")
-READ_ONLY = LOOKING = Rollback.nothing("not needed (this step is read-only)")
+RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
+NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
+READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 
 
 @lru_cache(maxsize=256)

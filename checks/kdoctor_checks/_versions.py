@@ -1,4 +1,4 @@
-"""Versions and specifiers (PEP 440), read without raising."""
+"""Versions and specifiers (PEP 440), parsed without raising."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from packaging.version import InvalidVersion, Version
 
 
 def parse_version(text: str | None) -> Version | None:
-    """The version, or None where there is none or it does not follow PEP 440."""
+    """The version; None if it is missing or not valid."""
     try:
         return Version(text) if text is not None else None
     except InvalidVersion:
@@ -15,7 +15,7 @@ def parse_version(text: str | None) -> Version | None:
 
 
 def parse_specifiers(text: str) -> SpecifierSet | None:
-    """The specifiers, or None where they do not follow PEP 440."""
+    """The specifiers; None if they are not valid."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:
@@ -23,11 +23,11 @@ def parse_specifiers(text: str) -> SpecifierSet | None:
 
 
 def meets(version: Version, specifiers: SpecifierSet) -> bool:
-    """Whether the version meets them. An installed pre-release counts: it was chosen knowingly."""
+    """Whether the version meets the specifiers. Installed pre-releases count: the user chose them."""
     return specifiers.contains(version, prereleases=True)
 
 
 def numbers(text: str | None) -> tuple[int, ...] | None:
-    """A driver's or CUDA's dotted version as integers (``580.65.06`` is 580, 65, 6), or None if it is none."""
+    """A version of a driver or of CUDA as integers (``580.65.06`` is 580, 65, 6); None if it is not one."""
     parts = (text or "").split(".")
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else None

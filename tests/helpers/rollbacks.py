@@ -1,4 +1,4 @@
-"""Ways back of the node whose lock helpers.locks makes."""
+"""Rollback plans of the node whose lock helpers.locks makes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from helpers.locks import lock, node_facts
 from kdoctor.facts import FactGroup, Package, Packages
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.rollback.installers import how_made
-from kdoctor.rollback.model import RollbackPlan
+from kdoctor.rollback.document import RollbackPlan
+from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 
 PYTHON = "/opt/job/bin/python"
@@ -19,11 +19,11 @@ PYTHON = "/opt/job/bin/python"
 
 def planned(*changed: FactGroup, to: Lock | None = None) -> RollbackPlan:
     facts = node_facts(*changed)
-    return plan_rollback(to or lock(), recorded_facts(facts), how_made(facts), "job.lock.yaml", "job.yaml")
+    return plan_rollback(to or lock(), recorded_facts(facts), read_installation(facts), "job.lock.yaml", "job.yaml")
 
 
 def with_packages(*others: Package, without: str = "", installer: str = "pip") -> Packages:
-    """The recorded packages but those, as they would stand after somebody installed others."""
+    """The recorded packages but those, as they would be after others were installed."""
     names = {item.name for item in others} | {without}
     kept = [item for item in packages().installed if item.name not in names]
     return packages(*(replace(item, installer=installer) for item in (*kept, *others)))

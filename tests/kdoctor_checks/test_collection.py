@@ -24,7 +24,7 @@ def function(host: Host) -> Iterator[Outcome]:
     """It is good.
 
     Why: it must be.
-    Remedy: mend it.
+    Remedy: fix it.
     Source: https://example.org
     """
     yield from ()
@@ -48,7 +48,7 @@ def imported() -> ModuleType:
     return importlib.import_module("house_checks")
 
 
-def test_every_check_is_in_its_family_in_order() -> None:
+def test_checks_are_sorted_by_family_and_id() -> None:
     found = checks()
     assert len(found) == len({check.id for check in found})
     assert [check.id for check in found] == [
@@ -57,7 +57,7 @@ def test_every_check_is_in_its_family_in_order() -> None:
     assert {check.family for check in found} >= {"versions", "driver", "gpu", "topology", "host", "environment"}
 
 
-def test_every_prerequisite_exists_and_none_needs_itself() -> None:
+def test_prerequisites_exist_and_are_not_circular() -> None:
     by_id = {check.id: check for check in checks()}
     for check in by_id.values():
         open_ids, seen = list(check.requires), set()
@@ -70,14 +70,14 @@ def test_every_prerequisite_exists_and_none_needs_itself() -> None:
                 open_ids += by_id[needed].requires
 
 
-def test_every_title_is_one_sentence_and_every_source_is_a_public_page() -> None:
+def test_titles_are_one_sentence_and_sources_are_public_pages() -> None:
     for check in checks():
         assert check.title.endswith("."), check.id
         assert len(check.title) <= 120, check.id
         assert all(source.startswith("https://") and " " not in source for source in check.sources), check.id
 
 
-def test_helpers_and_checks_in_their_places_are_accepted(package: Path) -> None:
+def test_checks_and_helpers_are_collected(package: Path) -> None:
     (package / "_shared.py").touch()
     (package / "host" / "_shared.py").touch()
     (package / "host" / "large_enough.py").write_text(CHECK.format(id="host.large-enough"))
@@ -88,24 +88,24 @@ def test_helpers_and_checks_in_their_places_are_accepted(package: Path) -> None:
     ("check_id", "message"),
     [("host.other", "belongs in host/other.py"), ("gpu.sound", "belongs in gpu/sound.py")],
 )
-def test_a_check_in_the_wrong_file_is_refused(package: Path, check_id: str, message: str) -> None:
+def test_check_in_the_wrong_file_is_an_error(package: Path, check_id: str, message: str) -> None:
     (package / "host" / "sound.py").write_text(CHECK.format(id=check_id))
     with pytest.raises(CheckDefinitionError, match=message):
         collect(imported())
 
 
-def test_two_checks_of_one_id_are_refused(package: Path) -> None:
+def test_two_checks_with_one_id_are_an_error(package: Path) -> None:
     (package / "host" / "a.py").write_text(CHECK.format(id="host.a"))
     (package / "host" / "b.py").write_text(CHECK.format(id="host.a"))
-    with pytest.raises(CheckDefinitionError, match=r"host/b\.py: there is a check host\.a already"):
+    with pytest.raises(CheckDefinitionError, match=r"host/b\.py: .*host/a\.py"):
         collect(imported())
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_file_holds_one_check(package: Path, count: int) -> None:
+def test_file_without_exactly_one_check_is_an_error(package: Path, count: int) -> None:
     text = CHECK.format(id="host.sound") + CHECK.format(id="host.other").replace("function", "second")
     (package / "host" / "sound.py").write_text(text if count else "")
-    with pytest.raises(CheckDefinitionError, match=f"this one holds {count}"):
+    with pytest.raises(CheckDefinitionError, match=rf"host/sound\.py: .*{count}"):
         collect(imported())
 
 

@@ -1,6 +1,8 @@
-"""Recorded machines through import and check: what INDEX.md says of each must be named, and healthy ones hear none."""
+"""Recorded machines: the defects listed in INDEX.md are found, and healthy machines have no findings."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -73,7 +75,7 @@ NAMED: dict[str, dict[str, set[str]]] = {
     "topo/quda669-8gpu-pix-pxb-sys-nonuma-column.txt": {"topology.pairs": pairs(range(4), range(4, 8))},
     "topo/club3090-178-2x3090-sys-numa-na.txt": {"topology.pairs": {"GPU 0 - GPU 1"}},
 }
-"""File to the checks that fail on it, errors and warnings, with the subjects that they name: nothing else may."""
+"""File to the errors and warnings that it must have, with their subjects. No others may fail."""
 
 SILENT = [
     "smi-x/rtx3090-525-idle-gen1.xml",
@@ -83,7 +85,7 @@ SILENT = [
     "topo/ml-engineering-8xh100-nv18.txt",
     "topo/club3090-1229-2x5090-p2p-rw-gns.txt",
 ]
-"""Healthy machines, some of them traps: idle links, downgraded ports that lead to no GPU, ACS above NVSwitches."""
+"""Healthy machines, some with misleading values: idle links, downgraded ports without a GPU, ACS above NVSwitches."""
 
 BUSY = {
     "capture/h100-80gb-590.48.txt": {"gpu.free"},
@@ -91,64 +93,63 @@ BUSY = {
     "smi-q/rtx4090x8-535.154.05-mixed-load.txt": {"gpu.free"},
     "smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt": {"gpu.free"},
 }
-"""Healthy machines that were recorded at work: their memory is held by processes, and that is all."""
+"""Healthy machines that were recorded while processes used their memory."""
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_is_wrong_is_named_and_nothing_else(name: str) -> None:
+def test_recorded_defects_are_found_and_nothing_else(name: str) -> None:
     assert failing(results(name)) == NAMED[name]
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_healthy_machine_hears_neither_error_nor_warning(name: str) -> None:
+def test_healthy_machine_has_no_errors_or_warnings(name: str) -> None:
     assert failing(results(name)) == {}
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_busy_machine_hears_that_it_is_busy(name: str) -> None:
+def test_busy_machine_has_no_other_findings(name: str) -> None:
     assert set(failing(results(name))) == BUSY[name]
 
 
-def test_all_of_machine_slowed_by_its_power_brake_is_named_with_its_clocks() -> None:
+def test_power_brake_is_found_with_the_clocks() -> None:
     found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
     (observed,) = {item.finding.observed for item in found["gpu.clocks"].findings}
-    assert "HW Power Brake Slowdown" in observed
-    assert observed.endswith("SM clock 86 of 1980 MHz")
+    assert {"86", "1980"} <= set(re.findall(r"\d+", observed))
     for healthy in ("topology.pcie-width", "topology.pcie-generation", "topology.pcie-replays"):
         assert found[healthy].status is Status.PASS, healthy
 
 
-def test_truncated_file_is_unknown_and_not_machine_with_one_gpu() -> None:
+def test_truncated_file_is_unknown() -> None:
     found = results("smi-x/a100-sxm4-mig-535.xml")
-    assert found["gpu.responding"].reason == "GPUs: NVML counts 4, but only 1 were read"
+    assert re.findall(r"\d+", found["gpu.responding"].reason or "") == ["4", "1"]
     assert found["gpu.count-expected"].status is Status.UNKNOWN
 
 
 def test_unknown_error_is_unknown() -> None:
     found = results("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
-    assert "addressing mode (Unknown Error)" in (found["gpu.readings"].reason or "")
+    assert "Unknown Error" in (found["gpu.readings"].reason or "")
     assert found["gpu.readings"].status is Status.UNKNOWN
 
 
-def test_fan_that_shows_err_is_unknown() -> None:
+def test_fan_with_an_error_is_unknown() -> None:
     found = results("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
     assert found.status is Status.UNKNOWN
-    assert (found.reason or "").endswith("(ERR!)")
+    assert [(item.subject, "ERR!" in item.reason) for item in found.unjudged] == [(gpu(0, "01"), True)]
 
 
-def test_host_that_limits_its_gpu_is_note() -> None:
+def test_slot_that_limits_its_gpu_fails_as_info() -> None:
     found = results("smi-x/rtx4090-535-host-gen3.xml")
     assert failing(found, Severity.INFO)["topology.pcie-slot"] == {gpu(0, "84")}
 
 
-def test_acs_above_nvswitches_of_healthy_machine_is_no_subject() -> None:
+def test_acs_above_nvswitches_is_ignored() -> None:
     found = results("pci/h100x8-xe9680-lspci-vvv.txt")
     assert found["topology.acs"].status is Status.PASS
     assert not any("0000:82:" in item.subject for item in found["topology.acs"].evidence)
 
 
-def test_joined_files_of_one_machine_are_judged_together() -> None:
-    """The power-braked machine and the PCI tree of another of its layout have the same bus ids."""
+def test_files_of_one_machine_are_judged_together() -> None:
+    """The PCI tree is of another machine with the same layout, so the bus ids are equal."""
     found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "pci/h100x8-xe9680-lspci-vvv.txt")
     assert failing(found) == {"gpu.clocks": H100}
     assert found["topology.acs"].status is Status.PASS

@@ -1,4 +1,4 @@
-"""Each known failure, described by facts, is caught by the checks that name it; a machine beside it is not flagged."""
+"""The checks that name a known failure find it in facts that describe it, and pass on a similar machine without it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MODES = {mode["id"]: mode for mode in modes()}
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One failure: the facts in which the check must see it, and those of a neighbour without it."""
+    """One failure: facts with which the check must fail, and similar facts with which it must pass."""
 
     mode: str
     check: str
@@ -81,7 +81,7 @@ def cudnn(version: str, **changes: Any) -> FactGroup:
 
 
 def one_of(name: str, capability: str) -> FactGroup:
-    """Eight GPUs, one of which is that model."""
+    """Eight GPUs, one of that model."""
     odd = gpu(3, name=name, compute_capability=capability)
     return gpus(8, *(odd if index == 3 else gpu(index) for index in range(8)))
 
@@ -104,7 +104,7 @@ NO_RUNPATH = libraries(
     )),
     runpath=("$ORIGIN/../nvidia/cuda_runtime/lib",),
 )  # fmt: skip
-"""TensorFlow 2.16.1, which looks into cuda_runtime alone."""
+"""TensorFlow 2.16.1, which searches only cuda_runtime."""
 SYSTEM_CUDNN = library(
     "cudnn", version="9.1.0", path=f"{LD_PATH}/libcudnn.so.9", found_by="LD_LIBRARY_PATH", package=None,
     package_version=None, other_copies=(copy(f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9", "RUNPATH"),),
@@ -129,7 +129,7 @@ ROWS = (
         mode="tf2161_runpath",
         check="versions.libraries-searched",
         bad=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8"), NO_RUNPATH, environment()],
-        good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],  # LD_LIBRARY_PATH over all folders
+        good=[tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")],  # LD_LIBRARY_PATH has all folders
     ),
     Row(
         mode="tf2161_runpath",
@@ -318,14 +318,14 @@ ROWS = (
 )
 
 NOT_BY_ROWS = {
-    "keras3_bn_empty_replica": "smoke.starved-replica has its own measured runs",
-    "keras3_indivisible_global_batch": "smoke.ragged-first-batch has its own measured runs",
-    "model_outside_scope": "smoke.model-outside-scope has its own measured runs",
-    "optimizer_outside_scope": "smoke.outside-scope has its own measured runs",
-    "jit_compile_true_multi": "smoke.misuse has its own measured runs",
-    "virtual_gpu_no_nccl": "nothing shows it before the job",
+    "keras3_bn_empty_replica": "smoke.starved-replica has tests with measured runs",
+    "keras3_indivisible_global_batch": "smoke.ragged-first-batch has tests with measured runs",
+    "model_outside_scope": "smoke.model-outside-scope has tests with measured runs",
+    "optimizer_outside_scope": "smoke.outside-scope has tests with measured runs",
+    "jit_compile_true_multi": "smoke.misuse has tests with measured runs",
+    "virtual_gpu_no_nccl": "cannot be found before the job",
 }
-"""Failures that a training shows, whose runs stand in the tests of the check that judges them."""
+"""Failures that only a training shows. The tests of its check have the recorded runs."""
 
 
 def judged(row: Row, facts: Facts) -> Result:
@@ -333,7 +333,7 @@ def judged(row: Row, facts: Facts) -> Result:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_the_failure_is_seen_and_comes_with_a_way_out_and_a_way_back(row: Row) -> None:
+def test_failure_is_found_with_a_remedy_and_a_rollback(row: Row) -> None:
     result = judged(row, row.bad)
     assert result.status is Status.FAIL, result.reason
     for item in result.findings:
@@ -344,29 +344,29 @@ def test_the_failure_is_seen_and_comes_with_a_way_out_and_a_way_back(row: Row) -
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_its_neighbour_is_not_flagged(row: Row) -> None:
+def test_similar_machine_passes(row: Row) -> None:
     result = judged(row, row.good)
     assert result.status is Status.PASS, (result.reason, result.findings)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.mode}-{row.check}")
-def test_the_check_names_the_failure_in_its_documentation(row: Row) -> None:
+def test_check_documents_the_failure(row: Row) -> None:
     assert row.mode in CHECKS[row.check].failure_modes
 
 
-def test_every_failure_is_shown_here_or_elsewhere() -> None:
+def test_every_failure_is_tested_here_or_elsewhere() -> None:
     assert {row.mode for row in ROWS} | set(NOT_BY_ROWS) == set(MODES)
     assert not {row.mode for row in ROWS} & set(NOT_BY_ROWS)
 
 
-def test_the_checks_name_known_failures_only_and_every_one_is_caught_or_says_why_not() -> None:
+def test_every_failure_is_caught_or_documented_as_not_detectable() -> None:
     caught = {mode for check in CHECKS.values() for mode in check.failure_modes}
     assert caught <= set(MODES)
     for name, mode in MODES.items():
         assert (name in caught) != ("not_before_the_job" in mode), name
 
 
-def test_there_are_31_of_them_each_told_and_sourced() -> None:
+def test_all_31_failures_are_described_with_a_source() -> None:
     assert len(modes()) == len(MODES) == 31
     for mode in modes():
         assert mode["symptom"]
@@ -375,7 +375,7 @@ def test_there_are_31_of_them_each_told_and_sourced() -> None:
         assert mode["kind"] in {"registration", "crash", "hang", "silent", "slow"}
 
 
-def test_the_rules_that_are_named_exist() -> None:
+def test_named_lint_rules_exist() -> None:
     assert {rule for mode in modes() for rule in mode.get("lint", ())} <= set(RULES)
 
 
@@ -384,18 +384,18 @@ def test_the_rules_that_are_named_exist() -> None:
     [(h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0)))],
     ids=["and-cuda", "cpu"],
 )
-def test_a_healthy_environment_gives_no_error_and_no_warning_about_versions(facts: Facts, assumed: Assumptions) -> None:
+def test_healthy_environment_has_no_findings_about_versions(facts: Facts, assumed: Assumptions) -> None:
     for check in CHECKS.values():
         if check.family == "versions":
             result = compute_check(check, *facts, assumptions=assumed)
             assert result.status in {Status.PASS, Status.SKIP}, (check.id, result.reason)
 
 
-def test_the_healthy_environment_of_2_21_has_the_folder_of_cusolver_on_its_path() -> None:
+def test_healthy_environment_of_2_21_has_the_cusolver_folder_on_its_path() -> None:
     (path,) = [group for group in h100_node(8) if isinstance(group, type(environment()))]
     assert path.get("LD_LIBRARY_PATH") == SOLVER_FOLDER
 
 
-def test_a_locked_memory_limit_of_containers_is_told() -> None:
+def test_locked_memory_limit_of_containers_fails() -> None:
     small = host(limits=(ResourceLimit(name="memlock", soft=64 * 1024, hard=64 * 1024),))
     assert compute_check(CHECKS["host.locked-memory"], *h100_node(8), small).status is Status.FAIL

@@ -1,4 +1,4 @@
-"""Whole machines, collected by the real probes: what each of them must hear, and what it must not."""
+"""Whole machines, read by the real probes, with the checks that must fail on each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.compiler
 
 FAMILIES = {"driver", "gpu", "topology", "host"}
 NEEDS_MORE = {"gpu.replicas-match", "driver.libcuda-found", "driver.forward-compatibility"}
-"""Checks that read a Python environment, too."""
+"""Checks that also read a Python environment."""
 PLAN = [
     PlannedCheck(check=check, severity=check.severity)
     for check in checks()
@@ -41,7 +41,7 @@ def of(name: str) -> dict[str, Result]:
 
 
 def failing(results: dict[str, Result]) -> dict[str, set[str]]:
-    """Checks that fail, but those of the host that the tests run on, with their subjects."""
+    """Failing checks with their subjects, except checks of the host that runs the tests."""
     return {
         check_id: {item.finding.subject for item in result.findings}
         for check_id, result in results.items()
@@ -74,36 +74,36 @@ NAMED: dict[str, dict[str, set[str]]] = {
     "nothing-supported": {},
     "one-call-hangs": {"gpu.responding": {"GPU 1 (0000:c1:00.0)"}},
 }
-"""Machine to the checks that fail on it and the subjects that they name: nothing else may."""
+"""Machine to the checks that must fail on it, with their subjects. No others may fail."""
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_each_machine_hears_what_is_wrong_with_it_and_nothing_else(name: str) -> None:
+def test_defects_of_each_machine_are_found_and_nothing_else(name: str) -> None:
     assert failing(of(name)) == NAMED[name]
 
 
-def test_a_user_who_may_not_open_the_nodes_hears_it_of_the_driver() -> None:
+def test_closed_device_nodes_fail_as_a_driver_problem() -> None:
     assert set(failing(of("permission-denied"))) == {"driver.loaded"}
 
 
 @pytest.mark.parametrize("name", machines.HEALTHY)
-def test_a_healthy_machine_hears_no_error_and_leaves_no_error_open(name: str) -> None:
+def test_healthy_machine_passes_all_error_checks(name: str) -> None:
     for check_id, result in of(name).items():
         if result.family != "host" and result.severity is Severity.ERROR:
             assert result.status in {Status.PASS, Status.SKIP}, (check_id, result.reason)
 
 
 @pytest.mark.parametrize("name", ["h100-nvswitch", "a100-sixteen", "a100-nvlink"])
-def test_machines_whose_gpus_nvlink_joins_hear_no_warning_either(name: str) -> None:
+def test_machines_with_nvlink_have_no_warnings(name: str) -> None:
     found = [(result.id, result.reason) for result in of(name).values() if result.family != "host"]
     assert [item for item in found if of(name)[item[0]].status not in {Status.PASS, Status.SKIP}] == []
 
 
-def test_nothing_that_is_not_supported_passes() -> None:
-    """Two L4 that answer every question with "not supported"."""
+def test_unsupported_readings_do_not_pass() -> None:
+    """Two L4 that return "not supported" for every call."""
     passing = {check_id for check_id, result in of("nothing-supported").items() if result.status is Status.PASS}
     about_gpus = {check_id for check_id in passing if check_id.startswith("gpu.")}
-    # The log was read, and gpu.readings has no open question: what is not supported is none.
+    # The log was read, and gpu.readings does not count unsupported readings.
     assert about_gpus == {"gpu.kernel-log", "gpu.application-xids", "gpu.logged-remapping", "gpu.readings"} | (
         about_gpus & {"gpu.count-expected"}
     )
@@ -128,7 +128,7 @@ READ: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("error", ["NVML_ERROR_UNKNOWN", "NVML_ERROR_NO_PERMISSION", "NVML_ERROR_NOT_SUPPORTED"])
 @pytest.mark.parametrize("name", machines.HEALTHY)
-def test_a_reading_that_one_gpu_withholds_is_passed_by_no_check_that_reads_it(name: str, error: str) -> None:
+def test_unread_field_of_one_gpu_does_not_pass(name: str, error: str) -> None:
     table = dict(machines.facts(name))
     healthy = table[Gpus]
     assert isinstance(healthy, Gpus)
@@ -145,7 +145,7 @@ def test_a_reading_that_one_gpu_withholds_is_passed_by_no_check_that_reads_it(na
 
 
 @pytest.mark.parametrize("name", machines.HEALTHY)
-def test_a_group_that_is_missing_is_passed_by_no_check_that_needs_it(name: str) -> None:
+def test_unavailable_group_does_not_pass(name: str) -> None:
     table = dict(machines.facts(name))
     for group in table:
         results = judged({**table, group: Unavailable(unavailable="the probe hung")})

@@ -1,1 +1,1 @@
-"""The NVIDIA driver."""
+"""Checks of the NVIDIA driver."""

@@ -2,83 +2,64 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus, KernelDriver
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import answering, unread
+from kdoctor.facts import Gpus, KernelDriver
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import NEW_CONTAINER, answering, unread
+from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE
 
-_NODE = re.compile(r"/dev/nvidia(\d+|ctl|-uvm)")
 _CONTROL = "/dev/nvidiactl"
+_REMEDY = Remedy(
+    summary="In a container, recreate the container. On a host, create the nodes with nvidia-modprobe.",
+    action=Action.CONFIGURE,
+    commands=("ls -l /dev/nvidia*", "sudo nvidia-modprobe -c 0 -u"),
+)
 
 
 @check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def device_nodes(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome]:
-    """The device node of every GPU that the driver lists can be opened.
+    """The device nodes of all GPUs can be opened.
 
-    Why: a program reaches a GPU through /dev/nvidiaN, whose number is the GPU's minor number and not its index. In a
-    container a control group may forbid what the node's mode allows, and only opening it tells: after a
-    "systemctl daemon-reload" on the host, containers were seen to lose their GPUs so, with NVML's "Unknown Error".
-    Nodes that are closed by their mode are told by driver.loaded.
-    Remedy: start the container anew; on a host, let nvidia-modprobe make the nodes.
+    Why: programs reach a GPU through /dev/nvidiaN, where N is its minor number, not its index. In a container, a
+    control group may forbid what the mode of the node allows, so only opening the node shows it. Containers can lose
+    their GPUs after "systemctl daemon-reload" on the host; NVML then reports "Unknown Error". driver.loaded judges the
+    modes of the nodes.
+    Remedy: recreate the container; on a host, create the nodes with nvidia-modprobe.
     Sources:
         https://forums.developer.nvidia.com/t/containers-losing-access-to-gpus-failed-to-initialize-nvml/242308
         https://docs.nvidia.com/deploy/nvml-api/
     """
     if not kernel.loaded and kernel.nodes == ():
-        yield NotApplicable(reason="the nvidia module is not seen from here, nor its nodes (as under WSL)")
+        yield MODULE_HIDDEN
         return
-    if gpus.node_errors is None or kernel.nodes is None:
-        yield Unjudged(subject="/dev/nvidia*", reason="it was not tried to open them")
+    errors = gpus.node_errors
+    if errors is None or kernel.nodes is None:
+        yield Unjudged(subject="/dev/nvidia*", reason="kdoctor did not try to open them")
         return
-    for path, error in gpus.node_errors.items():
-        if _NODE.fullmatch(path):
-            yield _closed(path, f"cannot be opened: {error}")
-    paths = {node.path for node in kernel.nodes or ()}
+    paths = {node.path for node in kernel.nodes}
+    for path, error in errors.items():
+        if NODE.fullmatch(path):
+            yield _finding(path, f"cannot be opened: {error}", "can be opened for reading and writing", NEW_CONTAINER)
     if _CONTROL not in paths:
-        yield _closed(_CONTROL, "is not there")
-    elif _CONTROL not in gpus.node_errors:
+        yield _finding(_CONTROL, "does not exist", "can be opened for reading and writing", NEW_CONTAINER)
+    elif _CONTROL not in errors:
         yield Evidence(subject=_CONTROL, observed="can be opened")
-    yield from _judge_gpus(gpus, paths)
+    yield from _judge_gpus(gpus, errors, paths)
 
 
-def _judge_gpus(gpus: Gpus, paths: set[str]) -> Iterator[Outcome]:
+def _judge_gpus(gpus: Gpus, errors: Mapping[str, str], paths: set[str]) -> Iterator[Outcome]:
     for gpu in answering(gpus):
+        path = f"/dev/nvidia{gpu.minor_number}"
         if problem := unread(gpu, "minor_number"):
             yield problem
-            continue
-        path = f"/dev/nvidia{gpu.minor_number}"
-        if path not in paths:
-            yield _missing(gpu, path)
-        elif path not in (gpus.node_errors or {}):
+        elif path not in paths:
+            unchanged = Rollback.nothing("not needed (creating a node changes no configuration)")
+            yield _finding(gpu.subject, f"{path} does not exist", f"{path}, for the GPU's minor number", unchanged)
+        elif path not in errors:
             yield Evidence(subject=gpu.subject, observed=f"{path} can be opened")
 
 
-def _closed(path: str, observed: str) -> Finding:
-    return Finding(
-        subject=path,
-        observed=f"{path} {observed}",
-        expected="it can be opened for reading and writing",
-        remedy=_remedy(),
-        rollback=Rollback.nothing("a container is started anew; nothing on the host changes"),
-    )
-
-
-def _missing(gpu: Gpu, path: str) -> Finding:
-    return Finding(
-        subject=gpu.subject,
-        observed=f"{path} is not there",
-        expected=f"{path}, of the GPU's minor number",
-        remedy=_remedy(),
-        rollback=Rollback.nothing("making a node changes no configuration"),
-    )
-
-
-def _remedy() -> Remedy:
-    return Remedy(
-        summary="In a container: start it anew. On a host: let NVIDIA's own tool make the nodes.",
-        action=Action.CONFIGURE,
-        commands=("ls -l /dev/nvidia*", "sudo nvidia-modprobe -c 0 -u"),
-    )
+def _finding(subject: str, observed: str, expected: str, rollback: Rollback) -> Finding:
+    return Finding(subject=subject, observed=observed, expected=expected, remedy=_REMEDY, rollback=rollback)

@@ -1,32 +1,32 @@
-"""Whether a libcuda for forward compatibility is one that these GPUs and this module support."""
+"""Whether the GPUs and the kernel module support a libcuda for forward compatibility."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Gpu, Gpus, KernelDriver, Libraries, Library
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import unread
-from kdoctor_checks._search_path import restore_path, search_without
 from kdoctor_checks._versions import numbers
 
 _CONSUMER = ("GEFORCE", "TITAN")
-_SOME_SUPPORT_IT = ("RTX", "QUADRO")
-"""Select RTX boards of certified servers support it, and no name says which."""
+_PARTLY = ("RTX", "QUADRO")
+"""Some RTX boards in certified servers support it, but their names do not show which."""
 
 
 @check("driver.forward-compatibility", severity=Severity.ERROR, needs_gpus=True, requires=["driver.libcuda-found"])
 def forward_compatibility(
     libraries: Libraries, gpus: Gpus, kernel: KernelDriver, environment: Environment
 ) -> Iterator[Outcome]:
-    """A libcuda for forward compatibility (cuda-compat) is used only where GPUs and kernel module support it.
+    """A forward-compatibility libcuda (cuda-compat) is used only where it is supported.
 
-    Why: cuda-compat brings a newer libcuda than the kernel module. NVIDIA supports that on data-centre GPUs only:
-    on a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804), and with a libcuda that is
-    older than the module with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
-    Remedy: take the compat folder off LD_LIBRARY_PATH or use an image without cuda-compat, and upgrade the driver
-    where CUDA asks for a newer one.
+    Why: cuda-compat installs a newer libcuda than the kernel module. NVIDIA supports that on data-center GPUs only. On
+    a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804). With a libcuda that is older
+    than the module, programs stop with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
+    Remedy: remove the compat folder from LD_LIBRARY_PATH or use an image without cuda-compat; upgrade the driver if
+    CUDA needs a newer one.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
     Failure modes: compat_804
     """
@@ -35,19 +35,16 @@ def forward_compatibility(
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
         return
     path = library.path or "libcuda.so.1"
-    if libraries.driver_is_compat is None:
-        yield Unjudged(subject=path, reason="which libcuda would be taken is not known")
-        return
-    if not libraries.driver_is_compat:
-        yield Evidence(subject=path, observed="the driver's own; no forward compatibility is used")
-        return
     found, module = numbers(libraries.driver_version), numbers(kernel.version)
-    if found is not None and module is not None and found < module:
-        why = f"it is of driver {libraries.driver_version}, older than the kernel module {kernel.version}"
-        yield _finding(path, why, library, environment)
-        return
-    for gpu in gpus.devices:
-        yield _judge(gpu, library, environment)
+    if libraries.driver_is_compat is None:
+        yield Unjudged(subject=path, reason="which libcuda would be loaded is unknown")
+    elif not libraries.driver_is_compat:
+        yield Evidence(subject=path, observed="libcuda of the driver, without forward compatibility")
+    elif found is not None and module is not None and found < module:
+        observed = f"libcuda of driver {libraries.driver_version} is older than the kernel module {kernel.version}"
+        yield _finding(path, observed, library, environment)
+    else:
+        yield from (_judge(gpu, library, environment) for gpu in gpus.devices)
 
 
 def _judge(gpu: Gpu, library: Library, environment: Environment) -> Outcome:
@@ -55,9 +52,10 @@ def _judge(gpu: Gpu, library: Library, environment: Environment) -> Outcome:
         return missing
     name = (gpu.name or "").upper()
     if any(word in name for word in _CONSUMER):
-        return _finding(gpu.subject, f"{gpu.name} with {library.path}", library, environment)
-    if any(word in name for word in _SOME_SUPPORT_IT):
-        reason = f"{library.path} is for forward compatibility, which only some {gpu.name} support"
+        observed = f"{gpu.name} does not support forward compatibility ({library.path})"
+        return _finding(gpu.subject, observed, library, environment)
+    if any(word in name for word in _PARTLY):
+        reason = f"only some {gpu.name} support forward compatibility ({library.path})"
         return Unjudged(subject=gpu.subject, reason=reason)
     return Evidence(subject=gpu.subject, observed=f"{gpu.name} supports forward compatibility ({library.path})")
 
@@ -72,9 +70,9 @@ def _finding(subject: str, observed: str, library: Library, environment: Environ
     return Finding(
         subject=subject,
         observed=f"{observed} (found by {library.found_by})",
-        expected="the driver's own libcuda, or a data-centre GPU",
+        expected="libcuda of the driver, or a data-center GPU",
         remedy=Remedy(
-            summary="Use the driver's own libcuda; where CUDA asks for a newer driver, upgrade it.",
+            summary="Use the libcuda of the driver. If CUDA needs a newer driver, upgrade it.",
             action=Action.CONFIGURE,
             commands=(command,),
         ),

@@ -1,4 +1,4 @@
-"""Whether the kernel's log can be read."""
+"""Whether the kernel log can be read."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from kdoctor.check import check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 
+_SUBJECT = "kernel log"
+
 
 @check("driver.kernel-log", severity=Severity.WARNING, needs_gpus=True)
 def kernel_log(log: KernelLog) -> Iterator[Outcome]:
-    """The kernel's log can be read, back to the machine's start.
+    """The kernel log can be read and is complete since boot.
 
-    Why: the driver tells of faults in the kernel's log first, and of some nowhere else. Where the log may not be read
-    (kernel.dmesg_restrict, containers), or its beginning was overwritten, a fault before now may go unnoticed. The
-    checks of what it says are then skipped, or judge what is left of it.
-    Remedy: run kdoctor as a user who may read the log, or give it a saved one; accept this in the checklist where the
-    log is the host's business.
+    Why: the driver reports faults in the kernel log first, and some faults only there. If the log cannot be read
+    (kernel.dmesg_restrict, containers), or its beginning was overwritten, an earlier fault may go unnoticed. Checks of
+    its events are then skipped, or judge only what remains.
+    Remedy: run kdoctor as a user who may read the log, or pass it a saved log; if the log belongs to the host, waive
+    this check in the checklist.
     Sources:
         https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg
         https://docs.nvidia.com/deploy/xid-errors/
     """
     if log.complete is False:
-        reason = f"{log.lines} lines of {log.source} were read, but those of the machine's start are overwritten"
-        yield Unjudged(subject="kernel log", reason=reason)
+        reason = f"{log.lines} lines of {log.source} were read, but the lines since boot are partly overwritten"
+        yield Unjudged(subject=_SUBJECT, reason=reason)
     elif not log.lines:
-        yield Unjudged(subject="kernel log", reason=f"{log.source} is empty")
+        yield Unjudged(subject=_SUBJECT, reason=f"{log.source} is empty")
     else:
-        reach = ", back to the boot" if log.complete else ""
-        yield Evidence(subject="kernel log", observed=f"{log.lines} lines of {log.source}{reach}")
+        reach = " since boot" if log.complete else ""
+        yield Evidence(subject=_SUBJECT, observed=f"{log.lines} lines of {log.source}{reach}")

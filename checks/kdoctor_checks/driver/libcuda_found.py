@@ -1,70 +1,68 @@
-"""Whether the driver's half that TensorFlow opens is there, and of the loaded module's version."""
+"""Whether TensorFlow finds the driver's CUDA library, in the version of the kernel module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._search_path import restore_path, search_without
+from kdoctor_checks._gpus import NEW_CONTAINER, RESTART
 
-_EXPECTED = "libcuda.so.1 of the loaded module's version"
+_EXPECTED = "libcuda.so.1 in the version of the kernel module"
 
 
 @check("driver.libcuda-found", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def libcuda_found(
     libraries: Libraries, kernel: KernelDriver, environment: Environment, host: Host | Unavailable
 ) -> Iterator[Outcome]:
-    """The driver's library for CUDA programs (libcuda.so.1) is found, and fits the loaded kernel module.
+    """The driver's CUDA library (libcuda.so.1) is found and matches the kernel module.
 
-    Why: TensorFlow reaches the GPUs through libcuda.so.1 alone. Without it cuInit fails with UNKNOWN ERROR (303), even
-    where nvidia-smi works, which opens another library; a container whose driver capabilities lack "compute" is such
-    a place. A copy of another version than the module finds no device.
-    Remedy: install the driver's CUDA library or start the container with the capability compute; take a strange copy
-    off LD_LIBRARY_PATH.
+    Why: TensorFlow reaches GPUs only through libcuda.so.1. Without it cuInit fails with UNKNOWN ERROR (303), although
+    nvidia-smi, which opens another library, works. This happens in containers without the driver capability "compute".
+    A copy of another version than the kernel module finds no GPU.
+    Remedy: install the driver's CUDA library, or start the container with the capability compute; remove other copies
+    from LD_LIBRARY_PATH.
     Sources:
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         https://github.com/tensorflow/tensorflow/issues/37689
         https://github.com/tensorflow/tensorflow/issues/52530
     Failure modes: libcuda_missing, kernel_dso_mismatch
     """
-    library = libraries.find("cuda")
+    library, found, module = libraries.find("cuda"), libraries.driver_version, kernel.version
     if not libraries.cuda_build or library is None:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
     elif library.status != "found" or library.path is None:
         yield _missing(library, host)
     elif libraries.driver_is_compat:
-        yield Evidence(
-            subject=library.path, observed=f"for forward compatibility, of driver {libraries.driver_version}"
-        )
-    elif libraries.driver_version is None or kernel.version is None:
-        what = "the library's" if libraries.driver_version is None else "the kernel module's"
-        yield Unjudged(subject=library.path, reason=f"{what} version cannot be read")
-    elif libraries.driver_version == kernel.version:
-        yield Evidence(subject=library.path, observed=f"of driver {libraries.driver_version}, as the kernel module")
+        yield Evidence(subject=library.path, observed=f"for forward compatibility, of driver {found}")
+    elif found is None or module is None:
+        unknown = "its version" if found is None else "the version of the kernel module"
+        yield Unjudged(subject=library.path, reason=f"{unknown} was not read")
+    elif found == module:
+        yield Evidence(subject=library.path, observed=f"of driver {found}, like the kernel module")
     else:
-        yield _other_version(library, libraries.driver_version, kernel.version, environment)
+        yield _other_version(library, found, module, environment)
 
 
 def _missing(library: Library, host: Host | Unavailable) -> Finding:
-    contained = isinstance(host, Host) and host.container not in (None, "none")
-    if contained:
+    if isinstance(host, Host) and host.container not in (None, "none"):
+        summary = "Start the container with the NVIDIA runtime and the capability compute (Docker command shown)."
         commands: tuple[str, ...] = (
             "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility '<image>' '<command>'",
         )
-        summary = "Start the container with the NVIDIA runtime and the driver capability compute (Docker's is shown)."
-        rollback = Rollback.nothing("a container is started anew; nothing on the host changes")
+        rollback = NEW_CONTAINER
     else:
+        summary = "Install the compute library for the driver branch of the kernel module (Ubuntu command shown)."
         commands = ("cat /proc/driver/nvidia/version", "sudo apt-get install 'libnvidia-compute-<branch>'")
-        summary = "Install the driver's compute library of the loaded module's branch (the command is Ubuntu's)."
-        rollback = Rollback.to("no such library", "sudo apt-get remove 'libnvidia-compute-<branch>'")
-    elsewhere = [copy.path for copy in library.other_copies]
-    places = f"; not searched: {', '.join(elsewhere)}" if elsewhere else ""
-    why = f" ({library.load_error})" if library.load_error else ""
+        rollback = Rollback.to("the library not installed", "sudo apt-get remove 'libnvidia-compute-<branch>'")
+    copies = ", ".join(copy.path for copy in library.other_copies)
     return Finding(
         subject=library.soname or "libcuda.so.1",
-        observed=f"{library.status}{why}{places}",
+        observed=("not found" if library.status == "missing" else library.status)
+        + (f" ({library.load_error})" if library.load_error else "")
+        + (f"; copies that are not searched: {copies}" if copies else ""),
         expected=_EXPECTED,
         remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=commands),
         rollback=rollback,
@@ -72,21 +70,25 @@ def _missing(library: Library, host: Host | Unavailable) -> Finding:
 
 
 def _other_version(library: Library, found: str, module: str, environment: Environment) -> Finding:
-    observed = f"of driver {found} (found by {library.found_by}), but the kernel module is {module}"
     if library.found_by == "LD_LIBRARY_PATH" and library.path:
+        folder = library.path.rpartition("/")[0]
         remedy = Remedy(
-            summary="Take the folder of the strange copy off LD_LIBRARY_PATH.",
+            summary=f"Remove {folder} from LD_LIBRARY_PATH.",
             action=Action.CONFIGURE,
-            commands=(search_without([library.path.rpartition("/")[0]], environment),),
+            commands=(search_without([folder], environment),),
         )
         rollback = restore_path(environment)
     else:
         remedy = Remedy(
-            summary="Restart, so that the module of the installed version is loaded.",
+            summary="Restart to load the kernel module of the installed version.",
             action=Action.REBOOT,
             commands=("cat /proc/driver/nvidia/version", "sudo reboot"),
         )
-        rollback = Rollback.nothing("a restart changes no configuration")
+        rollback = RESTART
     return Finding(
-        subject=library.path or "libcuda.so.1", observed=observed, expected=_EXPECTED, remedy=remedy, rollback=rollback
+        subject=library.path or "libcuda.so.1",
+        observed=f"is of driver {found} (found by {library.found_by}), but the kernel module is {module}",
+        expected=_EXPECTED,
+        remedy=remedy,
+        rollback=rollback,
     )

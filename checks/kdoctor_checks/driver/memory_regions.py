@@ -1,4 +1,4 @@
-"""Whether the driver could share memory with the kernel."""
+"""Whether the driver could reserve memory regions of the kernel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FILE = "/etc/modprobe.d/nvidia-uvm-hmm.conf"
 
 @check("driver.memory-regions", severity=Severity.ERROR, needs_gpus=True)
 def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
-    """The kernel gave the driver the memory regions that unified memory needs.
+    """The driver reserved the memory regions that unified memory needs.
 
-    Why: with randomised kernel addresses and several large GPUs, nvidia-uvm may fail to reserve a region for
-    heterogeneous memory management ("request_free_mem_region ... err -34"). nvidia-smi looks well, and every CUDA
-    program fails when it starts. Seen with several Blackwell GPUs and on RHEL 9.
-    Remedy: switch that feature of nvidia-uvm off, or start the kernel with nokaslr.
+    Why: with address randomization (KASLR) and multiple large GPUs, nvidia-uvm may fail to reserve a region for
+    heterogeneous memory management ("request_free_mem_region ... err -34"). nvidia-smi still works, but every CUDA
+    program fails at start. Reported with multiple Blackwell GPUs and on RHEL 9.
+    Remedy: disable heterogeneous memory management in nvidia-uvm, or boot the kernel with nokaslr.
     Sources:
         https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html
         https://github.com/NVIDIA/open-gpu-kernel-modules/issues/901
@@ -35,12 +35,12 @@ def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
         return
     yield Finding(
         subject="nvidia-uvm",
-        observed=f"the kernel logged: {events[-1].text!r}",
-        expected="no failure to reserve memory regions",
+        observed=f"could not reserve a memory region: {events[-1].text!r}",
+        expected="no such failure in the kernel log",
         remedy=Remedy(
-            summary="Switch heterogeneous memory management off in nvidia-uvm, and restart.",
+            summary="Disable heterogeneous memory management in nvidia-uvm, and restart.",
             action=Action.REBOOT,
             commands=(f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}", "sudo reboot"),
         ),
-        rollback=Rollback.to("the setting as it was", f"sudo rm {_FILE}", "sudo reboot"),
+        rollback=Rollback.to("the previous setting", f"sudo rm {_FILE}", "sudo reboot"),
     )

@@ -1,4 +1,4 @@
-"""Whether CUDA's device node is there."""
+"""Whether CUDA's device node exists."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelDriver
-from kdoctor.model import (
-    Action,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks.driver._nodes import MODULE_HIDDEN
 
 _PATH = "/dev/nvidia-uvm"
 
@@ -25,31 +17,30 @@ _PATH = "/dev/nvidia-uvm"
     "driver.unified-memory-node", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
 )
 def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
-    """The device node /dev/nvidia-uvm is there.
+    """The device node /dev/nvidia-uvm exists.
 
-    Why: every CUDA program opens it, while nvidia-smi does without. On a host it is made when the first program asks
-    for it, where nvidia-modprobe is installed; in a container it must be brought in, or CUDA fails with "unknown
-    error" or code 999.
-    Remedy: load the module nvidia-uvm; in a container, start it with the NVIDIA runtime.
+    Why: every CUDA program opens it, but nvidia-smi does not. On a host with nvidia-modprobe, the first program
+    creates it. In a container, the runtime must add it, or CUDA fails with "unknown error" or code 999.
+    Remedy: load the module nvidia-uvm; start containers with the NVIDIA runtime.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/user-guide.html
     """
     nodes = kernel.nodes
     if nodes is None:
-        yield Unjudged(subject=_PATH, reason="/dev was not looked at")
+        yield Unjudged(subject=_PATH, reason="/dev was not read")
     elif not kernel.loaded and not nodes:
-        yield NotApplicable(reason="the nvidia module is not seen from here, nor its nodes (as under WSL)")
+        yield MODULE_HIDDEN
     elif any(node.path == _PATH for node in nodes):
-        yield Evidence(subject=_PATH, observed="it is there")
+        yield Evidence(subject=_PATH, observed="exists")
     else:
         yield Finding(
             subject=_PATH,
-            observed=f"not among the {len(nodes)} device nodes",
-            expected="it is there",
+            observed=f"does not exist ({counted(len(nodes), 'other device node')} found)",
+            expected="exists",
             remedy=Remedy(
-                summary="Load the module and let NVIDIA's own tool make the node; in a container, start it with the "
-                "NVIDIA runtime.",
+                summary="Load the module and create the node with nvidia-modprobe. Start containers with the NVIDIA "
+                "runtime.",
                 action=Action.CONFIGURE,
                 commands=("sudo modprobe nvidia-uvm", "sudo nvidia-modprobe -c 0 -u"),
             ),

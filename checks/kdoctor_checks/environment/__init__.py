@@ -1,1 +1,1 @@
-"""Environment variables."""
+"""Checks of environment variables."""

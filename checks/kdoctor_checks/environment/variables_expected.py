@@ -1,26 +1,16 @@
-"""Whether environment variables and configuration flags are as the checklist wants them."""
+"""Whether environment variables and configuration flags match the checklist."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
+from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, KerasChoice, Unavailable
-from kdoctor.model import (
-    UNSET,
-    Action,
-    Assumptions,
-    Evidence,
-    Finding,
-    NotApplicable,
-    Outcome,
-    Remedy,
-    Rollback,
-    Severity,
-    Unjudged,
-)
+from kdoctor.model import UNSET, Assumptions, Evidence, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.secrets import MASK
+from kdoctor_checks._expected import other_value
 from kdoctor_checks.environment._flags import KERAS, judge_flag, judge_setting
 
 
@@ -28,11 +18,11 @@ from kdoctor_checks.environment._flags import KERAS, judge_flag, judge_setting
 def variables_expected(
     environment: Environment, keras: KerasChoice | Unavailable, assumptions: Assumptions
 ) -> Iterator[Outcome]:
-    """The environment variables and configuration flags that the checklist names have the values that it names.
+    """Environment variables and configuration flags have the values in the checklist.
 
-    Why: they change what TensorFlow, XLA, CUDA and NCCL do without a change of the code: memory growth, peer access,
-    determinism, TF32, the type that Keras computes in. A job that was tested with them is another job without them.
-    Remedy: set the variable in the script or the unit that starts the job, or the setting in keras.json.
+    Why: they change the behavior of TensorFlow, XLA, CUDA and NCCL without a code change: memory growth, peer access,
+    determinism, TF32, the float type of Keras. A job that was tested with other values is a different job.
+    Remedy: set the variable in the script or unit that starts the job, or the setting in keras.json.
     Sources:
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
@@ -40,7 +30,7 @@ def variables_expected(
         https://keras.io/api/utils/config_utils/
     """
     if not (assumptions.environment or assumptions.flags):
-        yield NotApplicable(reason="the checklist names no variables and no flags")
+        yield NotApplicable(reason="the checklist names no variables or flags")
     for name, wanted in assumptions.environment.items():
         yield _judge(name, wanted, environment)
     for name, wanted in assumptions.flags.items():
@@ -53,26 +43,15 @@ def variables_expected(
 def _judge(name: str, wanted: str, environment: Environment) -> Outcome:
     value = environment.get(name)
     if value is None and environment.is_unset(name) is None:
-        return Unjudged(subject=name, reason="kdoctor does not read it: it is not on the allow-list")
+        return Unjudged(subject=name, reason="kdoctor does not read it, because it is not on the allow-list")
     is_masked = value is not None and MASK in value
     if is_masked and wanted != UNSET:
-        return Unjudged(subject=name, reason="its value holds a secret, and is masked")
+        return Unjudged(subject=name, reason="its value has a secret and is masked")
     if value == wanted or (value is None and wanted == UNSET):
         return Evidence(subject=name, observed=UNSET if value is None else f"{value!r}")
-    return Finding(
-        subject=name,
-        observed=UNSET if value is None else f"{value!r}",
-        expected=UNSET if wanted == UNSET else f"{wanted!r}",
-        remedy=Remedy(
-            summary="Set it in the script or the unit that starts the job.",
-            action=Action.CONFIGURE,
-            commands=(_command(name, None if wanted == UNSET else wanted),),
-        ),
-        rollback=Rollback.irreversible("its value holds a secret, which is not recorded")
-        if is_masked
-        else Rollback.to("the recorded value", _command(name, value)),
+    commands = (set_variable(name, None if wanted == UNSET else wanted), set_variable(name, value))
+    finding = other_value(
+        name, UNSET if value is None else f"{value!r}", UNSET if wanted == UNSET else f"{wanted!r}", commands
     )
-
-
-def _command(name: str, value: str | None) -> str:
-    return f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
+    masked = Rollback.irreversible("not possible (the recorded value has a secret and is masked)")
+    return replace(finding, rollback=masked) if is_masked else finding

@@ -1,11 +1,11 @@
-"""Whether the variables that hide GPUs leave the job what it was planned for."""
+"""Whether the variables that select GPUs leave the job the GPUs that it needs."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, Host
 from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import (
@@ -20,6 +20,8 @@ from kdoctor.model import (
     Severity,
     Unjudged,
 )
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import NEW_CONTAINER
 
 _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
 
@@ -31,12 +33,12 @@ _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
     requires=["driver.library-matches-module"],
 )
 def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The variables that choose GPUs name GPUs that exist, and hide none that the job needs.
+    """The variables that select GPUs are valid and leave enough GPUs visible.
 
-    Why: CUDA reads CUDA_VISIBLE_DEVICES up to its first invalid entry and ignores the rest without a word; an empty
-    value or -1 hides every GPU, and TensorFlow then trains on the CPU. Its numbers follow CUDA_DEVICE_ORDER, fastest
-    GPU first unless that is PCI_BUS_ID, so that with unequal GPUs they are not nvidia-smi's numbers.
-    Remedy: unset the variable to use all GPUs, or name GPUs by their UUIDs; under a scheduler ask the scheduler.
+    Why: CUDA reads CUDA_VISIBLE_DEVICES up to the first invalid entry and silently ignores the rest. An empty value or
+    -1 hides all GPUs, and TensorFlow then trains on the CPU. The indices follow CUDA_DEVICE_ORDER: the fastest GPU is
+    first unless the order is PCI_BUS_ID, so with unequal GPUs they differ from the indices of nvidia-smi.
+    Remedy: unset the variable to use all GPUs, or select GPUs by UUID; under a scheduler, request the GPUs from it.
     Sources:
         https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
         https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
@@ -44,9 +46,9 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
     Failure modes: requested_devices_not_visible
     """
     if gpus.state != "ready":
-        yield Unjudged(subject=VARIABLE, reason=f"the driver does not list its GPUs: {gpus.error or gpus.state}")
+        yield Unjudged(subject=VARIABLE, reason=f"the driver does not list the GPUs: {gpus.error or gpus.state}")
         return
-    devices = gpus.devices  # a lost one keeps its number; gpu.visible-to-driver tells it
+    devices = gpus.devices  # a lost GPU keeps its index; gpu.visible-to-driver reports it
     mask = read_mask(environment, devices)
     yield _judge_mask(mask, devices, assumptions.gpus or GpuAssumption())
     if mask.by_index and mask.visible and len(mask.visible) < len(devices):
@@ -58,15 +60,15 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
 
 def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Outcome:
     if mask.value is None:
-        return Evidence(subject=VARIABLE, observed=f"not set: all {len(devices)} GPUs are visible")
+        return Evidence(subject=VARIABLE, observed=f"not set; {counted(len(devices), 'GPU')} visible")
     if mask.untold:
         return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.untold}")
-    shown = f"{len(mask.visible)} of {len(devices)} GPUs are visible"
+    shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
-        return _finding(mask, f"{mask.value!r} is not valid from {mask.invalid}; {shown}", "GPUs that exist, each once")
+        return _finding(mask, f"{mask.value!r} is invalid from {mask.invalid}; {shown}", "existing GPUs, each once")
     least = max(1, wanted.count or wanted.at_least or 1)
     if len(mask.visible) < least:
-        return _finding(mask, f"{mask.value!r}: {shown}", f"at least {least} visible")
+        return _finding(mask, f"{mask.value!r} leaves {shown}", f"at least {counted(least, 'GPU')} visible")
     return Evidence(subject=VARIABLE, observed=f"{mask.value!r}: {shown}")
 
 
@@ -76,53 +78,51 @@ def _finding(mask: Mask, observed: str, expected: str) -> Finding:
         observed=observed,
         expected=expected,
         remedy=Remedy(
-            summary="Unset it to use all GPUs, or name the GPUs by the UUIDs of nvidia-smi. Under a scheduler ask the "
-            "scheduler for GPUs instead: it sets the variable.",
+            summary="Unset it to use all GPUs, or select GPUs by the UUIDs that nvidia-smi lists. Under a scheduler, "
+            "request the GPUs from it instead, because it sets the variable.",
             action=Action.CONFIGURE,
-            commands=("nvidia-smi -L", f"unset {VARIABLE}"),
+            commands=("nvidia-smi -L", set_variable(VARIABLE, None)),
         ),
-        rollback=Rollback.to("the recorded value", f"export {VARIABLE}={shlex.quote(mask.value or '')}"),
+        rollback=Rollback.to("the recorded value", set_variable(VARIABLE, mask.value or "")),
     )
 
 
 def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
     order = environment.get(_ORDER)
     if order == "PCI_BUS_ID":
-        return Evidence(subject=_ORDER, observed="PCI_BUS_ID: the numbers are nvidia-smi's")
+        return Evidence(subject=_ORDER, observed="PCI_BUS_ID; CUDA uses the indices of nvidia-smi")
     unread = [gpu.subject for gpu in devices if gpu.name is None]
     if unread:
-        reason = f"whether the GPUs are equal is unknown: the name of {', '.join(unread)} was not read"
-        return Unjudged(subject=_ORDER, reason=reason)
+        return Unjudged(subject=_ORDER, reason=f"the names of the GPUs were not read: {', '.join(unread)}")
     models = sorted({gpu.name or "" for gpu in devices})
     if len(models) == 1:
-        return Evidence(subject=_ORDER, observed=f"{order or 'not set'}: the GPUs are equal, and stay in bus order")
-    back = f"export {_ORDER}={order}" if order is not None else f"unset {_ORDER}"
+        return Evidence(subject=_ORDER, observed=f"{order or 'not set'}; all GPUs are equal and in bus order")
     return Finding(
         subject=_ORDER,
-        observed=f"{order or 'not set'} (fastest first), numbers in {VARIABLE}, and unequal GPUs: {', '.join(models)}",
+        observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
         remedy=Remedy(
-            summary="Order CUDA's numbers as nvidia-smi does.",
+            summary="Use the order of nvidia-smi.",
             action=Action.CONFIGURE,
-            commands=(f"export {_ORDER}=PCI_BUS_ID",),
+            commands=(set_variable(_ORDER, "PCI_BUS_ID"),),
         ),
-        rollback=Rollback.to("the recorded order", back),
+        rollback=Rollback.to("the recorded order", set_variable(_ORDER, order)),
     )
 
 
 def _judge_container(asked: str, devices: Sequence[Gpu]) -> Outcome:
-    """What the container runtime was asked for. GPUs can also come in by other ways (CDI, Kubernetes: "void")."""
+    """What the container runtime was asked for. CDI and Kubernetes ("void") add GPUs without it."""
     named = [entry for entry in asked.split(",") if entry.strip()]
     if asked in ("", "all", "none", "void") or len(named) <= len(devices):
-        return Evidence(subject=_CONTAINER, observed=f"{asked!r}: the container has {len(devices)} GPUs")
+        return Evidence(subject=_CONTAINER, observed=f"{asked!r}; the container has {counted(len(devices), 'GPU')}")
     return Finding(
         subject=_CONTAINER,
-        observed=f"{asked!r} names {len(named)}, but the container has {len(devices)}",
-        expected="every GPU that the container was started for",
+        observed=f"{asked!r} names {counted(len(named), 'GPU')}, but the container has {len(devices)}",
+        expected="all requested GPUs",
         remedy=Remedy(
-            summary="Look on the host for a GPU that is lost, then start the container again.",
+            summary="Look for a lost GPU on the host, then restart the container.",
             action=Action.INSPECT_HARDWARE,
             commands=("nvidia-smi -L", "sudo dmesg | grep -iE 'NVRM|Xid'"),
         ),
-        rollback=Rollback.nothing("a container is started anew; nothing on the host changes"),
+        rollback=NEW_CONTAINER,
     )

@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, answering, configure, judge
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
 
 _OTHER_MACHINE = configure(
     "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver does not "
@@ -50,5 +50,5 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
         ok=found == exact if exact is not None else found >= least,
         expected=expected,
         remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
-        rollback=NOTHING_CHANGED,
+        rollback=RESTART,
     )

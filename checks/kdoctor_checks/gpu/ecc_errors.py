@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, judge, readings
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, judge, readings
 
 
 @check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -36,5 +36,5 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
             ok=errors <= most,
             expected=f"at most {most}",
             remedy=RESET_NEEDED,
-            rollback=NOTHING_CHANGED,
+            rollback=RESTART,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost_addresses
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost_addresses
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_failure, judge_devices
 
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
@@ -38,4 +38,4 @@ def kernel_log(
     events = [event for event in log.events if is_failure(event) or event.kind in _KINDS]
     devices = by_device(event for event in events if event.bus_id not in reported)
     expected = "no failure in the kernel log since boot"
-    yield from judge_devices(log, devices, gpus, expected=expected, remedy=RESET_NEEDED, rollback=NOTHING_CHANGED)
+    yield from judge_devices(log, devices, gpus, expected=expected, remedy=RESET_NEEDED, rollback=RESTART)

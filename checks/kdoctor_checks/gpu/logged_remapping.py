@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED
+from kdoctor_checks._gpus import RESTART
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     XID_REMAPPING,
@@ -55,7 +55,7 @@ def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
                 action=Action.REBOOT,
                 commands=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT", "sudo nvidia-smi --gpu-reset"),
             ),
-            rollback=NOTHING_CHANGED,
+            rollback=RESTART,
         )
     if events and not devices:
         yield NotApplicable(reason="Xid 63 came with a failure that gpu.kernel-log reports")

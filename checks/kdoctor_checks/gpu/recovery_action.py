@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, judge, readings, reset
+from kdoctor_checks._gpus import RESTART, judge, readings, reset
 
 _REBOOT = Remedy(summary="Restart the machine.", action=Action.REBOOT, commands=("sudo reboot",))
 
@@ -32,5 +32,5 @@ def recovery_action(gpus: Gpus) -> Iterator[Outcome]:
             ok=gpu.recovery_action == "none",
             expected="none",
             remedy=_REBOOT if "reboot" in (gpu.recovery_action or "") else reset(gpu, read_log=True),
-            rollback=NOTHING_CHANGED,
+            rollback=RESTART,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, field_label, hanging, lost, lost_addresses, reset
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, field_label, hanging, lost, lost_addresses, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 
 
@@ -62,7 +62,7 @@ def _finding(gpu: Gpu, observed: str, log: KernelLog | None, bus_id: str | None)
         observed=observed + (f"; kernel log: {', '.join(logged)}" if logged else ""),
         expected="responds to every call",
         remedy=_reset(gpu) if "hangs" in observed or "reset" in observed.lower() else RESET_NEEDED,
-        rollback=NOTHING_CHANGED,
+        rollback=RESTART,
     )
 
 

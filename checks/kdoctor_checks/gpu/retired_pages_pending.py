@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, judge, readings, reset
+from kdoctor_checks._gpus import RESTART, judge, readings, reset
 
 
 @check(
@@ -29,5 +29,5 @@ def retired_pages_pending(gpus: Gpus) -> Iterator[Outcome]:
             ok=not gpu.retired_pages_pending,
             expected="no pages pending",
             remedy=reset(gpu),
-            rollback=NOTHING_CHANGED,
+            rollback=RESTART,
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED, lost, lost_addresses
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost, lost_addresses
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
@@ -60,7 +60,7 @@ def _judge_missing(missing: Sequence[PciDevice], *, unnamed: int, hidden: bool |
                 observed=f"missing from NVML; the PCI device {binding}",
                 expected="listed by NVML",
                 remedy=RESET_NEEDED,
-                rollback=NOTHING_CHANGED,
+                rollback=RESTART,
             )
 
 

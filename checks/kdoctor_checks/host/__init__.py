@@ -1,1 +1,1 @@
-"""The machine or container around the GPUs."""
+"""Checks of the machine or container around the GPUs."""

@@ -1,4 +1,4 @@
-"""Whether the processors may run fast."""
+"""Whether the CPUs can run at full speed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _SUBJECT = "CPU frequency governor"
 
 @check("host.cpu-governor", severity=Severity.INFO)
 def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservative")) -> Iterator[Outcome]:
-    """No processor of this process is held at a low frequency.
+    """The CPUs of this process are not limited to a low frequency.
 
-    Why: governor "powersave" holds a processor at its lowest frequency, and launching kernels and preparing input take
-    longer. With Intel's and AMD's own drivers in active mode it adapts in spite of its name: a note, no more.
-    Remedy: choose the governor performance or schedutil.
+    Why: the governor "powersave" keeps a CPU at its lowest frequency, which slows down kernel launches and the input
+    pipeline. Under the intel_pstate and amd_pstate drivers in active mode, it adapts despite its name.
+    Remedy: set the governor performance or schedutil.
     Sources:
         https://docs.kernel.org/admin-guide/pm/cpufreq.html
         https://docs.kernel.org/admin-guide/pm/intel_pstate.html
     """
     if host.cpu_governors is None:
-        yield Unjudged(subject=_SUBJECT, reason="it was not read")
+        yield Unjudged(subject=_SUBJECT, reason="not read")
     elif not host.cpu_governors:
-        yield NotApplicable(reason="the kernel does not scale frequencies here (as in virtual machines)")
+        yield NotApplicable(reason="the kernel does not scale CPU frequencies here (as in virtual machines)")
     elif found := [name for name in host.cpu_governors if name in slow]:
         yield Finding(
             subject=_SUBJECT,
             observed=", ".join(host.cpu_governors),
             expected=f"none of {', '.join(slow)}",
             remedy=Remedy(
-                summary="Choose the governor performance, until the next restart.",
+                summary="Set the governor performance (until the next restart).",
                 action=Action.CONFIGURE,
                 commands=("cpupower frequency-info", "sudo cpupower frequency-set -g performance"),
             ),

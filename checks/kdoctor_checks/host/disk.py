@@ -1,4 +1,4 @@
-"""Whether there is room for checkpoints and temporary files."""
+"""Whether there is disk space for checkpoints and temporary files."""
 
 from __future__ import annotations
 
@@ -9,42 +9,39 @@ from kdoctor.facts import Disk, Host
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import GIB, size
 
-_FOLDERS = ("working folder", "temporary folder")
-
 
 @check("host.disk", severity=Severity.WARNING)
 def disk(host: Host, *, least_gib: float = 2.0) -> Iterator[Outcome]:
-    """The working folder and the temporary folder have room left.
+    """The working folder and the temporary folder have free disk space.
 
-    Why: a checkpoint that cannot be written ends the job, after all the work that it should have saved. A large
-    model's checkpoint holds its weights and twice as much for the optimizer: state what yours needs (``least_gib``).
-    Remedy: make room, or run the job where there is some.
+    Why: a checkpoint that cannot be written ends the job and loses the work since the last one. With Adam, the
+    checkpoint of a large model is three times the size of its weights. Set ``least_gib`` to what the job needs.
+    Remedy: free disk space, or run the job on another file system.
     Sources:
         https://keras.io/api/callbacks/model_checkpoint/
         https://www.tensorflow.org/guide/checkpoint
     """
-    found = {item.folder: item for item in host.disks}
-    for folder in _FOLDERS:
-        item = next((disk for name, disk in found.items() if name == folder), None)
+    for folder in ("working folder", "temporary folder"):
+        item = next((disk for disk in host.disks if disk.folder == folder), None)
         if item is None:
-            yield Unjudged(subject=folder, reason="its file system was not read, or did not answer in time")
+            yield Unjudged(subject=folder, reason="its file system was not read, or did not respond in time")
         else:
             yield _judge(item, least_gib)
 
 
 def _judge(item: Disk, least_gib: float) -> Outcome:
-    words = f"{size(item.free_bytes)} of {size(item.total_bytes)} free"
+    observed = f"{size(item.free_bytes)} of {size(item.total_bytes)} free"
     if item.free_bytes >= least_gib * GIB:
-        return Evidence(subject=item.folder, observed=words)
+        return Evidence(subject=item.folder, observed=observed)
     where = "." if item.folder == "working folder" else '"${TMPDIR:-/tmp}"'
     return Finding(
         subject=item.folder,
-        observed=words,
+        observed=observed,
         expected=f"at least {least_gib:g} GiB free",
         remedy=Remedy(
-            summary="Make room, or run the job where there is some.",
+            summary="Free disk space, or run the job on another file system.",
             action=Action.CONFIGURE,
             commands=(f"df -h {where}", f"du -xh --max-depth=1 {where} | sort -h | tail"),
         ),
-        rollback=Rollback.irreversible("files that were deleted do not come back"),
+        rollback=Rollback.irreversible("not possible (deleted files cannot be restored)"),
     )

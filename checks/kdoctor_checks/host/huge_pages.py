@@ -1,4 +1,4 @@
-"""Whether large buffers may use large pages."""
+"""Whether large buffers can use huge pages."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 @check("host.huge-pages", severity=Severity.INFO)
 def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise")) -> Iterator[Outcome]:
-    """Large buffers may use transparent huge pages.
+    """Transparent huge pages are enabled.
 
-    Why: with small pages only, large buffers of input cost more lookups of addresses. Databases ask for "never", so a
-    machine that once served one may still have it. It costs some percent at most: a note.
+    Why: without them, large input buffers need more page-table lookups, which costs a few percent at most. Databases
+    recommend "never", so a former database server may still have that mode.
     Remedy: set the mode to madvise.
     Source: https://docs.kernel.org/admin-guide/mm/transhuge.html
     """
     mode = host.transparent_hugepages
     if mode is None:
-        yield Unjudged(subject=_SUBJECT, reason="their mode was not read")
+        yield Unjudged(subject=_SUBJECT, reason="the mode was not read")
     elif mode in accepted:
         yield Evidence(subject=_SUBJECT, observed=mode)
     else:
@@ -32,7 +32,7 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
             observed=mode,
             expected=" or ".join(accepted),
             remedy=Remedy(
-                summary="Set the mode, until the next restart.",
+                summary="Set the mode (until the next restart).",
                 action=Action.CONFIGURE,
                 commands=(f"echo {accepted[-1]} | sudo tee {_FILE}",),
             ),

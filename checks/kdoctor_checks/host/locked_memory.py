@@ -1,4 +1,4 @@
-"""Whether processes may lock enough memory."""
+"""Whether processes can lock enough memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SUBJECT = "ulimit -l"
 
 @check("host.locked-memory", severity=Severity.INFO, needs_gpus=True)
 def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
-    """Processes may lock enough memory for NCCL.
+    """Processes can lock enough memory for NCCL.
 
-    Why: NCCL's network transport registers buffers, which are locked memory. Containers allow little of it unless told
-    otherwise, and NCCL then ends with "unhandled system error". CUDA's own pinned memory is not counted, and jobs
-    within one machine mostly do without, hence no more than a note.
+    Why: NCCL's network transport registers buffers as locked memory. The default limit of containers is low, and NCCL
+    then fails with "unhandled system error". CUDA's pinned memory does not count, and jobs on a single machine
+    usually lock none.
     Remedy: start the container with --ulimit memlock=-1, or raise the limit for the user.
     Sources:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/runtime_and_mpi_issues.html
@@ -38,7 +38,7 @@ def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
             observed=f"{limit.soft // 1024} KiB",
             expected=f"unlimited, or at least {least_mib} MiB",
             remedy=Remedy(
-                summary="Raise the limit (a container: start it with the option that is shown).",
+                summary="Raise the limit. Start a container with the option below.",
                 action=Action.CONFIGURE,
                 commands=("ulimit -l unlimited", "docker run --ulimit memlock=-1 '<image>' '<command>'"),
             ),

@@ -1,4 +1,4 @@
-"""Whether memory is left for the job."""
+"""Whether the job has enough host memory."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _SUBJECT = "memory"
 
 @check("host.memory", severity=Severity.WARNING)
 def memory(host: Host, *, least_gib: float = 2.0, least_share: float = 0.05) -> Iterator[Outcome]:
-    """Memory is left for the job.
+    """Enough host memory is available for the job.
 
-    Why: TensorFlow, its libraries and the input's buffers take gigabytes of the host's memory. Where they are missing
-    the kernel ends the largest process, which is the training. In a container its control group's limit counts.
-    Remedy: end what holds the memory, or ask for more.
+    Why: TensorFlow, its libraries and the input buffers need gigabytes of host memory. If memory runs out, the kernel
+    kills the largest process, which is the training. In a container, the limit of its control group counts.
+    Remedy: stop the processes that use the memory, or request more.
     Sources:
         https://docs.kernel.org/admin-guide/cgroup-v2.html
         https://www.tensorflow.org/guide/data_performance
     """
     total, available = host.memory_total_bytes, host.memory_available_bytes
     if total is None or available is None:
-        yield Unjudged(subject=_SUBJECT, reason="its size, or what is available, was not read")
+        yield Unjudged(subject=_SUBJECT, reason="its size or available amount was not read")
         return
     least = max(least_gib * GIB, least_share * total)
-    words = f"{size(available)} of {size(total)} available"
+    observed = f"{size(available)} of {size(total)} available"
     if available >= least:
-        yield Evidence(subject=_SUBJECT, observed=words)
+        yield Evidence(subject=_SUBJECT, observed=observed)
         return
     yield Finding(
         subject=_SUBJECT,
-        observed=words,
+        observed=observed,
         expected=f"at least {size(int(least))}",
         remedy=Remedy(
-            summary="End what holds the memory, or ask the scheduler or the container runtime for more.",
+            summary="Stop processes that use memory, or request more from the scheduler or the container runtime.",
             action=Action.CONFIGURE,
             commands=("free -h", "ps -eo rss,pid,user,args --sort=-rss | head"),
         ),
-        rollback=Rollback.irreversible("a process that was ended does not come back; note its command line first"),
+        rollback=Rollback.irreversible("not possible (note the command line of a process before stopping it)"),
     )

@@ -1,4 +1,4 @@
-"""Whether processes may open enough files."""
+"""Whether processes can open enough files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SUBJECT = "ulimit -n"
 
 @check("host.open-files", severity=Severity.INFO)
 def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
-    """Processes may open enough files.
+    """Processes can open enough files.
 
-    Why: input pipelines that interleave many files, and caches that write many shards, end with "Too many open
-    files", at times only after hours. The usual limit of 1024 does for small inputs, hence no more than a note.
-    Remedy: raise the soft limit before the job, up to the hard one.
+    Why: input pipelines that interleave many files, and caches that write many shards, fail with "Too many open
+    files", sometimes only after hours. The usual limit of 1024 is enough for small inputs.
+    Remedy: raise the soft limit before the job starts, up to the hard limit.
     Sources:
         https://github.com/tensorflow/datasets/issues/1441
         https://github.com/tensorflow/io/issues/1682
@@ -34,7 +34,7 @@ def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
             observed=f"{limit.soft} (hard limit {'unlimited' if limit.hard is None else limit.hard})",
             expected=f"at least {least}",
             remedy=Remedy(
-                summary="Raise the soft limit in the job's shell; the hard limit in /etc/security/limits.conf.",
+                summary="Raise the soft limit in the job's shell, or the hard limit in /etc/security/limits.conf.",
                 action=Action.CONFIGURE,
                 commands=(f"ulimit -n {reach}",),
             ),

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Host
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import GIB, MIB, size
+from kdoctor_checks._gpus import GIB, MIB, NEW_CONTAINER, size
 
-_SUBJECT = "/dev/shm"  # noqa: S108 - the mount itself, where nothing is written
+_SUBJECT = "/dev/shm"  # noqa: S108 - the mount point, where kdoctor writes nothing
 
 
 @check("host.shared-memory", severity=Severity.WARNING, needs_gpus=True)
 def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 256) -> Iterator[Outcome]:
     """The shared memory at /dev/shm is large enough for NCCL.
 
-    Why: where two GPUs cannot reach each other directly, NCCL passes their gradients through /dev/shm. A container
-    has 64 MiB of it unless told otherwise, and NCCL then ends with "unhandled system error". Whether it is needed
-    depends on the GPUs' connections, and the baseline training shows a real lack as an error: hence a warning.
-    Remedy: start the container with more (--shm-size=1g), or enlarge /dev/shm.
+    Why: NCCL exchanges gradients through /dev/shm between GPUs without a direct connection. Containers have 64 MiB of
+    it by default, and NCCL then fails with "unhandled system error". The baseline training fails if the job really
+    needs more.
+    Remedy: start the container with more shared memory (--shm-size=1g), or enlarge /dev/shm.
     Sources:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
         https://github.com/tensorflow/tensorflow/issues/44637
@@ -32,24 +32,26 @@ def shared_memory(host: Host, *, least_gib: float = 1.0, least_free_mib: int = 2
     elif total is None or free is None:
         yield Unjudged(subject=_SUBJECT, reason="its size was not read")
     elif total < least_gib * GIB or free < least_free_mib * MIB:
-        yield _finding(host, f"{size(total)}, {size(free)} free", f"{least_gib:g} GiB, {least_free_mib} MiB free")
+        yield _finding(
+            host, f"{size(total)} total, {size(free)} free", f"{least_gib:g} GiB total, {least_free_mib} MiB free"
+        )
     else:
-        yield Evidence(subject=_SUBJECT, observed=f"{size(total)}, {size(free)} free")
+        yield Evidence(subject=_SUBJECT, observed=f"{size(total)} total, {size(free)} free")
 
 
 def _finding(host: Host, observed: str, expected: str) -> Finding:
     if host.container not in (None, "none"):
         remedy = Remedy(
-            summary="Start the container with more (Docker's option is shown; in Kubernetes mount an emptyDir of "
-            "medium Memory at /dev/shm).",
+            summary="Start the container with more shared memory (Docker option shown; in Kubernetes mount an emptyDir "
+            "with medium Memory at /dev/shm).",
             action=Action.CONFIGURE,
             commands=("docker run --shm-size=1g --ulimit memlock=-1 '<image>' '<command>'",),
         )
-        rollback = Rollback.nothing("a container is started anew; nothing on the host changes")
+        rollback = NEW_CONTAINER
     else:
         remedy = Remedy(
-            summary="Remove files that ended jobs left there, or enlarge it until the next restart (in /etc/fstab for "
-            "good).",
+            summary="Remove files that earlier jobs left there, or enlarge it until the next restart (permanently in "
+            "/etc/fstab).",
             action=Action.CONFIGURE,
             commands=("ls -la /dev/shm", "sudo mount -o remount,size=8g /dev/shm"),
         )

@@ -1,4 +1,4 @@
-"""Whether the machine swaps."""
+"""Whether the machine uses swap."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import size
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._gpus import READ_ONLY, size
 
 _SUBJECT = "swap"
 
 
 @check("host.swap", severity=Severity.INFO)
 def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
-    """Little of the memory was swapped out.
+    """Little memory is swapped out.
 
-    Why: memory on a disk is slower a thousandfold. Much of it there says that the machine is, or was, short of
-    memory; what was swapped out long ago and is not used does no harm, hence no more than a note.
-    Remedy: look for what needed so much memory.
+    Why: swap is about a thousand times slower than memory. Much swapped memory shows that the machine is, or was,
+    short of memory. Pages that are no longer used do no harm.
+    Remedy: find the processes that need the memory.
     Sources:
         https://docs.kernel.org/admin-guide/sysctl/vm.html
         https://docs.kernel.org/filesystems/proc.html
     """
     used, total, memory = host.swap_used_bytes, host.swap_total_bytes, host.memory_total_bytes
     if used is None or total is None or memory is None:
-        yield Unjudged(subject=_SUBJECT, reason="its size, or how much of it is used, was not read")
+        yield Unjudged(subject=_SUBJECT, reason="its size or used amount was not read")
     elif used <= most_share_of_memory * memory:
         yield Evidence(subject=_SUBJECT, observed=f"{size(used)} of {size(total)} used")
     else:
@@ -34,9 +34,9 @@ def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
             observed=f"{size(used)} of {size(total)} used",
             expected=f"at most {size(int(most_share_of_memory * memory))}",
             remedy=Remedy(
-                summary="Look for what needed so much memory, and whether it still swaps (columns si and so).",
+                summary="Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
                 action=Action.CONFIGURE,
                 commands=("free -h", "vmstat 1 5"),
             ),
-            rollback=Rollback.nothing("looking changes nothing"),
+            rollback=READ_ONLY,
         )

@@ -9,7 +9,7 @@ from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu,
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import LOOKING, unsupported
+from kdoctor_checks._gpus import READ_ONLY, unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._sampled import ALL, nothing_sampled, used_gpus, why_no_sample
 
@@ -108,5 +108,5 @@ def _finding(gpu: SampledGpu, found: list[EventTime]) -> Finding:
                 "sudo ipmitool sel list",
             ),
         ),
-        rollback=LOOKING,
+        rollback=READ_ONLY,
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NOTHING_CHANGED
+from kdoctor_checks._gpus import RESTART
 
 _MODULES = ("SXM", "HBM3")
 """In the names of modules with NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
@@ -60,7 +60,7 @@ def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> E
         observed=observed,
         expected="all NVLinks active, at the same speed",
         remedy=remedy,
-        rollback=NOTHING_CHANGED,
+        rollback=RESTART,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import NOTHING_CHANGED, configure, readings
+from kdoctor_checks._gpus import RESTART, configure, readings
 
 _VIRTUAL = ("passthrough", "vgpu")
 
@@ -59,5 +59,5 @@ def _finding(gpu: Gpu, observed: str) -> Finding:
             "sudo systemctl enable --now nvidia-fabricmanager",
             "sudo journalctl -u nvidia-fabricmanager",
         ),
-        rollback=NOTHING_CHANGED,
+        rollback=RESTART,
     )

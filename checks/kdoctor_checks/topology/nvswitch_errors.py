@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
-from kdoctor_checks._gpus import NOTHING_CHANGED, RESET_NEEDED
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
 from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
 
@@ -34,7 +34,7 @@ def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
             observed=f"fatal {summary(fatal)}",
             expected="no fatal SXid",
             remedy=RESET_NEEDED,
-            rollback=NOTHING_CHANGED,
+            rollback=RESTART,
         )
     if not found:
         yield nothing_logged(log)

@@ -1,1 +1,1 @@
-"""What is installed in the environment, and whether it fits together."""
+"""Checks of the versions that are installed, and of how they fit together."""

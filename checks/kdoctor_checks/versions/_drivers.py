@@ -1,20 +1,29 @@
-"""Commands that change the driver, and the way back."""
+"""Helpers for checks of the driver's version."""
 
 from __future__ import annotations
 
-from kdoctor.model import Rollback
+from kdoctor.commands.system import branch_of, previous_driver, upgrade_driver
+from kdoctor.facts import Gpus
+from kdoctor.model import Action, Finding, Remedy
 
 
-def upgrade_commands(least: str) -> tuple[str, ...]:
-    """Ubuntu's commands for a driver of that branch."""
-    return (f"sudo apt-get install nvidia-driver-{least.partition('.')[0]}", "sudo reboot")
+def unknown_driver(gpus: Gpus) -> str:
+    """The reason for an outcome that needs the driver's version."""
+    version = repr(gpus.driver_version) if gpus.driver_version else "not reported"
+    return f"the driver version is unknown: {gpus.errors.get('driver_version') or version}"
 
 
-def previous_driver(version: str) -> Rollback:
-    """Back to the recorded driver."""
-    branch = version.partition(".")[0]
-    return Rollback.to(
-        f"the driver {version} (Ubuntu's packages)",
-        f"sudo apt-get install --allow-downgrades 'nvidia-driver-{branch}={version}-*'",
-        "sudo reboot",
+def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus) -> Finding:
+    """The finding that the driver is older than ``least``, which is required for that reason."""
+    return Finding(
+        subject=subject,
+        observed=observed,
+        expected=f"driver {least} or later{reason}",
+        remedy=Remedy(
+            summary=f"Install driver branch {branch_of(least)} or later (Ubuntu command shown) and restart; for a "
+            "container, do this on the host. Or choose a TensorFlow that supports the current driver.",
+            action=Action.REBOOT,
+            commands=(*upgrade_driver(least), f"kdoctor matrix --driver {gpus.driver_version}"),
+        ),
+        rollback=previous_driver(gpus.driver_version or ""),
     )

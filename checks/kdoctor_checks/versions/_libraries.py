@@ -1,21 +1,18 @@
-"""What checks of TensorFlow's libraries have in common."""
+"""Helpers for checks of the libraries that TensorFlow opens."""
 
 from __future__ import annotations
 
 from kdoctor.facts import Libraries, Library, TensorFlowBuild
 from kdoctor.matrix.model import Release, parse_requirement
 
-REGISTERING = "every GPU"
-"""Without one of the libraries that are needed for this, TensorFlow registers no GPU at all."""
-
 
 def cuda_libraries(libraries: Libraries) -> tuple[Library, ...]:
-    """Those that TensorFlow needs for every GPU, without the driver's, which has checks of its own."""
-    return tuple(item for item in libraries.libraries if item.needed_for == REGISTERING and item.name != "cuda")
+    """The libraries without which TensorFlow registers no GPU, except the driver's."""
+    return tuple(item for item in libraries.libraries if item.needed_for == "every GPU" and item.name != "cuda")
 
 
 def outside_search(library: Library) -> str | None:
-    """The folder of a copy in the NVIDIA wheels that the loader never looks into, where it finds no other."""
+    """The folder of a missing library's copy in the NVIDIA wheels that the loader does not search."""
     if library.status != "missing":
         return None
     found = (copy.path for copy in library.other_copies if copy.found_by == "not searched" and "/nvidia/" in copy.path)
@@ -23,14 +20,19 @@ def outside_search(library: Library) -> str | None:
     return path.rpartition("/")[0] if path else None
 
 
+def version_of(library: Library) -> str:
+    """``9.10.2 (nvidia-cudnn-cu12 9.10.2.21)``."""
+    owner = f" ({library.package} {library.package_version})" if library.package else ""
+    return f"{library.version or '(version unknown)'}{owner}"
+
+
 def shown(library: Library) -> str:
     """``libcudnn.so.9 9.10.2 (nvidia-cudnn-cu12 9.10.2.21)``."""
-    owner = f" ({library.package} {library.package_version})" if library.package else ""
-    return f"{library.soname or library.name} {library.version or '(version not read)'}{owner}"
+    return f"{library.soname or library.name} {version_of(library)}"
 
 
 def with_libraries(tensorflow: TensorFlowBuild, release: Release | None) -> str:
-    """The requirement that installs the build with the NVIDIA libraries that it was made for."""
+    """The requirement for the build together with its NVIDIA libraries."""
     version = f"=={tensorflow.version}" if tensorflow.version else ""
     has_extra = release is None or release.and_cuda is not None
     return f"{tensorflow.distribution or 'tensorflow'}{'[and-cuda]' if has_extra else ''}{version}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.commands.packages import install, restore
+from kdoctor.commands.search_path import search_without
+from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._builds import release_of, versions_there
-from kdoctor_checks._install import install, restore
-from kdoctor_checks._search_path import search_without
-from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, shown, with_libraries
+from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, version_of, with_libraries
 
 
 @check("versions.cuda-libraries", severity=Severity.ERROR, needs_gpus=True, requires=["versions.cuda-build"])
@@ -23,14 +23,14 @@ def cuda_libraries_load(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """Every CUDA library that TensorFlow needs for a GPU is installed, and can be loaded.
+    """The CUDA libraries that TensorFlow needs are installed and can be loaded.
 
-    Why: TensorFlow opens cudart, cuBLAS, cuFFT, cuSOLVER, cuSPARSE and cuDNN by name. If one of them is missing or does
-    not load, it says "Cannot dlopen some GPU libraries", not which, registers no GPU and trains on the CPU. "Could
-    not find cuda drivers" means libcudart, not the driver. Plain "tensorflow" brings none of them, and wheels of
-    another CUDA major do not count. Components of different CUDA releases may miss each other's functions ("undefined
-    symbol: cublasSetEnvironmentMode").
-    Remedy: install tensorflow[and-cuda] of the same version, all its NVIDIA libraries together.
+    Why: TensorFlow opens cudart, cuBLAS, cuFFT, cuSOLVER, cuSPARSE and cuDNN by name. If one is missing or does not
+    load, TensorFlow logs "Cannot dlopen some GPU libraries" without naming it, registers no GPU and trains on the CPU.
+    "Could not find cuda drivers" refers to libcudart, not to the driver. Plain "tensorflow" installs none of them, and
+    wheels for another CUDA major do not count. Components of different CUDA releases may lack each other's functions
+    ("undefined symbol: cublasSetEnvironmentMode").
+    Remedy: install tensorflow[and-cuda] of the same version, together with all its NVIDIA libraries.
     Sources:
         https://www.tensorflow.org/install/pip
         https://github.com/tensorflow/tensorflow/issues/62328
@@ -41,86 +41,58 @@ def cuda_libraries_load(
     if not libraries.cuda_build or not wanted:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no CUDA library")
         return
-    subjects = _Environment(tensorflow, packages, target, environment, matrix)
-    # A copy that is installed and not searched is versions.libraries-searched's.
+    release = release_of(tensorflow, matrix)
+    reinstall = with_libraries(tensorflow, release)
+    nvidia = sorted({item.name for item in packages.installed if item.name.startswith("nvidia-")})
+    rollback = restore(target, packages, tensorflow.distribution or "tensorflow", *nvidia)
+    # versions.libraries-searched judges copies that are installed but not searched.
     missing = [item for item in wanted if item.status == "missing" and not outside_search(item)]
     if missing:
-        yield subjects.missing(missing)
+        others = sorted({path for item in missing for path in item.other_versions})
+        if release and release.and_cuda is None:
+            summary = (
+                f"This release has no [and-cuda]. Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system."
+            )
+            command = "kdoctor matrix"
+        else:
+            extra = _also_needed(tensorflow, packages, matrix)
+            summary = "Install TensorFlow with its NVIDIA libraries."
+            summary += f" This release does not find all of them; it also needs {extra}." if extra else ""
+            command = install(target, packages, reinstall)
+        yield Finding(
+            subject="CUDA libraries",
+            observed=f"not found: {', '.join(item.soname or item.name for item in missing)}"
+            + (f" (other versions: {', '.join(others)})" if others else ""),
+            expected="all libraries that TensorFlow needs for GPUs",
+            remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(command,)),
+            rollback=rollback,
+        )
     for item in wanted:
         if item.status == "unusable" or (item.status == "found" and item.load_error):
-            yield subjects.broken(item)
+            foreign = item.package is None and item.found_by == "LD_LIBRARY_PATH"
+            folder = (item.path or "").rpartition("/")[0]
+            summary = "Reinstall all NVIDIA libraries from one CUDA release"
+            yield Finding(
+                subject=item.soname or item.name,
+                observed=f"{item.path} does not load: {item.load_error or item.status}",
+                expected="a library that loads",
+                remedy=Remedy(
+                    summary=f"{summary}, and remove {folder} from LD_LIBRARY_PATH." if foreign else f"{summary}.",
+                    action=Action.REINSTALL,
+                    commands=(
+                        *([search_without([folder], environment)] if foreign else []),
+                        install(target, packages, "--force-reinstall", reinstall),
+                    ),
+                ),
+                rollback=rollback,
+            )
         elif item.status in {"found", "built-in"}:
-            yield Evidence(subject=item.soname or item.name, observed=shown(item))
+            yield Evidence(subject=item.soname or item.name, observed=version_of(item))
     if not missing and all(outside_search(item) for item in wanted):
-        yield NotApplicable(reason="all of them lie outside the search: see versions.libraries-searched")
+        yield NotApplicable(reason="all of them are outside the search path (see versions.libraries-searched)")
 
 
-class _Environment:
-    """Where the libraries should be."""
-
-    def __init__(
-        self,
-        tensorflow: TensorFlowBuild,
-        packages: Packages,
-        target: Target,
-        environment: Environment,
-        matrix: VersionMatrix,
-    ) -> None:
-        self._target, self._packages, self._environment = target, packages, environment
-        self._release = release_of(tensorflow, matrix)
-        self._tensorflow = tensorflow
-        self._requirement = with_libraries(tensorflow, self._release)
-        there = versions_there(tensorflow, packages)
-        alone = {name: version for name, version in there.items() if name == "tensorflow"}
-        self._also = next((row.fix for row in matrix.known_bad_for(alone) if row.effect == "no-gpu"), None)
-
-    def missing(self, items: Sequence[Library]) -> Finding:
-        """One finding for all of them: they have one cause."""
-        names = ", ".join(item.soname or item.name for item in items)
-        others = sorted({path for item in items for path in item.other_versions})
-        beside = f"; of another version there is {', '.join(others)}" if others else ""
-        no_extra = self._release is not None and self._release.and_cuda is None
-        how = (
-            f"This release has no [and-cuda]: install CUDA {self._release.cuda if self._release else ''} and cuDNN "
-            f"{self._release.cudnn if self._release else ''} on the system."
-            if no_extra
-            else "Install TensorFlow's NVIDIA libraries with it."
-        )
-        if self._also and not no_extra:
-            how += f" This release does not find all of them by itself; it needs {self._also}."
-        return Finding(
-            subject="CUDA libraries",
-            observed=f"not found anywhere that is searched: {names}{beside}",
-            expected="all libraries that TensorFlow needs for a GPU",
-            remedy=Remedy(
-                summary=how,
-                action=Action.REINSTALL,
-                commands=("kdoctor matrix",)
-                if no_extra
-                else (install(self._target, self._packages, self._requirement),),
-            ),
-            rollback=self._packages_as_recorded(),
-        )
-
-    def broken(self, item: Library) -> Finding:
-        """A file that the loader takes, and that does not load."""
-        strange = item.package is None and item.found_by == "LD_LIBRARY_PATH"
-        folder = (item.path or "").rpartition("/")[0]
-        commands = [search_without([folder], self._environment)] if strange else []
-        commands.append(install(self._target, self._packages, "--force-reinstall", self._requirement))
-        return Finding(
-            subject=item.soname or item.name,
-            observed=f"{item.path} does not load: {item.load_error or item.status}",
-            expected="a library that loads",
-            remedy=Remedy(
-                summary="Install all NVIDIA libraries of one CUDA release together"
-                + (", and take the folder of this copy off LD_LIBRARY_PATH." if strange else "."),
-                action=Action.REINSTALL,
-                commands=tuple(commands),
-            ),
-            rollback=self._packages_as_recorded(),
-        )
-
-    def _packages_as_recorded(self) -> Rollback:
-        nvidia = sorted({item.name for item in self._packages.installed if item.name.startswith("nvidia-")})
-        return restore(self._target, self._packages, self._tensorflow.distribution or "tensorflow", *nvidia)
+def _also_needed(tensorflow: TensorFlowBuild, packages: Packages, matrix: VersionMatrix) -> str | None:
+    """What this release needs besides its libraries to find them, if the matrix knows of something."""
+    version = {key: text for key, text in versions_there(tensorflow, packages).items() if key == "tensorflow"}
+    return next((row.fix for row in matrix.known_bad_for(version) if row.effect == "no-gpu"), None)

@@ -1,4 +1,4 @@
-"""Whether the driver is new enough for the CUDA that TensorFlow was built against."""
+"""Whether the driver is new enough for the CUDA that TensorFlow was built with."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor_checks._builds import cuda_of
 from kdoctor_checks._versions import numbers
-from kdoctor_checks.versions._drivers import previous_driver, upgrade_commands
+from kdoctor_checks.versions._drivers import too_old, unknown_driver
 
 _SUBJECT = "NVIDIA driver"
 
@@ -24,51 +24,39 @@ _SUBJECT = "NVIDIA driver"
 def driver_for_cuda(
     tensorflow: TensorFlowBuild, gpus: Gpus, target: Target, matrix: VersionMatrix
 ) -> Iterator[Outcome]:
-    """The NVIDIA driver is new enough for the CUDA release that TensorFlow was built against.
+    """The NVIDIA driver supports the CUDA release that TensorFlow was built with.
 
-    Why: an older driver cannot run programs of a newer major CUDA release. TensorFlow then registers no GPU and
-    the job falls back to the CPU, or stops with CUDA_ERROR_INSUFFICIENT_DRIVER.
-    Remedy: install a driver of a newer branch and restart, or a TensorFlow that was built against the driver's
-    CUDA.
+    Why: an older driver cannot run programs built with a newer CUDA major. TensorFlow then registers no GPU and trains
+    on the CPU, or stops with CUDA_ERROR_INSUFFICIENT_DRIVER.
+    Remedy: install a newer driver branch and restart, or install a TensorFlow built with the driver's CUDA.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
     """
     cuda, driver = cuda_of(tensorflow, matrix), numbers(gpus.driver_version)
     least = matrix.oldest_driver(cuda) if cuda else None
     if not target.platform.startswith("linux"):
-        yield Unjudged(subject=_SUBJECT, reason=f"the known minimums are those of Linux, not of {target.platform}")
+        reason = f"the minimum drivers are known for Linux only, not for {target.platform}"
+        yield Unjudged(subject=_SUBJECT, reason=reason)
     elif cuda is None:
         reason = tensorflow.unreadable or "neither the build nor the version matrix states it"
         yield Unjudged(subject=_SUBJECT, reason=f"TensorFlow's CUDA release is unknown: {reason}")
     elif driver is None:
-        error = gpus.errors.get("driver_version") or f"it says {gpus.driver_version!r}"
-        yield Unjudged(subject=_SUBJECT, reason=f"the driver's version is unknown: {error}")
+        yield Unjudged(subject=_SUBJECT, reason=unknown_driver(gpus))
     elif least is None:
-        yield Unjudged(subject=_SUBJECT, reason=f"no minimum driver is known for CUDA {cuda.partition('.')[0]}")
+        yield Unjudged(subject=_SUBJECT, reason=f"the minimum driver for CUDA {cuda.partition('.')[0]} is unknown")
     else:
         yield _judge(gpus, cuda, least)
 
 
 def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
-    observed = f"driver {gpus.driver_version}, TensorFlow built against CUDA {cuda}"
+    observed = f"driver {gpus.driver_version}, TensorFlow built with CUDA {cuda}"
     major = int(cuda.partition(".")[0])
     if (numbers(gpus.driver_version) or ()) >= (numbers(least) or ()):
-        return Evidence(subject=_SUBJECT, observed=f"{observed} (CUDA {major} needs {least})")
+        return Evidence(subject=_SUBJECT, observed=f"{observed} (CUDA {major} needs driver {least})")
     offered = numbers(gpus.cuda_driver_version)
     if offered is None or offered[0] >= major:
-        # A cuda-compat package brings a newer user-space driver, on data-centre GPUs: then the old module suffices.
-        said = f"offers CUDA {gpus.cuda_driver_version}" if offered else "does not say which CUDA it offers"
-        reason = f"{observed}: older than {least}, but the driver {said}; a cuda-compat package may bridge the gap"
+        # cuda-compat installs a newer user-space driver on data-center GPUs. The old kernel module is then enough.
+        supports = f"supports CUDA {gpus.cuda_driver_version}" if offered else "does not report its CUDA release"
+        reason = f"{observed}; older than {least}, but it {supports}; cuda-compat may bridge the gap"
         return Unjudged(subject=_SUBJECT, reason=reason)
-    return Finding(
-        subject=_SUBJECT,
-        observed=observed,
-        expected=f"driver {least} or newer for CUDA {major}",
-        remedy=Remedy(
-            summary=f"Install a driver of branch {least.partition('.')[0]} or newer from the distribution's packages "
-            "(the command is Ubuntu's) and restart; in a container, on the host. kdoctor matrix names the TensorFlow "
-            "that runs on the present one.",
-            action=Action.REBOOT,
-            commands=(*upgrade_commands(least), f"kdoctor matrix --driver {gpus.driver_version}"),
-        ),
-        rollback=previous_driver(gpus.driver_version or ""),
-    )
+    observed = f"{gpus.driver_version} is too old for CUDA {cuda}, with which TensorFlow was built"
+    return too_old(_SUBJECT, observed, least, f" for CUDA {major}", gpus)

@@ -1,17 +1,16 @@
-"""Whether the TensorFlow build holds code for the GPUs."""
+"""Whether TensorFlow has code for the GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
+from kdoctor.matrix.model import KnownBad, VersionMatrix, code_for, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._builds import Code, code_of, gpus_of_job
-from kdoctor_checks._gpus import unread
-from kdoctor_checks._install import install, restore
-from kdoctor_checks._versions import numbers, parse_version
+from kdoctor_checks._builds import code_of, judge_gpus
+from kdoctor_checks._versions import parse_version
 
 
 @check("versions.gpu-code", severity=Severity.ERROR, needs_gpus=True, requires=["versions.driver-for-cuda"])
@@ -23,11 +22,11 @@ def gpu_code(
     target: Target,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """TensorFlow holds code for every GPU: machine code, or PTX that the driver compiles.
+    """TensorFlow has machine code or PTX for every GPU.
 
-    Why: a GPU that is older than every architecture of the build has nothing to run ("no kernel image is available").
-    A newer one needs PTX, and for Blackwell the PTX of releases before 2.21 does not load.
-    Remedy: install a TensorFlow that was built for the GPU (kdoctor matrix names it), or hide the GPU from the job.
+    Why: a GPU that is older than every architecture of the build has no code to run ("no kernel image is available").
+    A newer GPU needs PTX, and the PTX of releases before 2.21 does not load on Blackwell.
+    Remedy: install a TensorFlow that was built for the GPU (see kdoctor matrix), or hide the GPU from the job.
     Sources:
         https://docs.nvidia.com/cuda/cuda-c-programming-guide/#application-compatibility
         https://github.com/tensorflow/tensorflow/issues/89272
@@ -35,69 +34,52 @@ def gpu_code(
     """
     code = code_of(tensorflow, matrix)
     if code is None:
-        reason = tensorflow.unreadable or "neither the build nor the version matrix says what it holds code for"
+        reason = tensorflow.unreadable or "neither the build nor the version matrix lists its GPU code"
         yield Unjudged(subject=f"tensorflow {tensorflow.version or '(version unknown)'}", reason=reason)
         return
-    for gpu in gpus_of_job(gpus, environment):
-        if missing := unread(gpu, "compute_capability"):
-            yield missing
-        elif numbers(gpu.compute_capability) is None:
-            yield Unjudged(subject=gpu.subject, reason=f"{gpu.compute_capability!r} is no compute capability")
-        else:
-            yield _judge(gpu, code, _Build(tensorflow, packages, target, matrix))
-    if not gpus.devices:
-        yield Unjudged(subject="GPUs", reason=f"the driver lists none ({gpus.error or gpus.state})")
+
+    def judge(gpu: Gpu, capability: str) -> Outcome:
+        kind, bad = code.runs_by(capability), _known_bad(matrix, tensorflow.version, capability)
+        if kind and not bad:
+            return Evidence(subject=gpu.subject, observed=f"compute capability {capability} runs {kind}")
+        problem = f"is known to fail on it: {bad.symptom}" if bad else f"has {code} (from {code.read_from})"
+        summary = f"Use {bad.fix}." if bad else "Install a release with code for this GPU."
+        wanted = _newest_for(matrix, capability)
+        build = f"TensorFlow {tensorflow.version}"
+        return Finding(
+            subject=gpu.subject,
+            observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {build} {problem}",
+            expected="a build with code for this GPU",
+            remedy=Remedy(
+                summary=f"{summary} kdoctor matrix lists the releases that run here. CUDA_VISIBLE_DEVICES can hide "
+                "the GPU instead.",
+                action=Action.REINSTALL,
+                commands=("kdoctor matrix", install(target, packages, wanted)),
+            ),
+            rollback=restore(target, packages, tensorflow.distribution or "tensorflow"),
+        )
+
+    yield from judge_gpus(gpus, environment, judge)
 
 
-class _Build:
-    """What is installed, and what is known of it."""
+def _known_bad(matrix: VersionMatrix, version: str | None, capability: str) -> KnownBad | None:
+    """The matrix's entry that fails with this release on that capability, whatever the job does."""
+    parsed = parse_version(version)
+    if parsed is None:
+        return None
+    there = {"tensorflow": str(parsed), "capability": capability}
+    rows = (row for row in matrix.known_bad if set(row.when) == set(there) and row.job is None)
+    return next((row for row in rows if _holds(row, there)), None)
 
-    def __init__(self, tensorflow: TensorFlowBuild, packages: Packages, target: Target, matrix: VersionMatrix) -> None:
-        self.tensorflow, self.packages, self.target, self.matrix = tensorflow, packages, target, matrix
 
-    def known_bad(self, capability: str) -> KnownBad | None:
-        """The combination of this release and that capability that fails whatever the job does, if there is one."""
-        version = parse_version(self.tensorflow.version)
-        if version is None:
-            return None
-        there = {"tensorflow": str(version), "capability": capability}
-        rows = (row for row in self.matrix.known_bad if set(row.when) == set(there) and row.job is None)
-        return next((row for row in rows if _holds(row, there)), None)
-
-    def newest_for(self, capability: str) -> str:
-        """The newest release that has code for that capability and is not known to fail, as a requirement."""
-        for release in reversed(self.matrix.releases):
-            code = Code(cubins=release.cubins, ptx=release.ptx, read_from="the version matrix")
-            there = {"tensorflow": release.version, "capability": capability}
-            bad = any(set(row.when) == set(there) and row.job is None and _holds(row, there)
-                      for row in self.matrix.known_bad)  # fmt: skip
-            if code.runs_by(capability) and not bad and not release.prerelease:
-                return f"tensorflow{'[and-cuda]' if release.and_cuda else ''}=={release.version}"
-        return "tensorflow[and-cuda]"
+def _newest_for(matrix: VersionMatrix, capability: str) -> str:
+    """The newest release with code for that capability that is not known to fail, as a requirement."""
+    for release in reversed(matrix.releases):
+        has_code = code_for(release.cubins, release.ptx, capability)
+        if has_code and not release.prerelease and not _known_bad(matrix, release.version, capability):
+            return f"tensorflow{'[and-cuda]' if release.and_cuda else ''}=={release.version}"
+    return "tensorflow[and-cuda]"
 
 
 def _holds(row: KnownBad, there: dict[str, str]) -> bool:
     return all(specifier(spec).contains(there[name], prereleases=True) for name, spec in row.when.items())
-
-
-def _judge(gpu: Gpu, code: Code, build: _Build) -> Outcome:
-    capability = gpu.compute_capability or ""
-    by, bad = code.runs_by(capability), build.known_bad(capability)
-    if by and not bad:
-        return Evidence(subject=gpu.subject, observed=f"compute capability {capability} by {by}")
-    why = f"TensorFlow {build.tensorflow.version} holds {code.words} ({code.read_from})"
-    if bad:
-        why = f"TensorFlow {build.tensorflow.version} is known to fail on it: {bad.symptom}"
-    wanted = build.newest_for(capability)
-    return Finding(
-        subject=gpu.subject,
-        observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {why}",
-        expected="a build with code for it",
-        remedy=Remedy(
-            summary=(f"Use {bad.fix}." if bad else "Install a release with code for this GPU.")
-            + " kdoctor matrix shows which releases run here; the GPU can also be hidden with CUDA_VISIBLE_DEVICES.",
-            action=Action.REINSTALL,
-            commands=("kdoctor matrix", install(build.target, build.packages, wanted)),
-        ),
-        rollback=restore(build.target, build.packages, build.tensorflow.distribution or "tensorflow"),
-    )

@@ -1,31 +1,28 @@
-"""Whether the environment is a combination of versions that is known to fail."""
+"""Whether the installed versions are a combination that is known to fail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import release_of, versions_there
-from kdoctor_checks._install import install, restore
 from kdoctor_checks._versions import parse_version
-
-_FAILING = frozenset({"crash", "wrong-results"})
-"""Effects that hold whatever the machine. Whether a GPU is registered, the libraries themselves show."""
 
 
 @check("versions.known-bad", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def known_bad(
     tensorflow: TensorFlowBuild, packages: Packages, target: Target, matrix: VersionMatrix
 ) -> Iterator[Outcome]:
-    """The installed versions are no combination that is known to fail, and the version matrix knows this TensorFlow.
+    """No known-bad version combination is installed.
 
-    Why: some combinations satisfy every requirement in the metadata and fail all the same: TensorFlow 2.10 and 2.11
-    name no upper bound for NumPy, were compiled against NumPy 1, and break when NumPy 2 is there ("A module that was
-    compiled using NumPy 1.x cannot be run in NumPy 2").
-    Remedy: install the versions that end the failure.
+    Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11 were
+    compiled with NumPy 1 and set no upper bound for NumPy, so they break with NumPy 2 ("A module that was compiled
+    using NumPy 1.x cannot be run in NumPy 2").
+    Remedy: install the versions that fix the failure.
     Sources:
         https://numpy.org/devdocs/numpy_2_0_migration_guide.html
         https://github.com/tensorflow/tensorflow/issues/98406
@@ -33,24 +30,25 @@ def known_bad(
     """
     subject = f"tensorflow {tensorflow.version or '(version unknown)'}"
     if parse_version(tensorflow.version) is None:
-        yield Unjudged(subject=subject, reason="its version cannot be read")
+        yield Unjudged(subject=subject, reason="its version is not valid")
         return
     found = [row for row in matrix.known_bad_for(versions_there(tensorflow, packages)) if _judged_here(row)]
     for row in found:
         yield _finding(row, tensorflow, packages, target)
     if release_of(tensorflow, matrix) is None:
         newest = ", ".join(release.version for release in matrix.releases[-3:])
-        reason = f"the version matrix of {matrix.updated} does not know this release (its newest: {newest})"
+        reason = f"not in the version matrix of {matrix.updated} (newest releases: {newest})"
         yield Unjudged(subject=subject, reason=reason)
     elif not found:
         rows = sum(_judged_here(row) for row in matrix.known_bad)
-        yield Evidence(subject=subject, observed=f"in none of the {rows} combinations that are known to fail")
+        yield Evidence(subject=subject, observed=f"none of {rows} known-bad combinations is installed")
 
 
 def _judged_here(row: KnownBad) -> bool:
-    """Whether versions of distributions alone decide, and no Keras: that is versions.keras-compatible's."""
-    machine = {"capability", "cudnn", "python"} & set(row.when)
-    return row.job is None and row.effect in _FAILING and not machine and set(row.when) != {"keras"}
+    """Whether the versions of distributions alone decide. versions.keras-compatible judges Keras."""
+    needs_machine = {"capability", "cudnn", "python"} & set(row.when)
+    fails = row.effect in {"crash", "wrong-results"}
+    return fails and row.job is None and not needs_machine and set(row.when) != {"keras"}
 
 
 def _finding(row: KnownBad, tensorflow: TensorFlowBuild, packages: Packages, target: Target) -> Finding:
@@ -64,7 +62,7 @@ def _finding(row: KnownBad, tensorflow: TensorFlowBuild, packages: Packages, tar
         remedy=Remedy(
             summary=f"Install {row.fix}.",
             action=Action.REINSTALL,
-            commands=(install(target, packages, *wanted),) if wanted else ("kdoctor matrix",),
+            commands=(install(target, packages, *wanted) if wanted else "kdoctor matrix",),
         ),
         rollback=restore(target, packages, *names),
     )

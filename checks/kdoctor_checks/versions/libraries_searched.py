@@ -1,15 +1,15 @@
-"""Whether TensorFlow looks where its libraries lie."""
+"""Whether TensorFlow searches the folders in which its libraries are installed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.commands.packages import install, minor
+from kdoctor.commands.search_path import restore_path, search_first
+from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._install import install
-from kdoctor_checks._search_path import restore_path, search_first
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search
 
@@ -23,12 +23,12 @@ def libraries_searched(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """TensorFlow looks into the folder of every CUDA library that is installed for it.
+    """TensorFlow searches the folders of all CUDA libraries that are installed for it.
 
-    Why: TensorFlow finds the NVIDIA wheels by a search path inside its own library (RUNPATH). In 2.16.1 that path names
-    cuda_runtime alone; in 2.21.0 it lacks cusolver. The libraries are then installed and not found: TensorFlow
-    registers no GPU ("Cannot dlopen some GPU libraries"), with [and-cuda] as its guide says.
-    Remedy: put the folders on LD_LIBRARY_PATH before the job starts; for 2.16.1, install 2.16.2.
+    Why: TensorFlow finds the NVIDIA wheels by a search path in its library (RUNPATH). In 2.16.1 that path has only
+    cuda_runtime; in 2.21.0 it lacks cusolver. The libraries are installed but not found, so TensorFlow registers no
+    GPU ("Cannot dlopen some GPU libraries"), even if [and-cuda] was installed as documented.
+    Remedy: add the folders to LD_LIBRARY_PATH before the job starts; replace 2.16.1 with 2.16.2.
     Sources:
         https://github.com/tensorflow/tensorflow/issues/63362
         https://man7.org/linux/man-pages/man8/ld.so.8.html
@@ -38,47 +38,36 @@ def libraries_searched(
     if not libraries.cuda_build or not wanted:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no CUDA library")
         return
-    outside = [item for item in wanted if outside_search(item)]
+    outside = {item: folder for item in wanted if (folder := outside_search(item))}
     if outside:
-        yield _finding(outside, tensorflow, (packages, target), environment, _ended_by(tensorflow, matrix))
+        folders = list(dict.fromkeys(outside.values()))
+        names = ", ".join(item.soname or item.name for item in outside)
+        commands = [search_first(folders)]
+        summary = "Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts."
+        if fixed_in := _fixed_in(tensorflow, matrix):
+            # ">=2.16.2" alone would also install another minor release.
+            release = f"tensorflow[and-cuda]{fixed_in},=={minor(tensorflow.version or '')}.*"
+            commands.append(install(target, packages, release))
+            summary += f" Or install a release without the defect (tensorflow{fixed_in})."
+        yield Finding(
+            subject="search path",
+            observed=f"TensorFlow {tensorflow.version} does not find {names} in {', '.join(folders)}",
+            expected="all folders of CUDA libraries on the search path",
+            remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
+            rollback=restore_path(environment),
+        )
     found = [item for item in wanted if item.status != "missing"]
     if found:
-        observed = f"{len(found)} of {len(wanted)} libraries lie where {libraries.path_kind or 'the loader'} looks"
+        observed = f"{libraries.path_kind or 'the loader'} covers {len(found)} of {len(wanted)} libraries"
         yield Evidence(subject="search path", observed=observed)
     elif not outside:
-        yield NotApplicable(reason="none of the libraries is installed: see versions.cuda-libraries")
+        yield NotApplicable(reason="no CUDA library is installed (see versions.cuda-libraries)")
 
 
-def _ended_by(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
-    """The releases that no longer have the defect, if the matrix knows it of this one."""
+def _fixed_in(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
+    """The releases without the defect, if the matrix lists it for this release."""
     version = parse_version(tensorflow.version)
     if version is None:
         return None
     rows = matrix.known_bad_for({"tensorflow": str(version)})
     return next((row.ended_by["tensorflow"] for row in rows if row.effect == "no-gpu" and row.ended_by), None)
-
-
-def _finding(
-    outside: Sequence[Library],
-    tensorflow: TensorFlowBuild,
-    installed: tuple[Packages, Target],
-    environment: Environment,
-    ended_by: str | None,
-) -> Finding:
-    packages, target = installed
-    folders = list(dict.fromkeys(folder for item in outside if (folder := outside_search(item))))
-    names = ", ".join(item.soname or item.name for item in outside)
-    commands = [search_first(folders)]
-    summary = "Put the folders on LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts."
-    if ended_by:
-        # The newest patch of the minor release changes least; ">=2.16.2" alone would bring another minor release.
-        minor = ".".join((tensorflow.version or "").split(".")[:2])
-        commands.append(install(target, packages, f"tensorflow[and-cuda]{ended_by},=={minor}.*"))
-        summary += f" Or install a release without the defect (tensorflow{ended_by})."
-    return Finding(
-        subject="search path",
-        observed=f"{names} installed in {', '.join(folders)}, where TensorFlow {tensorflow.version} never looks",
-        expected="the folder of every library on the search path",
-        remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
-        rollback=restore_path(environment),
-    )

@@ -1,4 +1,4 @@
-"""Whether the rest of the environment fits together."""
+"""Whether the requirements of the packages are met that TensorFlow and Keras do not need."""
 
 from __future__ import annotations
 
@@ -6,44 +6,36 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._requirements import Need, Needs, conflicts, needs_of
-from kdoctor_checks.versions._conflicts import as_finding
+from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor_checks.versions._requirements import Needs, judge_needs, needs_of
 
 
 @check("versions.other-conflicts", severity=Severity.WARNING)
 def other_conflicts(
     packages: Packages, tensorflow: TensorFlowBuild, keras: KerasChoice, target: Target
 ) -> Iterator[Outcome]:
-    """The packages that TensorFlow and Keras do not need fit together too.
+    """The requirements of all packages besides TensorFlow and Keras are met.
 
-    Why: the job may import them, and a package whose requirements are not met fails when it is used, not when it is
-    installed. What TensorFlow and Keras need is judged by versions.package-conflicts.
-    Remedy: install a version that all who need it accept, or uninstall what is not used.
+    Why: the job may import these packages. A package with unmet requirements fails when it is used, not when it is
+    installed. versions.package-conflicts judges what TensorFlow and Keras require.
+    Remedy: install a version that meets all requirements, or uninstall unused packages.
     Source: https://packaging.python.org/en/latest/specifications/dependency-specifiers/
     """
     core = needs_of((tensorflow.distribution or "tensorflow", keras.package), packages, target).visited
-    others = [package.name for package in packages.installed if package.name not in core]
+    others = {package.name for package in packages.installed if package.name not in core}
     if not others:
-        yield NotApplicable(reason="nothing is installed besides what TensorFlow and Keras need")
+        yield NotApplicable(reason="only packages that TensorFlow and Keras require are installed")
         return
     needs = _without(needs_of(others, packages, target), core, packages)
-    yield from (item for item in needs.unjudged if item.subject not in core)
-    bad = 0
-    for conflict in conflicts(needs, packages):
-        bad += 1
-        yield conflict if isinstance(conflict, Unjudged) else as_finding(conflict, packages, target)
-    if not bad:
-        observed = f"{needs.count} requirements of {len(set(others))} other distributions are met"
-        yield Evidence(subject=target.prefix, observed=observed)
+    yield from judge_needs(needs, packages, target, subject=target.prefix, count=len(others))
 
 
 def _without(needs: Needs, core: set[str], packages: Packages) -> Needs:
-    """The needs that distributions of the core do not have themselves."""
+    """The needs without those of the core distributions."""
     owners = {f"{package.name} {package.version}" for package in packages.installed if package.name in core}
-    kept: dict[str, list[Need]] = {}
-    for name, wanted in needs.by_name.items():
-        outside = [need for need in wanted if need.by not in owners]
-        if outside:
-            kept[name] = outside
-    return Needs(by_name=kept, visited=needs.visited - core, unjudged=needs.unjudged)
+    kept = {name: [need for need in wanted if need.by not in owners] for name, wanted in needs.by_name.items()}
+    return Needs(
+        by_name={name: wanted for name, wanted in kept.items() if wanted},
+        visited=needs.visited - core,
+        unjudged=[item for item in needs.unjudged if item.subject not in core],
+    )

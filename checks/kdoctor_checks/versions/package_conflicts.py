@@ -1,4 +1,4 @@
-"""Whether TensorFlow and Keras have what they say they need."""
+"""Whether the requirements of TensorFlow and Keras are met."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks._requirements import conflicts, needs_of
-from kdoctor_checks.versions._conflicts import as_finding
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks.versions._requirements import judge_needs, needs_of
 
 
 @check("versions.package-conflicts", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def package_conflicts(
     packages: Packages, tensorflow: TensorFlowBuild, keras: KerasChoice, target: Target
 ) -> Iterator[Outcome]:
-    """Everything that TensorFlow and Keras require is installed, in versions that they accept.
+    """All requirements of TensorFlow and Keras are met.
 
-    Why: a package that was upgraded on its own past what TensorFlow accepts (NumPy 2 under TensorFlow 2.17, a newer
-    protobuf) breaks the import or, worse, a step in the middle of the job. pip installs such a state with a warning
-    only. The requirements are followed to the end, with the extras and the markers of the examined interpreter.
-    Remedy: install a version that all who need it accept.
+    Why: a package that was upgraded beyond what TensorFlow accepts (NumPy 2 with TensorFlow 2.17, a newer protobuf)
+    breaks the import or, worse, a later step of the job. pip only warns about it. Indirect requirements count too,
+    with the extras and environment markers of the target interpreter.
+    Remedy: install a version that meets all requirements.
     Sources:
         https://packaging.python.org/en/latest/specifications/dependency-specifiers/
         https://github.com/tensorflow/tensorflow/issues/98406
@@ -29,17 +28,11 @@ def package_conflicts(
     name = tensorflow.distribution or "tensorflow"
     found = packages.find(name)
     if found is None:
-        yield Unjudged(subject=name, reason="its metadata is not among the environment's distributions")
+        yield Unjudged(subject=name, reason="the environment has no metadata of it")
         return
-    roots = (found.name, *((keras.package,) if keras.package != "tensorflow" else ()))
-    needs = needs_of(roots, packages, target)
-    yield from needs.unjudged
-    bad = 0
-    for conflict in conflicts(needs, packages):
-        bad += 1
-        yield conflict if isinstance(conflict, Unjudged) else as_finding(conflict, packages, target)
+    needs = needs_of((name, *((keras.package,) if keras.package != "tensorflow" else ())), packages, target)
     if not needs.count:
+        yield from needs.unjudged
         yield Unjudged(subject=name, reason="its metadata lists no requirements")
-    elif not bad:
-        observed = f"{needs.count} requirements of {len(needs.visited)} distributions are met"
-        yield Evidence(subject=f"{found.name} {found.version}", observed=observed)
+        return
+    yield from judge_needs(needs, packages, target, subject=f"{found.name} {found.version}", count=len(needs.visited))

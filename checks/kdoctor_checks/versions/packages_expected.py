@@ -1,4 +1,4 @@
-"""Whether the packages have the versions that the checklist was agreed for."""
+"""Whether the packages have the versions in the checklist."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, Target
-from kdoctor.model import Action, Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._install import install, restore
-from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Severity
+from kdoctor_checks._expected import install_agreed, judge_version
 
 
 @check(
@@ -18,37 +17,17 @@ from kdoctor_checks._versions import meets, parse_specifiers, parse_version
     judges=("packages",),
 )
 def packages_expected(packages: Packages, target: Target, assumptions: Assumptions) -> Iterator[Outcome]:
-    """The packages that the checklist names have the versions that it names.
+    """The packages have the versions in the checklist.
 
-    Why: the checklist was agreed, and the job tested, with these versions; with others, what a green run showed
-    before says nothing.
-    Remedy: install the agreed version, or agree on the new one in the checklist.
+    Why: the checklist was agreed on, and the job was tested, with these versions. Earlier passing runs say nothing
+    about other versions.
+    Remedy: install the agreed version, or change the checklist.
     Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
     """
     if not assumptions.packages:
         yield NotApplicable(reason="the checklist names no packages")
     for name, wanted in assumptions.packages.items():
-        yield _judge(name, wanted, packages, target)
-
-
-def _judge(name: str, wanted: str, packages: Packages, target: Target) -> Outcome:
-    specifiers, found = parse_specifiers(wanted), packages.find(name)
-    version = parse_version(found.version) if found else None
-    if specifiers is None:
-        return Unjudged(subject=name, reason=f"the checklist's {wanted!r} is no version specifier")
-    if found and version is None:
-        said = f"version {found.version!r}" if found.version else "no version in its metadata"
-        return Unjudged(subject=name, reason=f"it has {said}")
-    if version and meets(version, specifiers):
-        return Evidence(subject=name, observed=f"{version} ({wanted})")
-    return Finding(
-        subject=name,
-        observed=f"{name} {version}" if version else "not installed",
-        expected=f"{name}{wanted}",
-        remedy=Remedy(
-            summary="Install the agreed version, or agree on the new one: change the checklist and review it.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, f"{name}{wanted}"),),
-        ),
-        rollback=restore(target, packages, found.name if found else name),
-    )
+        found = packages.find(name)
+        version = (found.version or "(not in its metadata)") if found else None
+        remedy, rollback = install_agreed(target, packages, name, wanted)
+        yield judge_version(name, version, wanted, remedy, rollback)

@@ -1,17 +1,18 @@
-"""Whether framework, SDK, driver, libraries and container image are those that the checklist was agreed for."""
+"""Whether framework, SDK, driver, libraries and container image match the checklist."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from kdoctor.check import check
+from kdoctor.commands.packages import restore
+from kdoctor.commands.shell import quoted, set_variable
+from kdoctor.commands.system import previous_driver
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
 from kdoctor.matrix.model import VersionMatrix
@@ -28,18 +29,15 @@ from kdoctor.model import (
     Unjudged,
 )
 from kdoctor_checks._builds import cuda_of, release_of
-from kdoctor_checks._install import install, restore
+from kdoctor_checks._expected import OR_AGREE, install_agreed, judge_version, other_value
+from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
-from kdoctor_checks.versions._drivers import previous_driver
 
-_OR_AGREE = "or agree on what is here: change the checklist and review it."
+_Tools = tuple[Target, Packages]
+_JUDGED = ("framework", "sdk", "driver", "libraries", "image")
 
 
-@check(
-    "versions.runtime-expected",
-    severity=Severity.ERROR,
-    judges=("framework", "sdk", "driver", "libraries", "image"),
-)
+@check("versions.runtime-expected", severity=Severity.ERROR, judges=_JUDGED)
 def runtime_expected(
     target: Target,
     packages: Packages,
@@ -51,47 +49,29 @@ def runtime_expected(
     matrix: VersionMatrix,
     assumptions: Assumptions,
 ) -> Iterator[Outcome]:
-    """Framework, SDK, driver, libraries and container image are those that the checklist names.
+    """Framework, SDK, driver, libraries and container image match the checklist.
 
-    Why: the checklist was agreed, and the job tested, with these. Another driver, another cuDNN that the loader finds
-    first, or another backend is another job, though no package changed.
-    Remedy: install or choose what was agreed, or agree on the new one in the checklist.
+    Why: the checklist was agreed on, and the job was tested, with these. With another driver, another cuDNN that the
+    loader finds first, or another backend, it is a different job even if no package changed.
+    Remedy: install or choose what was agreed, or change the checklist.
     Sources:
         https://packaging.python.org/en/latest/specifications/version-specifiers/
         https://keras.io/getting_started/#configuring-your-backend
         https://docs.nvidia.com/deploy/cuda-compatibility/
     """
-    tools = _Tools(target=target, packages=packages)
-    if not {"framework", "sdk", "driver", "libraries", "image"} & assumptions.stated():
+    tools = (target, packages)
+    if not assumptions.stated().intersection(_JUDGED):
         yield NotApplicable(reason="the checklist names no framework, SDK, driver, library or image")
     if assumptions.framework:
         yield from _framework(assumptions, tensorflow, keras, tools)
-    if assumptions.sdk:
-        yield from _sdk(assumptions, tensorflow, matrix, tools)
+    for key, wanted in assumptions.sdk.items():
+        yield _sdk(key, wanted, tensorflow, matrix, tools)
     if assumptions.driver is not None:
         yield _driver(assumptions.driver, gpus)
     for name, wanted in assumptions.libraries.items():
         yield _library(name, wanted, libraries, tools, tensorflow)
     if assumptions.image is not None:
         yield _image(assumptions.image, host)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tools:
-    """What commands are made of."""
-
-    target: Target
-    packages: Packages
-
-    def remedy(self, name: str, wanted: str) -> Remedy:
-        return Remedy(
-            summary=f"Install the agreed version, {_OR_AGREE}",
-            action=Action.REINSTALL,
-            commands=(install(self.target, self.packages, f"{name}{wanted}"),),
-        )
-
-    def back(self, name: str) -> Rollback:
-        return restore(self.target, self.packages, name)
 
 
 def _framework(
@@ -103,101 +83,66 @@ def _framework(
             yield Unjudged(subject="TensorFlow", reason=tensorflow.unavailable)
         else:
             name = tensorflow.distribution or "tensorflow"
-            found = (tensorflow.version or "of no version in its metadata") if tensorflow.installed else None
-            remedy = tools.remedy(name, wanted["tensorflow"])
-            yield _version("TensorFlow", found, wanted["tensorflow"], remedy, tools.back(name))
+            found = (tensorflow.version or "(not in its metadata)") if tensorflow.installed else None
+            remedy, rollback = install_agreed(*tools, name, wanted["tensorflow"])
+            yield judge_version("TensorFlow", found, wanted["tensorflow"], remedy, rollback)
     if isinstance(keras, Unavailable):
-        yield from (
-            Unjudged(subject=f"Keras: {key}", reason=keras.unavailable) for key in wanted if key != "tensorflow"
-        )
+        keys = (key for key in wanted if key != "tensorflow")
+        yield from (Unjudged(subject=f"Keras: {key}", reason=keras.unavailable) for key in keys)
         return
     if "keras" in wanted:
-        remedy = tools.remedy(keras.package, wanted["keras"])
-        yield _version("Keras", keras.version, wanted["keras"], remedy, tools.back(keras.package))
+        remedy, rollback = install_agreed(*tools, keras.package, wanted["keras"])
+        yield judge_version("Keras", keras.version, wanted["keras"], remedy, rollback)
     if "flavour" in wanted:
-        way = ("unset TF_USE_LEGACY_KERAS", "export TF_USE_LEGACY_KERAS=1")
-        there, back = way if wanted["flavour"] == "keras" else reversed(way)
-        yield _same("Keras: flavour", keras.package, wanted["flavour"], there, back)
+        unset, export = (set_variable("TF_USE_LEGACY_KERAS", value) for value in (None, "1"))
+        commands = (unset, export) if wanted["flavour"] == "keras" else (export, unset)
+        yield _same("Keras: flavour", keras.package, wanted["flavour"], commands)
     if "backend" in wanted:
-        back = "unset KERAS_BACKEND"
-        if keras.backend_from == "KERAS_BACKEND":
-            back = f"export KERAS_BACKEND={shlex.quote(keras.backend)}"
-        there = f"export KERAS_BACKEND={shlex.quote(wanted['backend'])}"
-        yield _same("Keras: backend", keras.backend, wanted["backend"], there, back)
+        recorded = keras.backend if keras.backend_from == "KERAS_BACKEND" else None
+        there, back = (set_variable("KERAS_BACKEND", value) for value in (wanted["backend"], recorded))
+        yield _same("Keras: backend", keras.backend, wanted["backend"], (there, back))
 
 
-def _same(subject: str, found: str, wanted: str, there: str, back: str) -> Outcome:
-    if found == wanted:
-        return Evidence(subject=subject, observed=found)
-    return Finding(
-        subject=subject,
-        observed=found,
-        expected=wanted,
-        remedy=Remedy(
-            summary=f"Choose it in the script or the unit that starts the job, {_OR_AGREE}",
-            action=Action.CONFIGURE,
-            commands=(there,),
-        ),
-        rollback=Rollback.to("the recorded choice", back),
+def _same(subject: str, found: str, wanted: str, commands: tuple[str, str]) -> Outcome:
+    return (
+        Evidence(subject=subject, observed=found) if found == wanted else other_value(subject, found, wanted, commands)
     )
 
 
 def _sdk(
-    assumptions: Assumptions, tensorflow: TensorFlowBuild | Unavailable, matrix: VersionMatrix, tools: _Tools
-) -> Iterator[Outcome]:
-    titles = {"cuda": "CUDA SDK", "cudnn": "cuDNN SDK"}
-    for key, wanted in assumptions.sdk.items():
-        if isinstance(tensorflow, Unavailable):
-            yield Unjudged(subject=titles[key], reason=tensorflow.unavailable)
-        elif tensorflow.installed and tensorflow.cuda_build is None:
-            reason = tensorflow.unreadable or "TensorFlow's files do not say what it was built for"
-            yield Unjudged(subject=titles[key], reason=reason)
-        else:
-            yield _built_against(titles[key], _release(key, tensorflow, matrix), wanted, tensorflow, tools)
-
-
-def _release(key: str, tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
-    """The release of CUDA or cuDNN that TensorFlow was built against; None where nobody says."""
-    if key == "cuda":
-        return cuda_of(tensorflow, matrix)
-    release = release_of(tensorflow, matrix)
-    return (release.cudnn if release else None) or tensorflow.cudnn_version
-
-
-def _built_against(subject: str, found: str | None, wanted: str, tensorflow: TensorFlowBuild, tools: _Tools) -> Outcome:
+    key: str, wanted: str, tensorflow: TensorFlowBuild | Unavailable, matrix: VersionMatrix, tools: _Tools
+) -> Outcome:
+    subject = {"cuda": "CUDA SDK", "cudnn": "cuDNN SDK"}[key]
+    if isinstance(tensorflow, Unavailable):
+        return Unjudged(subject=subject, reason=tensorflow.unavailable)
+    if tensorflow.installed and tensorflow.cuda_build is None:
+        reason = tensorflow.unreadable or "TensorFlow's files do not state what it was built with"
+        return Unjudged(subject=subject, reason=reason)
     remedy = Remedy(
-        summary=f"Install a TensorFlow that was built against it (kdoctor matrix shows which), {_OR_AGREE}",
+        summary=f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {OR_AGREE}",
         action=Action.REINSTALL,
         commands=("kdoctor matrix",),
     )
-    back = tools.back(tensorflow.distribution or "tensorflow")
+    rollback = restore(*tools, tensorflow.distribution or "tensorflow")
     if not tensorflow.cuda_build:
-        observed = "TensorFlow was built without CUDA" if tensorflow.installed else "no TensorFlow is installed"
-        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=back)
+        observed = "TensorFlow was built without CUDA" if tensorflow.installed else "TensorFlow is not installed"
+        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
+    release = release_of(tensorflow, matrix)
+    cudnn = (release.cudnn if release else None) or tensorflow.cudnn_version
+    found = cuda_of(tensorflow, matrix) if key == "cuda" else cudnn
     if found is None:
         return Unjudged(subject=subject, reason="neither the build nor the version matrix states it")
-    return _version(subject, found, wanted, remedy, back)
+    specifiers = parse_specifiers(wanted)
+    if specifiers and len({meets(version, specifiers) for version in _possible(found, specifiers)}) > 1:
+        return Unjudged(subject=subject, reason=f"only {found} is known, which does not decide {wanted}")
+    return judge_version(subject, found, wanted, remedy, rollback)
 
 
-def _version(subject: str, found: str | None, wanted: str, remedy: Remedy, back: Rollback) -> Outcome:
-    specifiers, version = parse_specifiers(wanted), parse_version(found)
-    if specifiers is None:
-        return Unjudged(subject=subject, reason=f"the checklist's {wanted!r} is no version specifier")
-    if found is not None and version is None:
-        return Unjudged(subject=subject, reason=f"its version is {found!r}, which cannot be compared")
-    if version is not None:
-        answers = {meets(possible, specifiers) for possible in _possible(version, specifiers)}
-        if answers == {True}:
-            return Evidence(subject=subject, observed=f"{found} ({wanted})")
-        if True in answers:
-            return Unjudged(subject=subject, reason=f"only {found} is stated, which does not decide {wanted}")
-    return Finding(subject=subject, observed=found or "not there", expected=wanted, remedy=remedy, rollback=back)
-
-
-def _possible(version: Version, specifiers: SpecifierSet) -> set[Version]:
-    """What a version may be: where only a major is stated, any release of it that the specifiers could tell apart."""
-    if len(version.release) > 1:
-        return {version}
+def _possible(found: str, specifiers: SpecifierSet) -> set[Version]:
+    """The versions that this may be: if only a major is known, every release of it that the specifiers distinguish."""
+    version = parse_version(found)
+    if version is None or len(version.release) > 1:
+        return {version} if version else set()
     major = version.major
     named = {Version(text) for text in re.findall(rf"(?<![\d.]){major}\.\d+(?:\.\d+)*", str(specifiers))}
     return {Version(f"{major}.0"), Version(f"{major}.99999"), *named}
@@ -207,18 +152,18 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
     subject = "NVIDIA driver"
     if isinstance(gpus, Unavailable):
         return Unjudged(subject=subject, reason=gpus.unavailable)
-    if gpus.driver_version is None and gpus.state not in ("library-absent", "driver-not-loaded"):
-        reason = gpus.errors.get("driver_version") or f"NVML: {gpus.state}"
-        return Unjudged(subject=subject, reason=f"its version was not read ({gpus.error or reason})")
     found = gpus.driver_version
+    if found is None and gpus.state not in ("library-absent", "driver-not-loaded"):
+        reason = gpus.error or gpus.errors.get("driver_version") or f"NVML: {gpus.state}"
+        return Unjudged(subject=subject, reason=f"its version was not read ({reason})")
     remedy = Remedy(
-        summary=f"Install a driver of the agreed version when no job runs, and restart (on the host, if this is a "
-        f"container), {_OR_AGREE}",
+        summary="Install the agreed driver version while no job is running and restart (for a container, on the host), "
+        f"{OR_AGREE}",
         action=Action.REBOOT,
         commands=("apt-cache policy 'nvidia-driver-*'", "sudo apt-get install 'nvidia-driver-<branch>=<version>*'"),
     )
-    back = previous_driver(found) if found else Rollback.nothing("there was no driver")
-    return _version(subject, found, wanted, remedy, back)
+    rollback = previous_driver(found) if found else Rollback.nothing("not needed (no driver was installed)")
+    return judge_version(subject, found, wanted, remedy, rollback)
 
 
 def _library(
@@ -232,34 +177,33 @@ def _library(
         return Unjudged(subject=name, reason=libraries.unavailable)
     library = libraries.find(name)
     subject = (library.soname if library else None) or name
-    package = _wheel(library, tensorflow) if library else None
-    remedy = tools.remedy(package, _of_wheel(wanted)) if package else Remedy(
-        summary=f"See where the loader takes it from, and put the agreed version there, {_OR_AGREE}",
-        action=Action.REINSTALL,
-        commands=(f"ldconfig -p | grep lib{name}",),
-    )  # fmt: skip
-    back = tools.back(package) if package else Rollback.nothing("looking changes nothing")
+    wheel = _wheel(library, tensorflow) if library else None
+    if wheel:
+        # The version of a wheel has one more number, which counts its builds.
+        remedy, rollback = install_agreed(*tools, wheel, re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted))
+    else:
+        rollback = READ_ONLY
+        remedy = Remedy(
+            summary=f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
+            action=Action.REINSTALL,
+            commands=(f"ldconfig -p | grep lib{name}",),
+        )
     if library is None or library.status == "missing":
-        observed = libraries.note or "the loader finds none" if library is None else "the loader finds none"
-        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=back)
+        observed = (libraries.note if library is None else None) or "the loader does not find it"
+        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
     if library.version is None:
-        reason = library.version_error or library.load_error or f"{library.status}, of a version that it does not say"
+        reason = library.version_error or library.load_error or f"{library.status}, but its version is unknown"
         return Unjudged(subject=subject, reason=reason)
-    return _version(subject, library.version, wanted, remedy, back)
+    return judge_version(subject, library.version, wanted, remedy, rollback)
 
 
 def _wheel(library: Library, tensorflow: TensorFlowBuild | Unavailable) -> str | None:
-    """The wheel that brings the library, or that would bring it where it is missing; None where it is the system's."""
+    """The wheel that has the library, or that would have a missing one; None if it belongs to the system."""
     if library.package or library.status != "missing" or isinstance(tensorflow, Unavailable):
         return library.package
-    # The wheels of CUDA 13 have no common form of name.
-    of_cuda_12 = (tensorflow.cuda_version or "").startswith("12.")
-    return f"nvidia-{WHEELS[library.name]}-cu12" if of_cuda_12 and library.name in WHEELS else None
-
-
-def _of_wheel(wanted: str) -> str:
-    """The specifier for the wheel, whose version counts its builds in a further number."""
-    return re.sub(r"==\s*([\d.]*\d)(?=,|$)", r"==\1.*", wanted)
+    # The names of the wheels for CUDA 13 follow no common pattern.
+    is_cuda_12 = (tensorflow.cuda_version or "").startswith("12.")
+    return f"nvidia-{WHEELS[library.name]}-cu12" if is_cuda_12 and library.name in WHEELS else None
 
 
 def _image(wanted: str, host: Host | Unavailable) -> Outcome:
@@ -267,8 +211,7 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
     if isinstance(host, Unavailable):
         return Unjudged(subject=subject, reason=host.unavailable)
     if host.image is None:
-        reason = "nothing here names it: set KDOCTOR_IMAGE to its name where the container is started"
-        return Unjudged(subject=subject, reason=reason)
+        return Unjudged(subject=subject, reason="its name is unknown; set KDOCTOR_IMAGE where the container is started")
     observed = f"{host.image} ({host.image_from})"
     if fnmatchcase(host.image, wanted):
         return Evidence(subject=subject, observed=observed)
@@ -277,11 +220,9 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
         observed=observed,
         expected=wanted,
         remedy=Remedy(
-            summary=f"Start the job's container from the agreed image, {_OR_AGREE}",
+            summary=f"Start the job's container from the agreed image, {OR_AGREE}",
             action=Action.CONFIGURE,
-            commands=(
-                f"docker run --gpus all -e KDOCTOR_IMAGE={shlex.quote(wanted)} {shlex.quote(wanted)} '<command>'",
-            ),
+            commands=(f"docker run --gpus all -e KDOCTOR_IMAGE={quoted(wanted)} {quoted(wanted)} '<command>'",),
         ),
-        rollback=Rollback.nothing("a container is started anew; nothing on the host changes"),
+        rollback=NEW_CONTAINER,
     )

@@ -1,16 +1,16 @@
-"""Whether XLA finds what it needs to compile for GPUs."""
+"""Whether XLA finds the files that it needs to compile for GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Libraries, Packages, Target, TensorFlowBuild, XlaFile
+from kdoctor.commands.packages import install, restore
+from kdoctor.facts import Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks._builds import release_of
-from kdoctor_checks._install import install, restore
 from kdoctor_checks.versions._libraries import pinned
 
 
@@ -20,9 +20,9 @@ def xla_files(
 ) -> Iterator[Outcome]:
     """XLA finds libdevice and ptxas, which it needs to compile for GPUs.
 
-    Why: with jit_compile=True, and wherever TensorFlow uses XLA by itself, the first step fails ("libdevice not found
-    at ./libdevice.10.bc") or compiles slowly without ptxas. A job that never uses XLA does not notice.
-    Remedy: install nvidia-cuda-nvcc of TensorFlow's CUDA, or name CUDA's folder in XLA_FLAGS.
+    Why: with jit_compile=True, and wherever TensorFlow uses XLA by default, the first step fails ("libdevice not found
+    at ./libdevice.10.bc"), or compiles slowly without ptxas. Jobs that do not use XLA are not affected.
+    Remedy: install nvidia-cuda-nvcc for TensorFlow's CUDA, or set the CUDA folder in XLA_FLAGS.
     Sources:
         https://github.com/tensorflow/tensorflow/issues/58681
         https://openxla.org/xla/flags_guidance
@@ -30,30 +30,21 @@ def xla_files(
     """
     if not libraries.cuda_build or not libraries.xla_files:
         yield NotApplicable(reason=libraries.note or "this TensorFlow does not compile for GPUs")
+    package = f"nvidia-cuda-nvcc-cu{(tensorflow.cuda_version or '12').partition('.')[0]}"
+    wanted = pinned(release_of(tensorflow, matrix), package) or package
     for file in libraries.xla_files:
         if file.status == "found":
             yield Evidence(subject=file.name, observed=f"{file.path} ({file.found_by})")
-        else:
-            yield _finding(file, tensorflow, (packages, target), matrix)
-
-
-def _finding(
-    file: XlaFile, tensorflow: TensorFlowBuild, installed: tuple[Packages, Target], matrix: VersionMatrix
-) -> Finding:
-    packages, target = installed
-    major = (tensorflow.cuda_version or "12").partition(".")[0]
-    package = f"nvidia-cuda-nvcc-cu{major}"
-    wanted = pinned(release_of(tensorflow, matrix), package) or package
-    places = some(file.searched)
-    return Finding(
-        subject=file.name,
-        observed=f"not found{f' (searched: {places})' if places else ''}",
-        expected=f"{file.name} where XLA looks",
-        remedy=Remedy(
-            summary=f"Install {package}; where a CUDA toolkit is installed elsewhere, name its folder instead "
-            "(XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER), or leave jit_compile off.",
-            action=Action.REINSTALL,
-            commands=(install(target, packages, wanted),),
-        ),
-        rollback=restore(target, packages, package),
-    )
+            continue
+        yield Finding(
+            subject=file.name,
+            observed="not found" + (f" (searched: {some(file.searched)})" if file.searched else ""),
+            expected=f"{file.name} on XLA's search path",
+            remedy=Remedy(
+                summary=f"Install {package}. If a CUDA toolkit is installed elsewhere, set its folder instead "
+                "(XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER), or do not use jit_compile.",
+                action=Action.REINSTALL,
+                commands=(install(target, packages, wanted),),
+            ),
+            rollback=restore(target, packages, package),
+        )

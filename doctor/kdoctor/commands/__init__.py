@@ -1,1 +1,1 @@
-"""Shell commands that remedies and rollbacks print."""
+"""Shell commands that remedies and rollbacks print. Pure text: nothing here runs one."""

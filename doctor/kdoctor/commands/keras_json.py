@@ -1,16 +1,17 @@
-"""Commands that put settings into ``keras.json``, and that see whether they are there. Pure text."""
+"""Commands that change and verify settings in ``keras.json``."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
+
+from kdoctor.commands.shell import quoted
 
 _FILE = 'p = pathlib.Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser() / "keras.json"'
 
 
 def put_settings(settings: Mapping[str, str]) -> str:
-    """The command that sets these (``floatx``, ``epsilon``, ``image_data_format``) and leaves the others alone."""
+    """The command that sets these (``floatx``, ``epsilon``, ``image_data_format``) and keeps the others."""
     return _python(
         "import json, os, pathlib",
         _FILE,
@@ -21,8 +22,8 @@ def put_settings(settings: Mapping[str, str]) -> str:
     )
 
 
-def see_settings(settings: Mapping[str, str]) -> str:
-    """The command that exits with 0 where these are set."""
+def verify_settings(settings: Mapping[str, str]) -> str:
+    """The command that exits with 0 if these are set."""
     return _python(
         "import json, os, pathlib", _FILE, "d = json.loads(p.read_text())", f"w = {_literal(settings)}",
         "raise SystemExit({k: d.get(k) for k in w if d.get(k) != w[k]} or 0)",
@@ -30,10 +31,10 @@ def see_settings(settings: Mapping[str, str]) -> str:
 
 
 def _literal(settings: Mapping[str, str]) -> str:
-    """As JSON and Python both read it; only ``epsilon`` is a number."""
+    """A literal for both JSON and Python; only ``epsilon`` is a number."""
     values = {key: float(text) if key == "epsilon" else text for key, text in sorted(settings.items())}
     return json.dumps(values)
 
 
 def _python(*statements: str) -> str:
-    return f"python3 -c {shlex.quote('; '.join(statements))}"
+    return quoted("python3", "-c", "; ".join(statements))

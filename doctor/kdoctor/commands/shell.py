@@ -1,18 +1,15 @@
-"""Pieces of commands that several kinds of steps have in common."""
+"""Quoting, and variables of the shell."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-
-from kdoctor.engine.report import DriftChange
 
 
-def restores(changes: Iterable[DriftChange]) -> tuple[str, ...]:
-    """``packages.keras: 3.6.0 -> 3.15.1``, each fact that comes back."""
-    return tuple(f"{change.fact}: {change.new or 'nothing'} -> {change.old or 'nothing'}" for change in changes)
+def quoted(*words: str) -> str:
+    """The words separated by spaces, each quoted where the shell needs it."""
+    return shlex.join(words)
 
 
-def quoted(words: Iterable[str]) -> str:
-    """The words for a shell."""
-    return " ".join(shlex.quote(word) for word in words)
+def set_variable(name: str, value: str | None) -> str:
+    """The command that exports the variable with that value, or unsets it for None."""
+    return f"unset {name}" if value is None else f"export {name}={quoted(value)}"

@@ -1,1 +1,1 @@
-"""Rollback plans: the commands that restore what changed since a lock was recorded. Nothing is run."""
+"""Commands that restore a recorded state."""

@@ -1,83 +1,63 @@
-"""How the environment and the machine are kept, as far as the facts tell."""
+"""How the environment and the libraries of the machine were installed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
+from kdoctor.commands.packages import Installer, installer_of
+from kdoctor.commands.system import Manager, manager_of
 from kdoctor.engine.judge import FactTable
 from kdoctor.facts import Host, Libraries, Packages, Target
 
-Manager = Literal["apt", "dnf"]
-Tool = Literal["conda", "uv", "pip"]
-
-_APT, _DNF = ("debian", "ubuntu"), ("red hat", "rocky", "almalinux", "centos", "fedora", "oracle linux", "amazon linux")
-
 
 @dataclass(frozen=True, kw_only=True)
-class HowMade:
-    """Who keeps what."""
+class Installation:
+    """What a rollback must know of the machine besides its drift."""
 
-    python: str
-    """The interpreter."""
-    environment: Literal["venv", "conda", "system"]
-    prefix: str
-    installers: Mapping[str, str]
-    """Distribution to who installed it: pip, uv, conda."""
-    has_pip: bool = True
-    manager: Manager | None = None
+    target: Target | None
+    packages: Packages | None
+    manager: Manager | None
     """The package manager of the distribution."""
-    container: str | None = None
-    """The container engine; None on a bare host. In a container the kernel and the driver are the host's."""
-    outside: frozenset[str] = field(default_factory=frozenset)
-    """Libraries that the loader takes from outside the environment."""
-
-    def tool(self, package: str) -> Tool:
-        """Who installs that distribution here."""
-        installer = self.installers.get(package, "").lower()
-        if installer == "conda" and self.environment == "conda":
-            return "conda"
-        if installer == "uv":
-            return "uv"
-        return "pip" if installer == "pip" else self.common_tool
+    container: str | None
+    """The container engine; None on a bare host. In a container, the kernel and the driver are the host's."""
+    outside: frozenset[str]
+    """Libraries that the loader finds outside the environment."""
 
     @property
-    def common_tool(self) -> Literal["uv", "pip"]:
-        """Who installs most here."""
-        common = [name for name in self.installers.values() if name in ("uv", "pip")]
-        return "uv" if not self.has_pip or common.count("uv") > common.count("pip") else "pip"
+    def python(self) -> str:
+        """The interpreter; that of the search path if the target is unknown."""
+        return self.target.executable if self.target else "python3"
+
+    @property
+    def prefix(self) -> str:
+        """The environment's folder; empty if the target is unknown."""
+        return self.target.prefix if self.target else ""
+
+    @property
+    def is_conda(self) -> bool:
+        """Whether it is a conda environment."""
+        return self.target is not None and self.target.environment == "conda"
+
+    def installer_of(self, *packages: str) -> Installer:
+        """The tool that owns these distributions; without names, the one that creates environments here."""
+        return installer_of(self.target, self.packages, *packages)
 
 
-def how_made(facts: FactTable) -> HowMade:
-    """Read from facts how the environment is kept; where they do not tell, a pip of the search path's Python."""
-    target, packages, host = facts.get(Target), facts.get(Packages), facts.get(Host)
-    installed = packages.installed if isinstance(packages, Packages) else ()
-    prefix = target.prefix if isinstance(target, Target) else ""
-    return HowMade(
-        python=target.executable if isinstance(target, Target) else "python3",
-        environment=target.environment if isinstance(target, Target) else "system",
-        prefix=prefix,
-        installers={package.name: package.installer or "" for package in installed},
-        has_pip=packages.has_pip is not False if isinstance(packages, Packages) else True,
-        manager=_manager(host.os_release if isinstance(host, Host) else None),
+def read_installation(facts: FactTable) -> Installation:
+    """Read the installation from the facts of a machine."""
+    target, packages, host, libraries = (facts.get(group) for group in (Target, Packages, Host, Libraries))
+    prefix = f"{target.prefix}/" if isinstance(target, Target) else None
+    return Installation(
+        target=target if isinstance(target, Target) else None,
+        packages=packages if isinstance(packages, Packages) else None,
+        manager=manager_of(host.os_release if isinstance(host, Host) else None),
         container=host.container if isinstance(host, Host) and host.container != "none" else None,
-        outside=frozenset(_outside(facts.get(Libraries), prefix)),
+        outside=frozenset(
+            item.name
+            for item in (libraries.libraries if isinstance(libraries, Libraries) else ())
+            if item.path and item.package is None and not (prefix and item.path.startswith(prefix))
+        ),
     )
 
 
-def _manager(os_release: str | None) -> Manager | None:
-    text = (os_release or "").lower()
-    if any(name in text for name in _APT):
-        return "apt"
-    return "dnf" if any(name in text for name in _DNF) else None
-
-
-def _outside(libraries: object, prefix: str) -> list[str]:
-    if not isinstance(libraries, Libraries):
-        return []
-    return [
-        item.name
-        for item in libraries.libraries
-        if item.path and item.package is None and not (prefix and item.path.startswith(f"{prefix}/"))
-    ]
+how_made = read_installation

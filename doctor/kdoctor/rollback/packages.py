@@ -1,26 +1,32 @@
-"""The way back of a Python environment: its interpreter, and what pip, uv and conda installed in it."""
+"""Rollback of a Python environment: its interpreter, and what pip, uv and conda installed in it."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor.commands.shell import quoted, restores
+from kdoctor.commands.packages import (
+    Installer,
+    conda_command,
+    create_environment,
+    minor,
+    pip_command,
+    verify_conda,
+    verify_versions,
+)
 from kdoctor.engine.report import DriftChange
 from kdoctor.facts import canonical_name
 from kdoctor.lock.document import Lock
-from kdoctor.rollback.installers import HowMade, Tool
-from kdoctor.rollback.model import RollbackStep
+from kdoctor.rollback.document import RollbackStep, step
+from kdoctor.rollback.installers import Installation
 
 
-def pins(lock: Lock, leave_out: Iterable[str] = ()) -> list[str]:
-    """Every distribution of the lock as ``name==version``, but those whose version is not known."""
-    return [f"{name}=={version}" for name, version in _versions(lock, leave_out).items()]
+def pins(lock: Lock) -> list[str]:
+    """The recorded distributions as ``name==version``, except those whose version is unknown."""
+    return _pins(_versions(lock))
 
 
 def _versions(lock: Lock, leave_out: Iterable[str] = ()) -> dict[str, str]:
-    left_out = {*leave_out}
+    left_out = set(leave_out)
     return {
         name: version
         for name, version in sorted(lock.facts.get("packages", {}).items())
@@ -29,142 +35,127 @@ def _versions(lock: Lock, leave_out: Iterable[str] = ()) -> dict[str, str]:
 
 
 def new_environment(
-    changes: Sequence[DriftChange], packages: Sequence[DriftChange], lock: Lock, how: HowMade, by_hand: list[str]
+    changes: Sequence[DriftChange],
+    packages: Sequence[DriftChange],
+    lock: Lock,
+    installation: Installation,
+    by_hand: list[str],
 ) -> RollbackStep | None:
-    """What cannot be put under an environment is made beside it, with all packages: another Python, or conda's own.
+    """A new environment with all packages, if this one cannot be changed back in place.
 
-    Conda brings another Python back in place, as one of its packages.
+    That is the case if the minor release of Python changed, or if the recorded environment was conda's and this one is
+    not. Conda restores another Python in place, as one of its packages.
     """
     version = next((change for change in changes if change.fact == "python.version"), None)
-    recorded = lock.facts.get("python", {}).get("version", "")
-    was_conda, is_conda = bool(lock.facts.get("conda")), how.environment == "conda"
-    lost_conda = was_conda and not is_conda
+    was_conda = bool(lock.facts.get("conda"))
+    lost_conda = was_conda and not installation.is_conda
     by_hand += [
-        f"{change.fact} was {change.old} and is {change.new}: this environment is of another kind"
+        f"{change.fact} was {change.old} and is now {change.new}: the environment was replaced by one of another kind"
         for change in changes
         if change is not version and not (lost_conda and change.fact == "python.environment")
     ]
     if lost_conda:
-        return _beside(changes, packages, lock, how, recorded)
+        recorded = lock.facts.get("python", {}).get("version", "")
+        return _create(changes, packages, lock, installation, recorded)
     if version is None or version.old is None or was_conda:
         return None
-    if _minor(version.old) == _minor(version.new or ""):
+    if minor(version.old) == minor(version.new or ""):
         by_hand.append(
-            f"python.version was {version.old} and is {version.new}: the interpreter below {how.prefix or how.python} "
-            "was replaced; reinstall that release if nothing else helps"
+            f"python.version was {version.old} and is now {version.new}: the interpreter of "
+            f"{installation.prefix or installation.python} was replaced; reinstall that release if nothing else helps"
         )
         return None
-    return _beside([version], packages, lock, how, version.old)
+    return _create([version], packages, lock, installation, version.old)
 
 
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
-
-
-def _beside(
-    changes: Sequence[DriftChange], packages: Sequence[DriftChange], lock: Lock, how: HowMade, version: str
+def _create(
+    changes: Sequence[DriftChange],
+    packages: Sequence[DriftChange],
+    lock: Lock,
+    installation: Installation,
+    version: str,
 ) -> RollbackStep:
-    folder = f"{(how.prefix or 'environment').rstrip('/')}-python{_minor(version)}"
-    python, place = shlex.quote(f"{folder}/bin/python"), shlex.quote(folder)
+    folder = f"{(installation.prefix or 'environment').rstrip('/')}-python{minor(version)}"
+    python = f"{folder}/bin/python"
     conda = lock.facts.get("conda", {})
     wanted = _versions(lock, {"pip", *map(canonical_name, conda)})
-    with_uv = how.common_tool == "uv" and not conda
+    installer = "pip" if conda else installation.installer_of()
     if conda:
-        exact = quoted(f"{name}={release}" for name, release in sorted(conda.items()))
-        made = f"conda create --yes --prefix {place} {exact}"
+        create = conda_command("create", folder, *(f"{name}={release}" for name, release in sorted(conda.items())))
     else:
-        made = f"uv venv --python {version} {place}" if with_uv else f"python{_minor(version)} -m venv {place}"
-    installer = f"uv pip install --python {python}" if with_uv else f"{python} -m pip install"
-    specs = quoted(f"{name}=={release}" for name, release in wanted.items())
-    return RollbackStep(
-        title=f"Make a new environment with Python {_minor(version)} beside this one, and run the job in it.",
-        restores=restores([*changes, *packages]),
-        commands=(made, *([f"{installer} --no-deps {specs}"] if wanted else [])),
-        verify=(f"{python} -c {shlex.quote(_question(wanted, ()))}",),
+        create = create_environment(installer, version, folder)
+    install = pip_command(installer, python, "install", "--no-deps", *_pins(wanted))
+    return step(
+        f"Create a new environment with Python {minor(version)} next to this one, and run the job in it.",
+        [*changes, *packages],
+        [create, *([install] if wanted else [])],
+        [verify_versions(python, wanted)],
     )
 
 
-def bring_back(
-    changes: Sequence[DriftChange], conda: Sequence[DriftChange], how: HowMade, by_hand: list[str]
+def restore_packages(
+    changes: Sequence[DriftChange], conda: Sequence[DriftChange], installation: Installation, by_hand: list[str]
 ) -> Iterator[RollbackStep]:
-    """The distributions that drifted, each by the tool that installed it; conda's own record is exact for conda's."""
+    """The packages that drifted, each by the tool that owns it. Conda's own record comes first: it is exact."""
     if conda:
-        yield _by_conda(conda, how)
+        yield _restore_conda(conda, installation)
     condas = {canonical_name(change.fact.removeprefix("conda.")) for change in conda}
-    by_tool: dict[Tool, list[DriftChange]] = {}
+    by_installer: dict[Installer, list[DriftChange]] = {"conda": [], "uv": [], "pip": []}
     for change in changes:
         name = change.fact.removeprefix("packages.")
-        tool = how.tool(name)
-        if conda and (tool == "conda" or name in condas):
-            continue  # it comes back with conda's own package
+        installer = installation.installer_of(name)
+        if conda and (installer == "conda" or name in condas):
+            continue  # the step above restores it
         if change.old == "unknown":
-            by_hand.append(f"{name} is {change.new}, and the lock does not know which version it was")
+            by_hand.append(f"{name} is {change.new}, and the lock does not record which version it was")
         else:
-            by_tool.setdefault(tool, []).append(change)
-    order: tuple[Tool, ...] = ("conda", "uv", "pip")
-    for tool in order:
-        if tool in by_tool:
-            yield _packages_step(tool, by_tool[tool], how)
+            by_installer[installer].append(change)
+    yield from (_restore(installer, found, installation) for installer, found in by_installer.items() if found)
 
 
-def _by_conda(changes: Sequence[DriftChange], how: HowMade) -> RollbackStep:
-    """By name, version and build, as conda recorded them; dependencies are left alone, for all are recorded."""
-    prefix = f"--prefix {shlex.quote(how.prefix)}"
-    wanted = {change.fact.removeprefix("conda."): change.old for change in changes if change.old is not None}
-    gone = sorted(change.fact.removeprefix("conda.") for change in changes if change.old is None)
-    specs = quoted(f"{name}={version}" for name, version in sorted(wanted.items()))
-    files = [f"{name}-{(version or '').replace('=', '-')}.json" for name, version in sorted(wanted.items())]
-    verify = [f"test -f {shlex.quote(f'{how.prefix}/conda-meta/{file}')}" for file in files]
-    verify += [
-        f'! ls {shlex.quote(f"{how.prefix}/conda-meta")} | grep -E "^{name}-[^-]+-[^-]+\\.json$"' for name in gone
-    ]
-    return RollbackStep(
-        title="Bring back the recorded packages with conda.",
-        restores=restores(changes),
-        commands=(
-            *([f"conda install --yes --no-deps {prefix} {specs}"] if wanted else []),
-            *([f"conda remove --yes --force {prefix} {quoted(gone)}"] if gone else []),
-        ),
-        verify=tuple(verify),
+def _restore_conda(changes: Sequence[DriftChange], installation: Installation) -> RollbackStep:
+    """By name, version and build. The lock has all packages, so conda need not resolve dependencies."""
+    wanted, gone = _wanted_and_gone(changes, "conda.")
+    specs = [f"{name}={version}" for name, version in wanted.items()]
+    prefix = installation.prefix
+    return step(
+        "Restore the recorded packages with conda.",
+        changes,
+        [
+            *([conda_command("install", prefix, "--no-deps", *specs)] if wanted else []),
+            *([conda_command("remove", prefix, "--force", *gone)] if gone else []),
+        ],
+        verify_conda(prefix, wanted, gone),
     )
 
 
-def _packages_step(tool: Tool, changes: Sequence[DriftChange], how: HowMade) -> RollbackStep:
-    """Install the recorded versions, then take away what came since.
+def _restore(installer: Installer, changes: Sequence[DriftChange], installation: Installation) -> RollbackStep:
+    """Install the recorded versions, then remove the packages that are not recorded.
 
-    Dependencies are left alone: the lock lists every distribution, so nothing has to be resolved.
+    The lock has all packages, so pip and uv need not resolve dependencies.
     """
-    names = [change.fact.removeprefix("packages.") for change in changes]
-    wanted = {name: change.old for name, change in zip(names, changes, strict=True) if change.old is not None}
-    gone = sorted(name for name, change in zip(names, changes, strict=True) if change.old is None)
-    python = shlex.quote(how.python)
-    if tool == "conda":
-        prefix = f"--prefix {shlex.quote(how.prefix)}"
-        specs = quoted(f"{name}={version}" for name, version in sorted(wanted.items()))
-        install, remove = f"conda install --yes {prefix} {specs}", f"conda remove --yes {prefix} {quoted(gone)}"
+    wanted, gone = _wanted_and_gone(changes, "packages.")
+    if installer == "conda":
+        specs = [f"{name}={version}" for name, version in wanted.items()]
+        install = conda_command("install", installation.prefix, *specs)
+        remove = conda_command("remove", installation.prefix, *gone)
     else:
-        specs = quoted(f"{name}=={version}" for name, version in sorted(wanted.items()))
-        if tool == "uv":
-            install = f"uv pip install --python {python} --no-deps {specs}"
-            remove = f"uv pip uninstall --python {python} {quoted(gone)}"
-        else:
-            install = f"{python} -m pip install --no-deps {specs}"
-            remove = f"{python} -m pip uninstall --yes {quoted(gone)}"
-    return RollbackStep(
-        title=f"Bring back the recorded packages with {tool}.",
-        restores=restores(changes),
-        commands=(*([install] if wanted else []), *([remove] if gone else [])),
-        verify=(f"{python} -c {shlex.quote(_question(wanted, gone))}",),
+        install = pip_command(installer, installation.python, "install", "--no-deps", *_pins(wanted))
+        remove = pip_command(installer, installation.python, "uninstall", *gone)
+    return step(
+        f"Restore the recorded packages with {installer}.",
+        changes,
+        [*([install] if wanted else []), *([remove] if gone else [])],
+        [verify_versions(installation.python, wanted, gone)],
     )
 
 
-def _question(wanted: Mapping[str, str | None], gone: Iterable[str]) -> str:
-    """A program that exits with 0 where exactly these versions are installed, and says what is not so."""
-    return "; ".join((
-        "import importlib.metadata as m",
-        f"wanted, gone = {json.dumps(wanted, sort_keys=True)}, {json.dumps(sorted(gone))}",
-        'have = {d.metadata["Name"].lower().replace("_", "-").replace(".", "-"): d.version for d in m.distributions()}',
-        'wrong = [f"{n} is {have.get(n)}, not {v}" for n, v in wanted.items() if have.get(n) != v]',
-        'wrong += [f"{n} is still installed" for n in gone if n in have]',
-        'raise SystemExit("; ".join(wrong) or 0)',
-    ))  # fmt: skip
+def _wanted_and_gone(changes: Sequence[DriftChange], section: str) -> tuple[dict[str, str], list[str]]:
+    """The versions to install, and the names to remove."""
+    old = {change.fact.removeprefix(section): change.old for change in changes}
+    wanted = {name: version for name, version in sorted(old.items()) if version is not None}
+    return wanted, sorted(old.keys() - wanted)
+
+
+def _pins(versions: dict[str, str]) -> list[str]:
+    return [f"{name}=={version}" for name, version in versions.items()]

@@ -1,36 +1,34 @@
-"""From drift to steps. Pure: facts and a lock in, commands out."""
+"""From drift to a rollback plan. Pure: facts and a lock in, commands out."""
 
 from __future__ import annotations
 
-import shlex
-
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import DriftChange
 from kdoctor.lock.document import Lock
 from kdoctor.lock.drift import drift
 from kdoctor.lock.facts import Recorded
-from kdoctor.rollback.installers import HowMade
-from kdoctor.rollback.model import RollbackPlan
-from kdoctor.rollback.packages import bring_back, new_environment
+from kdoctor.rollback.document import RollbackPlan
+from kdoctor.rollback.installers import Installation
+from kdoctor.rollback.packages import new_environment, restore_packages
 from kdoctor.rollback.settings import keras_json, variables
 from kdoctor.rollback.system import driver, hardware, image, libraries
 
 _DERIVED = ("tensorflow.", "scenarios.", "measured.")
-"""What follows from other facts, and comes back with them."""
+"""Facts that follow from others, and are restored with them."""
 
 
-def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str, checklist: str) -> RollbackPlan:
-    """The way back from what stands now to the lock, only for what drifted.
+def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: str, checklist: str) -> RollbackPlan:
+    """The steps from the current state back to the lock, only for what drifted.
 
-    First the container's image, which may bring back all the rest; then the packages, which need no root and can be
-    tried at once; then variables and settings; then the system's libraries, which need root; then the driver, which
-    needs root and a reboot. Each step is verified by itself.
+    The order is: the container image, which may restore all the rest; packages, which need no root; variables and
+    settings; libraries of the system, which need root; the driver, which needs root and a reboot.
 
     Args:
-        lock: what to go back to.
-        now: what stands now.
-        how: who keeps it.
+        lock: the state to restore.
+        now: the current state.
+        installation: how the environment and the machine were installed.
         shown: the lock's file.
-        checklist: the checklist's name or path, to examine again by.
+        checklist: the checklist's name or path, for the command that checks again.
     """
     found = drift(lock, now, (), shown)
     by_section: dict[str, list[DriftChange]] = {}
@@ -39,36 +37,35 @@ def plan_rollback(lock: Lock, now: Recorded, how: HowMade, shown: str, checklist
             by_section.setdefault(change.fact.partition(".")[0], []).append(change)
     packages, conda, keras = (by_section.get(name, []) for name in ("packages", "conda", "keras"))
     by_hand: list[str] = []
-    anew = new_environment(by_section.get("python", []), [*packages, *conda], lock, how, by_hand)
+    replaced = new_environment(by_section.get("python", []), [*packages, *conda], lock, installation, by_hand)
     steps = [
-        *image(by_section.get("host", []), how),
-        *([anew] if anew else bring_back(packages, conda, how, by_hand)),
-        # KERAS_HOME says which keras.json counts.
-        *variables(by_section.get("environment", []), keras, by_hand),
+        *image(by_section.get("host", []), installation),
+        *([replaced] if replaced else restore_packages(packages, conda, installation, by_hand)),
+        *variables(by_section.get("environment", []), keras, by_hand),  # KERAS_HOME decides which keras.json is used
         *keras_json(keras),
-        *libraries(by_section.get("libraries", []), [*packages, *conda], lock, how, by_hand),
-        *driver(by_section.get("driver", []), lock, how, by_hand),
+        *libraries(by_section.get("libraries", []), [*packages, *conda], lock, installation, by_hand),
+        *driver(by_section.get("driver", []), lock, installation, by_hand),
     ]
-    hardware(by_section, by_hand)
+    python = [] if replaced else ["--python", installation.python]
     return RollbackPlan(
+        schema_="kdoctor/rollback/v1",
         lock=shown,
         recorded=lock.recorded,
-        steps=tuple(steps),
-        by_hand=tuple(by_hand),
-        unread=found.unread,
-        # An environment that is made anew is another one than was examined.
-        again=shlex.join(["kdoctor", "check", "--checklist", checklist, *([] if anew else ["--python", how.python])]),
         caution=_caution(lock, now),
+        steps=tuple(steps),
+        by_hand=(*by_hand, *hardware(by_section)),
+        unread=found.unread,
+        again=quoted("kdoctor", "check", "--checklist", checklist, *python),
     )
 
 
 def _caution(lock: Lock, now: Recorded) -> str | None:
-    """A lock names no paths: that it is another environment's shows by what is installed."""
+    """Locks record no paths, so only the packages show that a lock is of another environment."""
     here, there = now.facts.get("packages", {}), lock.facts.get("packages", {})
-    strange = [name for name in here if name not in there]
-    if len(strange) * 2 <= len(here) or not there:
+    unknown = [name for name in here if name not in there]
+    if len(unknown) * 2 <= len(here) or not there:
         return None
     return (
-        f"{len(strange)} of the {len(here)} packages here are not in the lock: it may be that of another environment "
-        "(name the right one with --python)"
+        f"{len(unknown)} of {len(here)} installed packages are not in the lock; it may be of another environment "
+        "(use --python to choose the environment)"
     )

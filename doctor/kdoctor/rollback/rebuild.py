@@ -1,4 +1,4 @@
-"""Builds the recorded environment anew in a folder of its own, to prove that the way back exists."""
+"""Builds the recorded environment in a temporary folder, to prove that a rollback is possible."""
 
 from __future__ import annotations
 
@@ -6,40 +6,37 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from kdoctor.commands.packages import minor
 from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.rollback.packages import pins
 
 _LINES = 12
-"""So many of the installer's last lines are shown."""
+"""Number of the installer's last lines to show."""
 
 
 class RebuildError(Exception):
-    """The recorded environment cannot be built. The message says why, in the installer's words."""
+    """The recorded environment cannot be built. The message ends with the installer's output."""
 
 
 def base_python(lock: Lock, python: str, version: str, environ: Mapping[str, str]) -> str:
-    """An interpreter of the recorded release: the given one, or one of the search path.
+    """An interpreter of the recorded minor release: the given one, or one on the search path.
 
     Raises:
-        UsageError: the lock has no packages or no Python, so there is nothing to build.
-        RebuildError: there is no such interpreter.
+        UsageError: the lock has no packages or no Python.
+        RebuildError: no such interpreter was found.
     """
     recorded = lock.facts.get("python", {}).get("version")
     if recorded is None or not lock.facts.get("packages"):
-        raise UsageError("the lock records no Python and packages, so there is no environment to build from it")
-    wanted = _minor(recorded)
-    if _minor(version) == wanted:
+        raise UsageError("the lock records no Python or no packages, so no environment can be built from it")
+    wanted = minor(recorded)
+    if minor(version) == wanted:
         return python
     found = shutil.which(f"python{wanted}", path=environ.get("PATH"))
     if found is None:
-        raise RebuildError(f"the lock was recorded with Python {recorded}, and there is no python{wanted} here")
+        raise RebuildError(f"the lock was recorded with Python {recorded}, but python{wanted} was not found")
     return found
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 Run = Callable[[Sequence[str]], ChildEnd]
@@ -47,23 +44,23 @@ Run = Callable[[Sequence[str]], ChildEnd]
 
 
 def rebuild(lock: Lock, python: str, folder: Path, run: Run) -> str:
-    """Make a virtual environment with exactly the recorded packages; its interpreter.
+    """Create a virtual environment with exactly the recorded packages, and return its interpreter.
 
     Raises:
-        RebuildError: the environment could not be made, or a package cannot be had any more.
+        RebuildError: the environment could not be created, or a package is no longer available.
         ChildrenEnded: the run was interrupted.
     """
     end = run([python, "-m", "venv", str(folder)])
     if not end.ok:
-        raise RebuildError(f"a virtual environment of {python} could not be made: {_last_lines(end)}")
+        raise RebuildError(f"could not create a virtual environment with {python}: {_last_lines(end)}")
     made = str(folder / "bin" / "python")
     listed = folder / "pins.txt"
     listed.write_text("".join(f"{pin}\n" for pin in pins(lock)), encoding="utf-8")
-    # Without dependencies: the lock lists every distribution, so what is not in it must not come along.
+    # The lock lists every distribution, so dependencies must not add others.
     install = [made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
     end = run([*install, "-r", str(listed)])
     if not end.ok:
-        raise RebuildError(f"the recorded packages cannot be installed: {_last_lines(end)}")
+        raise RebuildError(f"the recorded packages could not be installed: {_last_lines(end)}")
     return made
 
 

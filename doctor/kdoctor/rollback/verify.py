@@ -1,4 +1,4 @@
-"""What proves that an environment built from a lock works: the quick smoke tier, under the lock's variables."""
+"""Proves that an environment built from a lock works: runs the quick smoke tier with the lock's variables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kdoctor.probes.environment import allowed
 
 
 def for_environment(checklist: Checklist, catalog: Catalog) -> tuple[Checklist, list[str]]:
-    """The checklist and those of its checks that judge the environment alone.
+    """The checklist, and the ids of its checks that depend on the environment only.
 
-    These are the checks of versions that need nothing but the environment, and those of the quick trainings: the
-    checklist's own, or where it has none the catalog's. Without a training nothing would be proved.
+    These are the version checks that need no other facts, and the checks of the quick trainings. A checklist without
+    quick trainings gets those of the catalog, because only a training proves that the environment works.
     """
     if not any(entry.scenario.tier == "quick" for entry in checklist.scenarios):
         quick = checklist_of(catalog, choose_scenarios(catalog), checklist.name, replicas=2)
         known = {entry.check.id for entry in quick.entries}
         others = (entry for entry in checklist.entries if entry.check.id not in known)
         checklist = replace(checklist, entries=(*others, *quick.entries), scenarios=quick.scenarios)
-    # Driver and image are the machine's, whatever is installed in the environment.
+    # Driver and image belong to the machine, not to the environment.
     checklist = replace(checklist, assumptions=replace(checklist.assumptions, driver=None, image=None))
     trained = {entry.scenario.id for entry in checklist.scenarios if entry.scenario.tier == "quick"}
 
@@ -38,7 +38,7 @@ def for_environment(checklist: Checklist, catalog: Catalog) -> tuple[Checklist, 
 
 
 def restore_variables(lock: Lock, environ: MutableMapping[str, str]) -> None:
-    """Set and unset the variables as the lock has them; what is withheld, and what names one job, stays as it is."""
+    """Set and unset the variables as recorded, except withheld values and variables that name one job."""
     recorded = lock.facts.get("environment")
     if recorded is None:
         return

@@ -1,6 +1,6 @@
-"""The drill: green, upgraded to a Keras that trains wrongly, caught, rolled back by the printed commands, green.
+"""The drill: a passing environment gets a Keras that trains incorrectly, fails, is rolled back, and passes again.
 
-It installs packages from the index into environments of its own: ``make test-drill``.
+It installs packages from the index into temporary environments: ``make test-drill``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdoctor.engine.catalog import load_catalog
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 
-TRAINS_WRONGLY = "3.6.0"
+DEFECTIVE_KERAS = "3.6.0"
 """Sums the replicas' gradients instead of averaging them (measured; see docs/smoke.md)."""
 
 
@@ -57,36 +57,35 @@ def check(job: Path, python: Path) -> dict[str, Any]:
 
 
 def drifted(report: dict[str, Any]) -> list[Any]:
-    """What drifted besides speeds, which a busy machine changes by itself."""
+    """What drifted, without the speeds, which vary on a busy machine."""
     return [item for item in report["drift"]["changes"] if not item["fact"].endswith("/step-seconds")]
 
 
-def test_green_then_caught_then_rolled_back_then_green(job: Path, target: Path) -> None:
+def test_defective_keras_fails_and_the_printed_commands_undo_it(job: Path, target: Path) -> None:
     recorded = kdoctor("checklist", "record", job, "--python", target, timeout_s=400)
     assert recorded.returncode == 0, recorded.stdout
     assert drifted(check(job, target)) == []
 
-    run(f"{target} -m pip install --quiet --disable-pip-version-check --no-deps keras=={TRAINS_WRONGLY}")
-    red = check(job, target)
-    assert red["verdict"] == "fail"
-    failed = {item["id"] for item in red["results"] if item["status"] == "fail"}
+    run(f"{target} -m pip install --quiet --disable-pip-version-check --no-deps keras=={DEFECTIVE_KERAS}")
+    failing = check(job, target)
+    assert failing["verdict"] == "fail"
+    failed = {item["id"] for item in failing["results"] if item["status"] == "fail"}
     assert {"versions.keras-compatible", "smoke.baseline"} <= failed
-    first = drifted(red)[0]
-    assert (first["fact"], first["old"], first["new"]) == ("packages.keras", "3.15.1", TRAINS_WRONGLY)
+    first = drifted(failing)[0]
+    assert (first["fact"], first["old"], first["new"]) == ("packages.keras", "3.15.1", DEFECTIVE_KERAS)
     assert "smoke.baseline" in first["explains"]
-    assert red["decisions"][0]["action"] == "roll back at once"
+    assert failing["decisions"][0]["action"] == "roll back at once"
 
     plan = json.loads(kdoctor("rollback", "-c", job, "--python", target, "-f", "json").stdout)
     (step,) = plan["steps"]
     for command in (*step["commands"], *step["verify"]):
         run(command)
-    green = check(job, target)
-    assert green["verdict"] == "pass"
-    assert drifted(green) == []
+    passing = check(job, target)
+    assert passing["verdict"] == "pass"
+    assert drifted(passing) == []
 
 
-def test_a_recorded_environment_can_be_built_again_and_trains(job: Path) -> None:
+def test_recorded_environment_can_be_built_again_and_trains(job: Path) -> None:
     assert kdoctor("checklist", "record", job, "--python", sys.executable, timeout_s=400).returncode == 0
     done = kdoctor("rollback", "-c", job, "--verify", "--python", sys.executable, timeout_s=1500)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.endswith("The way back works.\n")

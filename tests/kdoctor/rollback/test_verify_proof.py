@@ -17,7 +17,7 @@ def catalog() -> Catalog:
 
 
 @pytest.mark.parametrize("name", ["cpu-smoke", "multi-gpu-keras"])
-def test_only_what_the_environment_decides_is_judged_and_something_is_trained(name: str, catalog: Catalog) -> None:
+def test_checks_of_the_environment_and_a_training_are_chosen(name: str, catalog: Catalog) -> None:
     chosen, wanted = for_environment(load_checklist(name, catalog), catalog)
     assert {check.family for check in catalog.closure(wanted)} == {"versions", "smoke"}
     assert "smoke.baseline" in wanted
@@ -26,7 +26,7 @@ def test_only_what_the_environment_decides_is_judged_and_something_is_trained(na
     assert {entry.scenario.tier for entry in chosen.scenarios} == {"quick"}
 
 
-def test_a_checklist_without_trainings_is_proved_by_the_catalogs(
+def test_checklist_without_trainings_uses_those_of_the_catalog(
     tmp_path_factory: pytest.TempPathFactory, catalog: Catalog
 ) -> None:
     path = tmp_path_factory.mktemp("job") / "job.yaml"
@@ -42,7 +42,7 @@ def test_a_checklist_without_trainings_is_proved_by_the_catalogs(
     assert chosen.assumptions == Assumptions(gpus=chosen.assumptions.gpus, libraries={"cudnn": ">=9"})
 
 
-def test_variables_are_as_recorded_but_for_what_is_not_known_or_of_one_job() -> None:
+def test_variables_are_restored_except_withheld_ones_and_those_of_one_job() -> None:
     found = lock(environment(NCCL_DEBUG="WARN", LD_LIBRARY_PATH="/opt/cuda/lib64"))
     assert found.facts["environment"]["LD_LIBRARY_PATH"] == WITHHELD
     environ = {"HOME": "/root", "NCCL_P2P_DISABLE": "1", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}

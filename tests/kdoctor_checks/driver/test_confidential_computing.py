@@ -26,12 +26,12 @@ ON: dict[str, Any] = {"conf_compute": True, "conf_compute_multi_gpu": "protected
         ({"conf_compute": None, "errors": {"conf_compute": "NVML_ERROR_FUNCTION_NOT_FOUND"}}, Status.SKIP),
     ],
 )
-def test_it_must_let_several_gpus_work_together(change: dict[str, Any], status: Status) -> None:
+def test_ready_state_and_multi_gpu_mode_are_judged(change: dict[str, Any], status: Status) -> None:
     result = compute_check(confidential_computing, gpus(2, **change))
     assert (result.status, result.severity) == (status, Severity.ERROR)
 
 
-def test_one_gpu_needs_no_multi_gpu_mode() -> None:
+def test_single_gpu_needs_no_multi_gpu_mode() -> None:
     assert (
         compute_check(confidential_computing, gpus(1, **{**ON, "conf_compute_multi_gpu": "none"})).status is Status.PASS
     )

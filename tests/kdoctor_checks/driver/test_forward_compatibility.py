@@ -33,33 +33,33 @@ def judged(*facts: FactGroup) -> Result:
         (None, Status.UNKNOWN),
     ],
 )
-def test_the_kind_of_gpu_decides(name: str | None, status: Status) -> None:
+def test_support_depends_on_the_kind_of_gpu(name: str | None, status: Status) -> None:
     assert judged(compat(), gpus(1, gpu(0, name=name))).status is status
 
 
-def test_the_drivers_own_libcuda_fits_every_gpu() -> None:
+def test_libcuda_of_the_driver_fits_every_gpu() -> None:
     assert judged(gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))).status is Status.PASS
 
 
-def test_the_folder_is_taken_off_the_path() -> None:
+def test_compat_folder_is_removed_from_the_path() -> None:
     path = environment(LD_LIBRARY_PATH=COMPAT)
     finding = judged(compat(), gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090")), path).findings[0].finding
     assert finding.remedy.commands == ("unset LD_LIBRARY_PATH",)
     assert finding.rollback.commands == (f"export LD_LIBRARY_PATH={COMPAT}",)
 
 
-def test_one_in_the_loaders_cache_is_a_package_to_remove() -> None:
+def test_compat_package_in_the_loader_cache_is_removed() -> None:
     found = compat(found_by="ld.so.cache")
     finding = judged(found, gpus(1, gpu(0, name="NVIDIA GeForce RTX 4090"))).findings[0].finding
     assert finding.remedy.commands == ("sudo apt-get remove 'cuda-compat-*'",)
 
 
-def test_one_that_is_older_than_the_module_fails_on_every_gpu() -> None:
+def test_libcuda_older_than_the_module_fails_on_every_gpu() -> None:
     result = judged(compat("550.54.15"))
     assert result.status is Status.FAIL
-    assert "older than the kernel module 580.105.08" in result.findings[0].finding.observed
+    assert "550.54.15 is older than the kernel module 580.105.08" in result.findings[0].finding.observed
 
 
-def test_what_is_not_known_is_no_pass_and_what_is_not_there_is_not_judged() -> None:
+def test_unknown_libcuda_is_unknown_and_missing_cuda_is_skipped() -> None:
     assert judged(libraries(driver_is_compat=None)).status is Status.UNKNOWN
     assert judged(no_libraries()).status is Status.SKIP

@@ -20,12 +20,12 @@ from kdoctor_checks.driver.kernel_log import kernel_log
         ({"lines": 0}, Status.UNKNOWN),
     ],
 )
-def test_a_log_from_the_start_on_passes(change: dict[str, Any], status: Status) -> None:
+def test_log_since_boot_passes(change: dict[str, Any], status: Status) -> None:
     result = compute_check(kernel_log, log(**change))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_why_it_could_not_be_read_is_told() -> None:
+def test_unread_log_is_unknown_with_the_reason() -> None:
     why = "the kernel log may not be read by this user: Permission denied (kernel.dmesg_restrict)"
     result = compute_check(kernel_log, missing={KernelLog: why})
     assert (result.status, result.reason) == (Status.UNKNOWN, why)

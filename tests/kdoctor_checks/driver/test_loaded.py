@@ -21,79 +21,81 @@ def finding(*facts: FactGroup, **options: Any) -> Finding:
     return only.finding
 
 
-def test_passes_where_nvml_answers() -> None:
+def test_working_driver_passes() -> None:
     result = compute_check(loaded, kernel(8), gpus(8), pci(8), host())
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == f"NVML ready, driver {DRIVER}, module {DRIVER}, 10 device nodes"
+    assert result.evidence[0].observed.count(DRIVER) == 2
+    assert "10 device nodes" in result.evidence[0].observed
 
 
-def test_no_gpu_on_the_bus() -> None:
-    told = finding(KernelDriver(loaded=False), ABSENT, PciDevices(devices=()), host())
-    assert told.observed.startswith("no NVIDIA GPU among the PCI devices")
-    assert told.remedy.action is Action.INSPECT_HARDWARE
+def test_machine_without_a_gpu_needs_hardware_inspection() -> None:
+    found = finding(KernelDriver(loaded=False), ABSENT, PciDevices(devices=()), host())
+    assert found.remedy.commands[0] == "lspci -nn -d 10de:"
+    assert found.remedy.action is Action.INSPECT_HARDWARE
 
 
 @pytest.mark.parametrize("bound", [None, "nouveau", "vfio-pci"])
-def test_the_module_is_not_loaded(bound: str | None) -> None:
-    told = finding(
+def test_missing_module_fails_with_the_drivers_of_the_gpus(bound: str | None) -> None:
+    found = finding(
         KernelDriver(loaded=False), NO_MODULE, pci(2, pci_gpu(0, driver=bound), pci_gpu(1, driver=bound)), host()
     )
-    assert "module is not loaded; 2 NVIDIA GPUs" in told.observed
-    assert f"bound to {bound or 'no driver'}" in told.observed
-    assert "sudo modprobe nvidia" in told.remedy.commands
-    assert told.rollback.kind == "commands"
+    assert "2 NVIDIA GPUs" in found.observed
+    assert (bound or "no driver") in found.observed
+    assert "sudo modprobe nvidia" in found.remedy.commands
+    assert found.rollback.kind == "commands"
 
 
-def test_the_module_is_not_loaded_and_the_bus_unread() -> None:
-    told = finding(KernelDriver(loaded=False), NO_MODULE, host(), missing={PciDevices: "no sysfs"})
-    assert "the PCI devices could not be read" in told.observed
+def test_missing_module_with_an_unread_bus_fails() -> None:
+    found = finding(KernelDriver(loaded=False), NO_MODULE, host(), missing={PciDevices: "no sysfs"})
+    assert "NVIDIA GPUs" not in found.observed
+    assert "sudo modprobe nvidia" in found.remedy.commands
 
 
-def test_the_library_is_absent() -> None:
-    told = finding(kernel(), ABSENT, pci(), host())
-    assert "its library is not found" in told.observed
-    assert told.remedy.commands[-1] == "sudo apt-get install nvidia-utils-580"
-    assert told.rollback.commands == ("sudo apt-get remove nvidia-utils-580",)
+def test_missing_library_is_installed() -> None:
+    found = finding(kernel(), ABSENT, pci(), host())
+    assert found.remedy.commands[-1] == "sudo apt-get install nvidia-utils-580"
+    assert found.rollback.commands == ("sudo apt-get remove nvidia-utils-580",)
 
 
 @pytest.mark.parametrize("state", [ABSENT, NO_MODULE])
-def test_a_container_without_the_nvidia_runtime(state: Gpus) -> None:
-    told = finding(kernel(0, nodes=()), state, pci(), host(container="docker"))
-    assert "this container has 0 device nodes" in told.observed
-    assert told.remedy.commands[0].startswith("docker run --gpus all")
+def test_container_without_the_nvidia_runtime_is_started_with_it(state: Gpus) -> None:
+    found = finding(kernel(0, nodes=()), state, pci(), host(container="docker"))
+    assert "0 device nodes" in found.observed
+    assert found.remedy.commands[0].startswith("docker run --gpus all")
 
 
-def test_a_host_without_device_nodes() -> None:
-    told = finding(kernel(nodes=()), NO_MODULE, pci(), host())
-    assert "no device node" in told.observed
-    assert told.remedy.commands[0] == "sudo nvidia-modprobe -c 0 -u"
+def test_missing_device_nodes_are_created() -> None:
+    found = finding(kernel(nodes=()), NO_MODULE, pci(), host())
+    assert found.remedy.commands[0] == "sudo nvidia-modprobe -c 0 -u"
 
 
 @pytest.mark.parametrize("state", ["ready", "no-permission"])
-def test_a_closed_device_node_is_named(state: Any) -> None:
+def test_closed_device_node_fails(state: Any) -> None:
     nodes = (node("/dev/nvidia0"), node("/dev/nvidia1", writable=False), node("/dev/nvidiactl"))
-    told = finding(kernel(nodes=nodes), gpus(2, state=state), pci(2), host())
-    assert told.subject == "/dev/nvidia1"
-    assert told.observed == "mode 0660; this process may read and may not write it"
+    found = finding(kernel(nodes=nodes), gpus(2, state=state), pci(2), host())
+    assert found.subject == "/dev/nvidia1"
+    assert "0660" in found.observed
+    assert "write" in found.observed
+    assert "read" not in found.observed
 
 
-def test_nodes_that_cuda_does_not_open_may_be_closed() -> None:
+def test_nodes_that_cuda_does_not_open_are_ignored() -> None:
     nodes = (node("/dev/nvidia0"), node("/dev/nvidia-modeset", readable=False, writable=False))
     assert compute_check(loaded, kernel(nodes=nodes), gpus(1), pci(1), host()).status is Status.PASS
 
 
-def test_no_permission_with_open_nodes_is_told_in_nvmls_words() -> None:
-    told = finding(kernel(), Gpus(state="no-permission", error="NVMLError_NoPermission"), pci(), host())
-    assert told.observed.endswith("NVML: no-permission (NVMLError_NoPermission)")
+def test_missing_permission_with_open_nodes_fails_with_the_nvml_error() -> None:
+    found = finding(kernel(), Gpus(state="no-permission", error="NVMLError_NoPermission"), pci(), host())
+    assert found.observed.endswith("no-permission (NVMLError_NoPermission)")
 
 
-def test_nvml_that_fails_otherwise_is_told_in_its_own_words() -> None:
-    told = finding(kernel(), Gpus(state="failed", error="NVMLError_Unknown: Unknown Error"), pci(), host())
-    assert "NVML: failed (NVMLError_Unknown: Unknown Error)" in told.observed
-    assert told.remedy.action is Action.REBOOT
+def test_failing_nvml_needs_a_restart() -> None:
+    found = finding(kernel(), Gpus(state="failed", error="NVMLError_Unknown: Unknown Error"), pci(), host())
+    assert "failed (NVMLError_Unknown: Unknown Error)" in found.observed
+    assert found.remedy.action is Action.REBOOT
 
 
-def test_a_library_of_another_version_is_told_by_its_own_check() -> None:
+def test_library_of_another_version_is_judged_by_another_check() -> None:
     facts = (kernel(), Gpus(state="library-mismatch", error="Driver/library version mismatch"), pci(), host())
     assert compute_check(loaded, *facts).status is Status.PASS
 
@@ -103,17 +105,17 @@ def test_unread_evidence_is_unknown(group: type[FactGroup]) -> None:
     assert compute_check(loaded, kernel(), gpus(), pci(), host(), missing={group: "hung"}).status is Status.UNKNOWN
 
 
-def test_the_verdict_stands_without_the_groups_that_only_word_the_cause() -> None:
+def test_status_does_not_depend_on_the_groups_that_describe_the_cause() -> None:
     missing = {PciDevices: "no sysfs", Host: "no /proc"}
     assert compute_check(loaded, kernel(), gpus(), missing=missing).status is Status.PASS
     assert compute_check(loaded, kernel(), ABSENT, missing=missing).status is Status.FAIL
 
 
-def test_nouveau_bars_the_module() -> None:
-    told = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), kernel_settings(modules=("nouveau",)))
-    assert told.observed.startswith("nouveau, the free driver, is loaded instead of nvidia")
-    assert told.remedy.action is Action.REBOOT
-    assert told.rollback.commands[0] == "sudo rm /etc/modprobe.d/blacklist-nouveau.conf"
+def test_nouveau_prevents_the_module_from_loading() -> None:
+    found = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), kernel_settings(modules=("nouveau",)))
+    assert "nouveau" in found.observed
+    assert found.remedy.action is Action.REBOOT
+    assert found.rollback.commands[0] == "sudo rm /etc/modprobe.d/blacklist-nouveau.conf"
 
 
 @pytest.mark.parametrize(
@@ -124,16 +126,17 @@ def test_nouveau_bars_the_module() -> None:
         "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
     ],
 )
-def test_secure_boot_refuses_an_unsigned_module(line: str) -> None:
-    told = finding(
+def test_secure_boot_rejects_an_unsigned_module(line: str) -> None:
+    found = finding(
         KernelDriver(loaded=False), NO_MODULE, pci(2), host(), kernel_settings(secure_boot=True), logged(line)
     )
-    assert told.observed.startswith(f"the kernel refused a module, and Secure Boot is on: {line!r}")
+    assert "Secure Boot" in found.observed
+    assert repr(line) in found.observed
 
 
-def test_a_refusal_without_the_kernels_settings_is_told_too() -> None:
+def test_rejected_module_without_kernel_settings_fails() -> None:
     missing: dict[type[FactGroup], str] = {Kernel: "no /proc"}
-    told = finding(
+    found = finding(
         KernelDriver(loaded=False),
         NO_MODULE,
         pci(2),
@@ -141,16 +144,17 @@ def test_a_refusal_without_the_kernels_settings_is_told_too() -> None:
         logged("Loading of unsigned module is rejected"),
         missing=missing,
     )
-    assert told.observed.startswith("the kernel refused a module: ")
+    assert "Secure Boot" not in found.observed
+    assert "'Loading of unsigned module is rejected'" in found.observed
 
 
-def test_what_barred_an_earlier_module_is_past_once_one_is_loaded() -> None:
+def test_rejected_module_is_ignored_once_a_module_is_loaded() -> None:
     result = compute_check(
         loaded, kernel(2), gpus(2), pci(2), host(), logged("Loading of unsigned module is rejected"), kernel_settings()
     )
     assert result.status is Status.PASS
 
 
-def test_an_unread_log_leaves_the_cause_in_general() -> None:
-    told = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), missing={KernelLog: "no"})
-    assert told.observed.startswith("the nvidia kernel module is not loaded")
+def test_unread_log_gives_the_general_cause() -> None:
+    found = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), missing={KernelLog: "no"})
+    assert found.remedy.commands[1] == "sudo modprobe nvidia"

@@ -7,11 +7,11 @@ from kdoctor.model import Severity, Status
 from kdoctor_checks.driver.memory_regions import memory_regions
 
 
-def test_a_log_without_it_passes() -> None:
+def test_log_without_the_failure_passes() -> None:
     assert compute_check(memory_regions, log()).status is Status.PASS
 
 
-def test_the_failure_comes_with_the_modules_option_and_the_way_back() -> None:
+def test_failure_gets_the_option_of_the_module_and_a_rollback() -> None:
     line = "[ 9.1] nvidia-uvm: uvm_pmm_gpu.c:3434 uvm_pmm_devmem_init[pid:1] request_free_mem_region() err -34"
     result = compute_check(memory_regions, logged(line))
     assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
@@ -22,5 +22,5 @@ def test_the_failure_comes_with_the_modules_option_and_the_way_back() -> None:
     assert finding.rollback.commands[0] == "sudo rm /etc/modprobe.d/nvidia-uvm-hmm.conf"
 
 
-def test_an_unread_log_is_no_pass() -> None:
+def test_unread_log_is_skipped() -> None:
     assert compute_check(memory_regions, missing={KernelLog: "no"}).status is Status.SKIP

@@ -27,12 +27,12 @@ def judged(found: Environment, **wanted: str) -> Result:
         ("", "", Status.PASS),
     ],
 )
-def test_values_are_exact(value: str | None, wanted: str, status: Status) -> None:
+def test_values_are_compared_exactly(value: str | None, wanted: str, status: Status) -> None:
     found = environment() if value is None else environment(TF_FORCE_GPU_ALLOW_GROWTH=value)
     assert judged(found, TF_FORCE_GPU_ALLOW_GROWTH=wanted).status is status
 
 
-def test_the_way_there_and_back_are_commands() -> None:
+def test_findings_have_commands_for_remedy_and_rollback() -> None:
     finding = judged(environment(NCCL_DEBUG="a b"), NCCL_DEBUG="unset").findings[0].finding
     assert finding.remedy.commands == ("unset NCCL_DEBUG",)
     assert finding.rollback.commands == ("export NCCL_DEBUG='a b'",)
@@ -41,13 +41,13 @@ def test_the_way_there_and_back_are_commands() -> None:
     assert finding.rollback.commands == ("unset NCCL_DEBUG",)
 
 
-def test_a_variable_that_was_not_looked_for_is_unknown() -> None:
+def test_unread_variable_is_unknown() -> None:
     assert judged(environment(), MY_OWN="unset").status is Status.UNKNOWN
     assert judged(environment(), MY_OWN="1").status is Status.UNKNOWN
     assert judged(Environment(variables={}), NCCL_DEBUG="unset").status is Status.UNKNOWN
 
 
-def test_a_value_that_is_masked_is_no_other_value() -> None:
+def test_masked_value_is_not_compared() -> None:
     masked = environment(NCCL_ENV_PLUGIN="https://***@plugins.example")
     assert judged(masked, NCCL_ENV_PLUGIN="https://ada@plugins.example").status is Status.UNKNOWN
     failed = judged(masked, NCCL_ENV_PLUGIN="unset")
@@ -74,16 +74,16 @@ def flagged(found: Environment, choice: KerasChoice | None = None, **wanted: str
         ("", "unset", Status.PASS),
         (None, "unset", Status.PASS),
         (None, "4", Status.FAIL),
-        ("/etc/xla.flags", "4", Status.UNKNOWN),  # XLA reads them from that file
+        ("/etc/xla.flags", "4", Status.UNKNOWN),  # XLA reads the flags from that file
         ("--xla_dump_to='/tmp", "unset", Status.UNKNOWN),
     ],
 )
-def test_single_flags_of_xla(value: str | None, wanted: str, status: Status) -> None:
+def test_single_xla_flags(value: str | None, wanted: str, status: Status) -> None:
     found = environment(CUDA_X="1") if value is None else environment(XLA_FLAGS=value)
     assert flagged(found, xla_gpu_autotune_level=wanted).status is status
 
 
-def test_a_flag_is_set_beside_the_others() -> None:
+def test_flag_is_set_without_losing_the_others() -> None:
     found = environment(XLA_FLAGS="--xla_dump_to=/tmp --xla_gpu_autotune_level=4")
     finding = flagged(found, xla_gpu_autotune_level="2").findings[0].finding
     assert finding.remedy.commands == ("export XLA_FLAGS='--xla_dump_to=/tmp --xla_gpu_autotune_level=2'",)
@@ -92,7 +92,7 @@ def test_a_flag_is_set_beside_the_others() -> None:
     assert finding.remedy.commands == ("unset TF_XLA_FLAGS",)
 
 
-def test_settings_of_keras() -> None:
+def test_keras_settings() -> None:
     assert flagged(environment(), keras_floatx="float32", keras_epsilon="0.0000001").status is Status.PASS
     failed = flagged(environment(), keras_floatx="float16")
     assert (failed.status, failed.findings[0].finding.observed) == (Status.FAIL, "float32")
@@ -101,7 +101,7 @@ def test_settings_of_keras() -> None:
     assert compute_check(variables_expected, environment(), assumptions=wanted).status is Status.UNKNOWN
 
 
-def test_a_checklist_without_variables_is_a_skip_and_unread_ones_unknown() -> None:
+def test_checklist_without_variables_is_skipped_and_unread_facts_are_unknown() -> None:
     assert compute_check(variables_expected, environment()).status is Status.SKIP
     wanted = Assumptions(environment={"NCCL_DEBUG": "INFO"})
     assert compute_check(variables_expected, assumptions=wanted).status is Status.UNKNOWN

@@ -35,47 +35,50 @@ UUIDS = [f"GPU-{index:08x}-1111-2222-3333-444444444444" for index in range(4)]
         ("1gpu,2ampere", 2),
     ],
 )
-def test_valid_values_pass_and_tell_how_many_are_visible(value: str | None, visible: int) -> None:
+def test_valid_values_pass_with_the_number_of_visible_gpus(value: str | None, visible: int) -> None:
     result = judged(value)
     assert result.status is Status.PASS
-    wanted = "all 4 GPUs are visible" if value is None else f"{visible} of 4 GPUs are visible"
-    assert wanted in result.evidence[0].observed
+    observed = result.evidence[0].observed
+    assert ("4 GPUs" if value is None else f"{visible} of 4 GPUs") in observed
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "invalid", "visible"),
     [
-        ("", "0 of 4 GPUs are visible"),
-        ("-1", "not valid from '-1': there is no GPU -1; 0 of 4"),
-        ("NoDevFiles", "not valid from 'NoDevFiles': it is no index; 0 of 4"),
-        ("0,2,-1,1", "not valid from '-1': there is no GPU -1; 2 of 4"),  # NVIDIA's own example
-        ("0,4,1", "not valid from '4': there is no GPU 4; 1 of 4"),
-        ("0,,1", "not valid from '': it is no index; 1 of 4"),
-        ("0,1,", "not valid from '': it is no index; 2 of 4"),
-        ("1,1", "not valid from '1': a GPU is named twice, which hides all; 0 of 4"),
-        (f"{UUIDS[0]},{UUIDS[0]}", "a GPU is named twice, which hides all; 0 of 4"),
-        ("GPU-", "4 GPUs have a UUID that begins so; 0 of 4"),
-        ("GPU-ffff", "no GPU has that UUID; 0 of 4"),
-        (f"{UUIDS[0]},1", "it is no UUID, and the first entry is one; 1 of 4"),
-        (f"0,{UUIDS[1]}", "it is no index; 1 of 4"),
+        ("", None, 0),
+        ("-1", "-1", 0),
+        ("NoDevFiles", "NoDevFiles", 0),
+        ("0,2,-1,1", "-1", 2),  # NVIDIA's example
+        ("0,4,1", "4", 1),
+        ("0,,1", "", 1),
+        ("0,1,", "", 2),
+        ("1,1", "1", 0),  # a GPU that is named twice hides all
+        (f"{UUIDS[0]},{UUIDS[0]}", UUIDS[0], 0),
+        ("GPU-", "GPU-", 0),  # ambiguous
+        ("GPU-ffff", "GPU-ffff", 0),
+        (f"{UUIDS[0]},1", "1", 1),  # an index after a UUID
+        (f"0,{UUIDS[1]}", UUIDS[1], 1),
     ],
 )
-def test_values_that_hide_gpus_fail_at_the_first_invalid_entry(value: str, said: str) -> None:
+def test_values_that_hide_gpus_fail_at_the_first_invalid_entry(value: str, invalid: str | None, visible: int) -> None:
     result = judged(value)
     assert result.status is Status.FAIL
-    assert said in result.findings[0].finding.observed
+    observed = result.findings[0].finding.observed
+    assert observed.endswith(f"{visible} of 4 GPUs visible")
+    if invalid is not None:
+        assert f" from {invalid!r}: " in observed
 
 
-def test_the_rollback_restores_the_recorded_value() -> None:
+def test_rollback_restores_the_recorded_value() -> None:
     assert judged("0,9 9").findings[0].finding.rollback.commands == ("export CUDA_VISIBLE_DEVICES='0,9 9'",)
 
 
-def test_fewer_visible_than_the_checklist_expects_fail() -> None:
+def test_fewer_visible_gpus_than_expected_fail() -> None:
     assert judged("0,1", count=4).status is Status.FAIL
     assert judged("0,1", count=2).status is Status.PASS
 
 
-def test_a_lost_gpu_keeps_its_number() -> None:
+def test_lost_gpu_keeps_its_index() -> None:
     found = gpus(3, gpu(0), lost_gpu(1), gpu(2))
     assert judged("0,1,2", found).status is Status.PASS
     assert judged("0,1,2,3", found).status is Status.FAIL
@@ -92,18 +95,18 @@ def test_mig_instances_and_unread_uuids_are_unknown() -> None:
         ("0", None, Status.FAIL),
         ("0", "FASTEST_FIRST", Status.FAIL),
         ("0", "PCI_BUS_ID", Status.PASS),
-        ("0,1", None, Status.PASS),  # all of them, so the numbers do not matter
+        ("0,1", None, Status.PASS),  # all GPUs, so the order does not matter
         (UUIDS[0], None, Status.PASS),
         (None, None, Status.PASS),
     ],
 )
-def test_numbers_of_unequal_gpus_need_the_bus_order(value: str | None, order: str | None, status: Status) -> None:
+def test_indices_of_unequal_gpus_need_the_bus_order(value: str | None, order: str | None, status: Status) -> None:
     mixed = gpus(2, gpu(0), gpu(1, name="Tesla T4", compute_capability="7.5"))
     variables: dict[str, Any] = {} if order is None else {"CUDA_DEVICE_ORDER": order}
     assert judged(value, mixed, **variables).status is status
 
 
-def test_numbers_of_gpus_without_a_name_are_unknown() -> None:
+def test_indices_of_gpus_without_a_name_are_unknown() -> None:
     assert judged("0", gpus(2, gpu(0), gpu(1, name=None))).status is Status.UNKNOWN
 
 
@@ -117,10 +120,12 @@ def test_numbers_of_gpus_without_a_name_are_unknown() -> None:
         ("0,1,2,3,4", "none", Status.PASS),
     ],
 )
-def test_what_the_container_runtime_was_asked_for(asked: str, container: str, status: Status) -> None:
+def test_gpus_are_compared_with_the_request_to_the_container_runtime(
+    asked: str, container: str, status: Status
+) -> None:
     assert judged(None, host(container=container), NVIDIA_VISIBLE_DEVICES=asked).status is status
 
 
-def test_a_driver_that_does_not_answer_is_unknown() -> None:
+def test_failing_driver_is_unknown() -> None:
     assert judged("0", Gpus(state="failed", error="Unknown Error")).status is Status.UNKNOWN
     assert compute_check(visible_devices, gpus(4), host()).status is Status.UNKNOWN

@@ -19,15 +19,15 @@ from kdoctor_checks.host.cpu_governor import cpu_governor
         (None, Status.UNKNOWN),
     ],
 )
-def test_slow_governors_are_a_note(governors: tuple[str, ...] | None, status: Status) -> None:
+def test_slow_governor_fails_as_info(governors: tuple[str, ...] | None, status: Status) -> None:
     result = compute_check(cpu_governor, host(cpu_governors=governors))
     assert (result.status, result.severity) == (status, Severity.INFO)
 
 
-def test_the_way_back_is_the_recorded_governor() -> None:
+def test_rollback_restores_the_recorded_governor() -> None:
     finding = compute_check(cpu_governor, host(cpu_governors=("powersave",))).findings[0].finding
     assert finding.rollback.commands == ("sudo cpupower frequency-set -g powersave",)
 
 
-def test_a_checklist_names_what_is_slow() -> None:
+def test_checklist_sets_the_slow_governors() -> None:
     assert compute_check(cpu_governor, host(cpu_governors=("ondemand",)), slow=("ondemand",)).status is Status.FAIL

@@ -22,10 +22,10 @@ from kdoctor_checks.host.memory import memory
         ({"memory_total_bytes": None}, Status.UNKNOWN),
     ],
 )
-def test_little_memory_warns(change: dict[str, Any], status: Status) -> None:
+def test_little_available_memory_warns(change: dict[str, Any], status: Status) -> None:
     result = compute_check(memory, host(**change))
     assert (result.status, result.severity) == (status, Severity.WARNING)
 
 
-def test_a_checklist_sets_what_the_job_needs() -> None:
+def test_checklist_sets_the_required_memory() -> None:
     assert compute_check(memory, host(memory_available_bytes=400 * GIB), least_gib=500.0).status is Status.FAIL

@@ -12,17 +12,17 @@ from kdoctor_checks.host.open_files import open_files
 @pytest.mark.parametrize(
     ("soft", "status"), [(None, Status.PASS), (4096, Status.PASS), (4095, Status.FAIL), (1024, Status.FAIL)]
 )
-def test_few_are_a_note(soft: int | None, status: Status) -> None:
+def test_low_limit_fails_as_info(soft: int | None, status: Status) -> None:
     result = compute_check(open_files, host(limits=(ResourceLimit(name="nofile", soft=soft, hard=None),)))
     assert (result.status, result.severity) == (status, Severity.INFO)
 
 
 @pytest.mark.parametrize(("hard", "command"), [(1048576, "ulimit -n 4096"), (2048, "ulimit -n 2048")])
-def test_the_soft_limit_is_raised_as_far_as_the_hard_one_lets(hard: int, command: str) -> None:
+def test_soft_limit_is_raised_up_to_the_hard_limit(hard: int, command: str) -> None:
     found = host(limits=(ResourceLimit(name="nofile", soft=1024, hard=hard),))
     finding = compute_check(open_files, found).findings[0].finding
     assert (finding.remedy.commands, finding.rollback.commands) == ((command,), ("ulimit -n 1024",))
 
 
-def test_an_unread_limit_is_unknown() -> None:
+def test_unread_limit_is_unknown() -> None:
     assert compute_check(open_files, host(limits=())).status is Status.UNKNOWN

@@ -22,6 +22,6 @@ from kdoctor_checks.host.swap import swap
         ({"memory_total_bytes": None}, Status.UNKNOWN),
     ],
 )
-def test_much_swapped_memory_is_a_note(change: dict[str, Any], status: Status) -> None:
+def test_much_swapped_memory_fails_as_info(change: dict[str, Any], status: Status) -> None:
     result = compute_check(swap, host(**change))
     assert (result.status, result.severity) == (status, Severity.INFO)

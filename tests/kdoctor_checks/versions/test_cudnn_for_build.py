@@ -29,33 +29,34 @@ def judged(*facts: FactGroup, **cudnn: Any) -> Result:
         ("8.9.7", "2.17.1", Status.PASS),
         ("8.8.0", "2.17.1", Status.FAIL),
         ("9.3.0", "2.17.1", Status.FAIL),
-        ("9.3.0", "2.99.0", Status.UNKNOWN),  # its build says the major alone
+        ("9.3.0", "2.99.0", Status.UNKNOWN),  # its build states only the major version
         ("8.9.7", "2.99.0", Status.FAIL),
         (None, "2.21.0", Status.UNKNOWN),
         ("new", "2.21.0", Status.UNKNOWN),
     ],
 )
-def test_the_loaded_cudnn_is_held_against_the_builds(version: str | None, release: str, status: Status) -> None:
+def test_loaded_cudnn_is_compared_with_the_build(version: str | None, release: str, status: Status) -> None:
     cuda = "12.3" if release == "2.17.1" else "12.5.1"
     assert judged(tensorflow(version=release, cuda_version=cuda), version=version).status is status
 
 
-def test_a_build_of_which_nobody_says_its_cudnn_is_unknown() -> None:
+def test_build_with_an_unknown_cudnn_is_unknown() -> None:
     assert judged(tensorflow(version="2.99.0", cudnn_version=None)).status is Status.UNKNOWN
 
 
-def test_one_that_was_made_for_another_cuda_fails() -> None:
+def test_cudnn_for_another_cuda_fails() -> None:
     finding = judged(built_with="13.0").findings[0].finding
-    assert "it was made for CUDA 13.0, and TensorFlow for 12.5.1" in finding.observed
+    assert "CUDA 13.0" in finding.observed
+    assert "CUDA 12.5.1" in finding.observed
 
 
-def test_an_older_wheel_is_replaced_by_the_one_of_the_extra() -> None:
+def test_older_wheel_is_replaced_by_the_one_of_the_extra() -> None:
     finding = judged(version="9.1.0", package_version="9.1.0.70").findings[0].finding
-    assert finding.expected == "cuDNN 9.3 or a later 9.x"
+    assert "9.3" in finding.expected
     assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cudnn-cu12==9.3.0.75",)
 
 
-def test_an_older_one_on_the_path_is_taken_off_it() -> None:
+def test_older_cudnn_on_the_search_path_is_removed_from_it() -> None:
     old = {"version": "9.1.0", "package": None, "package_version": None, "found_by": "LD_LIBRARY_PATH"}
     path = environment(LD_LIBRARY_PATH="/opt/old")
     finding = judged(path, path="/opt/old/libcudnn.so.9", **old).findings[0].finding
@@ -63,6 +64,6 @@ def test_an_older_one_on_the_path_is_taken_off_it() -> None:
     assert finding.rollback.commands == ("export LD_LIBRARY_PATH=/opt/old",)
 
 
-def test_what_is_not_there_is_not_judged() -> None:
+def test_missing_cudnn_is_skipped() -> None:
     assert compute_check(cudnn_for_build, *h100_node(1), libraries(missing("cudnn"))).status is Status.SKIP
     assert compute_check(cudnn_for_build, *h100_node(1), no_libraries()).status is Status.SKIP

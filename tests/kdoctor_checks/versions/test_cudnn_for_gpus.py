@@ -27,35 +27,35 @@ def judged(version: str | None, capability: str | None, *facts: FactGroup, drive
         ("9.11.0", "7.5", Status.PASS),
         ("9.24.0", "6.1", Status.FAIL),
         ("9.24.0", "9.0", Status.PASS),
-        ("9.7.0", "9.0", Status.UNKNOWN),  # nobody looked
+        ("9.7.0", "9.0", Status.UNKNOWN),  # not measured
         (None, "9.0", Status.UNKNOWN),
         ("9.24.0", None, Status.UNKNOWN),
         ("9.24.0", "nine", Status.UNKNOWN),
     ],
 )
-def test_cudnns_code_is_held_against_the_gpu(version: str | None, capability: str | None, status: Status) -> None:
+def test_code_in_cudnn_is_compared_with_the_gpu(version: str | None, capability: str | None, status: Status) -> None:
     assert judged(version, capability).status is status
 
 
-def test_the_last_cudnn_for_old_gpus_is_named() -> None:
+def test_old_gpus_get_the_last_cudnn_with_their_code() -> None:
     finding = judged("9.24.0", "7.0").findings[0].finding
     assert finding.remedy.commands == (f"{PYTHON} -m pip install nvidia-cudnn-cu12==9.10.2.21",)
 
 
-def test_blackwell_needs_a_newer_one() -> None:
+def test_blackwell_gets_a_newer_cudnn() -> None:
     finding = judged("9.3.0", "10.0").findings[0].finding
     assert finding.remedy.commands == (f"{PYTHON} -m pip install 'nvidia-cudnn-cu12>=9.11'",)
 
 
-def test_a_driver_older_than_the_support_matrix_names_is_no_pass() -> None:
+def test_driver_older_than_the_support_matrix_is_unknown() -> None:
     assert judged("9.24.0", "10.0", driver="565.57.01").status is Status.UNKNOWN
     assert judged("9.24.0", "10.0", driver="N/A").status is Status.UNKNOWN
 
 
-def test_what_is_not_there_is_not_judged() -> None:
+def test_missing_cudnn_is_skipped() -> None:
     assert compute_check(cudnn_for_gpus, *h100_node(1), libraries(missing("cudnn"))).status is Status.SKIP
     assert compute_check(cudnn_for_gpus, *h100_node(1), no_libraries()).status is Status.SKIP
 
 
-def test_a_build_whose_cuda_is_not_known_is_unknown() -> None:
+def test_build_with_an_unknown_cuda_is_unknown() -> None:
     assert judged("9.24.0", "9.0", tensorflow(version="2.99.0", cuda_version=None)).status is Status.UNKNOWN

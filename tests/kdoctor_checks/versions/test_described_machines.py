@@ -1,4 +1,4 @@
-"""Healthy machines, read by the real probes, with a healthy ``tensorflow[and-cuda]``: nothing is flagged."""
+"""Checks on healthy machines, read by the real probes, with a healthy ``tensorflow[and-cuda]``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CHECKS = [
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", machines.HEALTHY)
-def test_nothing_is_flagged_on_a_healthy_machine(name: str) -> None:
+def test_healthy_machine_has_no_findings(name: str) -> None:
     read = machines.groups(name)
     driver = library("cuda", version=machines.gpus(name).driver_version)
     facts = (*h100_node(), *read, environment(LD_LIBRARY_PATH=SOLVER_FOLDER), libraries(driver))
     failed = {check.id for check in CHECKS if compute_check(check, *facts).status is not Status.PASS}
-    # Nothing else is installed, and nothing was agreed.
+    # No other package is installed, and the checklist names no versions.
     skipped = {"versions.other-conflicts", "versions.packages-expected", "versions.runtime-expected"}
-    if name == "rtx5090":  # XLA of this release does end the process on it: the warning is right
+    if name == "rtx5090":  # XLA of this release terminates the process on this GPU
         skipped.add("versions.known-hazards")
     assert failed == skipped

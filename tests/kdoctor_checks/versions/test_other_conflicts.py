@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from helpers.facts import keras, package, packages, target, tensorflow
 from helpers.judging import compute_check
 from kdoctor.engine.report import Result
@@ -13,22 +15,23 @@ def judged(*others: Package) -> Result:
     return compute_check(other_conflicts, packages(*core, *others), tensorflow(), keras(), target())
 
 
-def test_a_conflict_of_a_package_besides_tensorflow_is_a_warning() -> None:
+def test_conflict_of_another_package_is_a_warning() -> None:
     result = judged(package("pandas", "3.0", "numpy<2", "pytz"))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert [item.finding.subject for item in result.findings] == ["numpy", "pytz"]
-    assert result.findings[0].finding.expected == "numpy<2 (for pandas 3.0)"
+    assert "numpy<2" in result.findings[0].finding.expected
+    assert "pandas 3.0" in result.findings[0].finding.expected
 
 
-def test_what_tensorflow_itself_refuses_is_told_elsewhere() -> None:
+def test_conflict_of_tensorflow_is_not_reported_here() -> None:
     result = judged(package("pandas", "3.0", "tensorflow", "numpy>=2"))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "2 requirements of 1 other distributions are met"
+    assert re.findall(r"\d+", result.evidence[0].observed) == ["2", "1"]
 
 
-def test_nothing_else_installed_is_a_skip() -> None:
+def test_environment_without_other_packages_is_skipped() -> None:
     assert judged().status is Status.SKIP
 
 
-def test_a_version_that_cannot_be_compared_is_unknown() -> None:
+def test_missing_version_is_unknown() -> None:
     assert judged(package("pandas", "3.0", "pytz>1"), package("pytz", None)).status is Status.UNKNOWN

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -22,17 +23,17 @@ def root(*requires: str) -> Package:
     return package("tensorflow", "2.21.0", *requires)
 
 
-def test_a_sound_environment_passes_and_counts_what_was_compared() -> None:
+def test_met_requirements_pass_and_are_counted() -> None:
     result = judged(root("numpy>=1.26", "ml_dtypes"), package("numpy", "2.4.6"), package("ml-dtypes", "0.5", "numpy"))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "3 requirements of 3 distributions are met"
+    assert re.findall(r"\d+", result.evidence[0].observed) == ["3", "3"]
 
 
-def test_the_default_environment_of_the_tests_passes() -> None:
+def test_default_environment_of_the_tests_passes() -> None:
     assert compute_check(package_conflicts, packages(), tensorflow(), keras(), target()).status is Status.PASS
 
 
-def test_a_refused_version_fails_with_a_command_that_suits_everyone() -> None:
+def test_unsuitable_version_gets_a_command_that_meets_all_requirements() -> None:
     result = judged(
         root("numpy<2.0.0,>=1.23.5", "ml-dtypes"),
         package("ml-dtypes", "0.3.1", "numpy>1.20"),
@@ -41,27 +42,30 @@ def test_a_refused_version_fails_with_a_command_that_suits_everyone() -> None:
     assert result.status is Status.FAIL
     (judged_finding,) = result.findings
     finding = judged_finding.finding
-    assert (finding.subject, finding.observed) == ("numpy", "numpy 2.4.6")
-    assert finding.expected == "numpy<2.0.0,>=1.23.5 (for tensorflow 2.21.0)"
+    assert finding.subject == "numpy"
+    assert "2.4.6" in finding.observed
+    assert "numpy<2.0.0,>=1.23.5" in finding.expected
+    assert "tensorflow 2.21.0" in finding.expected
     assert finding.remedy.commands == (f"{PYTHON} -m pip install 'numpy<2.0.0,>1.20,>=1.23.5'",)
     assert finding.rollback.commands == (f"{PYTHON} -m pip install numpy==2.4.6",)
 
 
-def test_what_is_needed_indirectly_counts() -> None:
+def test_indirect_requirements_count() -> None:
     result = judged(root("keras"), package("keras", "3.15.1", "optree"), package("optree", "0.1", "absent>=2"))
-    (finding,) = result.findings
-    assert finding.finding.observed == "absent is not installed"
-    assert finding.finding.expected == "absent>=2 (for optree 0.1)"
-    assert finding.finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y absent",)
+    (item,) = result.findings
+    assert item.finding.subject == "absent"
+    assert "absent>=2" in item.finding.expected
+    assert "optree 0.1" in item.finding.expected
+    assert item.finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y absent",)
 
 
-def test_the_legacy_keras_is_a_root_of_its_own() -> None:
+def test_requirements_of_legacy_keras_count() -> None:
     legacy = package("tf-keras", "2.20.0", "tensorflow<2.21,>=2.20")
     result = judged(root("numpy"), package("numpy", "2.4.6"), legacy, package="tf-keras", version="2.20.0", legacy=True)
     assert [item.finding.subject for item in result.findings] == ["tensorflow"]
 
 
-def test_other_packages_conflicts_are_not_told_here() -> None:
+def test_conflicts_of_other_packages_are_not_reported_here() -> None:
     stranger = package("stranger", "1.0", "numpy<1.0")
     assert judged(root("numpy"), package("numpy", "2.4.6"), stranger).status is Status.PASS
 
@@ -84,11 +88,11 @@ def test_other_packages_conflicts_are_not_told_here() -> None:
         ('implementation_name == "pypy"', {"implementation": "cpython"}, Status.PASS),
     ],
 )
-def test_markers_are_those_of_the_examined_interpreter(marker: str, where: dict[str, str], status: Status) -> None:
+def test_markers_are_evaluated_for_the_target_interpreter(marker: str, where: dict[str, str], status: Status) -> None:
     assert judged(root("numpy", f"absent; {marker}"), package("numpy", "2.4.6"), where=where).status is status
 
 
-def test_an_extra_counts_only_where_it_is_asked_for() -> None:
+def test_extra_counts_only_if_it_is_requested() -> None:
     client = package("client", "1.0", 'absent; extra == "fast"')
     assert judged(root("client"), client).status is Status.PASS
     assert judged(root("client[fast]"), client).status is Status.FAIL
@@ -96,28 +100,28 @@ def test_an_extra_counts_only_where_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("version", [None, "unknown", "2.x"])
-def test_a_version_that_cannot_be_compared_is_unknown(version: str | None) -> None:
+def test_invalid_version_is_unknown(version: str | None) -> None:
     assert judged(root("numpy>=1.26"), package("numpy", version)).status is Status.UNKNOWN
 
 
-def test_a_version_that_nobody_restricts_need_not_be_readable() -> None:
+def test_invalid_version_without_a_restriction_passes() -> None:
     assert judged(root("numpy"), package("numpy", "local build")).status is Status.PASS
 
 
-def test_a_prerelease_that_is_installed_is_compared_like_a_release() -> None:
+def test_installed_prerelease_is_compared_like_a_release() -> None:
     assert judged(root("numpy>=1.26"), package("numpy", "2.5.0rc1")).status is Status.PASS
 
 
-def test_an_unreadable_requirement_is_unknown() -> None:
+def test_invalid_requirement_is_unknown() -> None:
     result = judged(root("numpy", "???"), package("numpy", "2.4.6"))
     assert result.status is Status.UNKNOWN
-    assert "'???' cannot be read" in (result.reason or "")
+    assert "'???'" in (result.reason or "")
 
 
-def test_metadata_without_requirements_or_none_at_all_is_unknown() -> None:
+def test_missing_metadata_or_requirements_are_unknown() -> None:
     assert judged(root()).status is Status.UNKNOWN
     assert judged(package("numpy", "2.4.6")).status is Status.UNKNOWN
 
 
-def test_packages_that_need_each_other_end() -> None:
+def test_circular_requirements_terminate() -> None:
     assert judged(root("numpy"), package("numpy", "2.4.6", "tensorflow")).status is Status.PASS

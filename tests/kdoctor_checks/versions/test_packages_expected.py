@@ -27,24 +27,24 @@ def judged(version: str | None, wanted: str = "~=2.21.0") -> Result:
         ("2.21.0", "two", Status.UNKNOWN),
     ],
 )
-def test_versions_are_compared_with_the_checklists(version: str | None, wanted: str, status: Status) -> None:
+def test_versions_are_compared_with_the_checklist(version: str | None, wanted: str, status: Status) -> None:
     assert judged(version, wanted).status is status
 
 
-def test_the_finding_has_the_way_there_and_back() -> None:
+def test_finding_has_a_remedy_and_a_rollback() -> None:
     finding = judged("2.22.0").findings[0].finding
     assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tensorflow~=2.21.0'",)
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.22.0",)
 
 
-def test_a_missing_package_fails_whatever_the_spelling_of_its_name() -> None:
+def test_missing_package_fails_whatever_the_spelling_of_its_name() -> None:
     wanted = Assumptions(packages={"Horovod": ">=0.28", "ML_dtypes": ">=0.5"})
     result = compute_check(packages_expected, packages(), target(), assumptions=wanted)
     assert [item.finding.subject for item in result.findings] == ["Horovod"]
     assert [item.subject for item in result.evidence] == ["ML_dtypes"]
 
 
-def test_a_checklist_without_packages_is_a_skip() -> None:
+def test_checklist_without_packages_is_skipped() -> None:
     assert compute_check(packages_expected, packages(), target()).status is Status.SKIP
 
 

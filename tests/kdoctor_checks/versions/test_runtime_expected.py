@@ -49,11 +49,11 @@ def judged(*changed: FactGroup, **wanted: Any) -> Result:
         ({"libraries": {"cudnn": ">=9.3", "nccl": ">=2.28"}}, Status.FAIL),
     ],
 )
-def test_what_is_named_is_judged(wanted: dict[str, Any], status: Status) -> None:
+def test_named_assumptions_are_judged(wanted: dict[str, Any], status: Status) -> None:
     assert judged(**wanted).status is status
 
 
-def test_nothing_named_is_a_skip() -> None:
+def test_checklist_without_runtime_is_skipped() -> None:
     assert judged().status is Status.SKIP
     assert judged(python=">=3.10", packages={"keras": ">=3"}).status is Status.SKIP
 
@@ -69,75 +69,75 @@ def test_nothing_named_is_a_skip() -> None:
         (Host, {"image": "*"}),
     ],
 )
-def test_what_cannot_be_read_is_unknown(group: type[FactGroup], wanted: dict[str, Any]) -> None:
+def test_unavailable_facts_are_unknown(group: type[FactGroup], wanted: dict[str, Any]) -> None:
     result = compute_check(runtime_expected, *NODE, missing={group: "it broke"}, assumptions=Assumptions(**wanted))
     assert result.status is Status.UNKNOWN
     assert {item.reason for item in result.unjudged} == {"it broke"}
 
 
-def test_a_build_that_states_a_major_alone_decides_nothing_finer() -> None:
+def test_build_with_only_a_major_version_leaves_finer_specifiers_unknown() -> None:
     nightly = tensorflow(distribution="tf-nightly", version="2.99.0.dev20261101", cudnn_version="9")
     assert judged(nightly, sdk={"cudnn": ">=9"}).status is Status.PASS
     assert judged(nightly, sdk={"cudnn": "<10"}).status is Status.PASS
     assert judged(nightly, sdk={"cudnn": ">=10"}).status is Status.FAIL
     for undecided in (">=9.3", "<9.3", "==9.3.*", "~=9.3", "!=9.1"):
         result = judged(nightly, sdk={"cudnn": undecided})
-        assert (result.status, result.unjudged[0].reason) == (
-            Status.UNKNOWN,
-            f"only 9 is stated, which does not decide {undecided}",
-        )
+        assert result.status is Status.UNKNOWN
+        assert undecided in result.unjudged[0].reason
 
 
-def test_a_build_without_cuda_has_no_sdk_and_opens_no_library() -> None:
+def test_build_without_cuda_fails() -> None:
     plain = tensorflow(distribution="tensorflow-cpu", cuda_build=False, cuda_version=None, cudnn_version=None)
     sdk = judged(plain, sdk={"cuda": ">=12"})
-    assert (sdk.status, sdk.findings[0].finding.observed) == (Status.FAIL, "TensorFlow was built without CUDA")
+    assert (sdk.status, sdk.findings[0].finding.subject) == (Status.FAIL, "CUDA SDK")
+    assert "without CUDA" in sdk.findings[0].finding.observed
     found = judged(no_libraries(), libraries={"cudnn": ">=9"})
     assert found.status is Status.FAIL
-    assert found.findings[0].finding.observed.startswith("this TensorFlow was built without CUDA")
+    assert "without CUDA" in found.findings[0].finding.observed
 
 
-def test_a_build_that_does_not_say_what_it_is_for_is_unknown() -> None:
+def test_build_without_build_info_is_unknown() -> None:
     silent = tensorflow(cuda_build=None, cuda_version=None, unreadable="build_info.py: gone")
     result = judged(silent, sdk={"cuda": ">=12"})
     assert (result.status, result.reason) == (Status.UNKNOWN, "CUDA SDK: build_info.py: gone")
 
 
-def test_no_tensorflow_is_no_agreed_tensorflow() -> None:
+def test_missing_tensorflow_fails() -> None:
     absent = TensorFlowBuild(installed=False)
     result = judged(absent, framework={"tensorflow": ">=2"}, sdk={"cuda": ">=12"})
-    assert [item.finding.observed for item in result.findings] == ["not there", "no TensorFlow is installed"]
+    assert result.status is Status.FAIL
+    assert [item.finding.subject for item in result.findings] == ["TensorFlow", "CUDA SDK"]
 
 
-def test_a_machine_without_a_driver_has_not_the_agreed_one() -> None:
+def test_missing_driver_fails() -> None:
     result = compute_check(
         runtime_expected, *cpu_host(), libraries(), packages(), assumptions=Assumptions(driver=">=500")
     )
-    assert (result.status, result.findings[0].finding.observed) == (Status.FAIL, "not there")
+    assert (result.status, result.findings[0].finding.rollback.kind) == (Status.FAIL, "nothing")
 
 
-def test_a_driver_whose_version_was_not_read_is_unknown() -> None:
-    mute = gpus(driver_version=None, errors={"driver_version": "NVML_ERROR_UNKNOWN"})
-    assert judged(mute, driver=">=500").status is Status.UNKNOWN
+def test_driver_with_an_unread_version_is_unknown() -> None:
+    unread = gpus(driver_version=None, errors={"driver_version": "NVML_ERROR_UNKNOWN"})
+    assert judged(unread, driver=">=500").status is Status.UNKNOWN
     mismatched = gpus(state="library-mismatch", error="Driver/library version mismatch", driver_version=None)
     assert judged(mismatched, driver=">=500").status is Status.UNKNOWN
     odd = gpus(driver_version="r570-custom")
     assert judged(odd, driver=">=500").status is Status.UNKNOWN
 
 
-def test_libraries_that_are_missing_mute_or_not_of_a_wheel() -> None:
+def test_libraries_that_are_missing_unreadable_or_of_the_system() -> None:
     gone = judged(libraries(missing("cudnn")), libraries={"cudnn": ">=9"})
-    assert (gone.status, gone.findings[0].finding.observed) == (Status.FAIL, "the loader finds none")
+    assert gone.status is Status.FAIL
     assert gone.findings[0].finding.remedy.commands == ("/opt/job/bin/python -m pip install 'nvidia-cudnn-cu12>=9'",)
     assert gone.findings[0].finding.rollback.commands == ("/opt/job/bin/python -m pip uninstall -y nvidia-cudnn-cu12",)
-    mute = libraries(library("cudnn", version=None, version_error="it died: SIGSEGV"))
-    assert judged(mute, libraries={"cudnn": ">=9"}).reason == "libcudnn.so.9: it died: SIGSEGV"
+    unread = libraries(library("cudnn", version=None, version_error="it died: SIGSEGV"))
+    assert judged(unread, libraries={"cudnn": ">=9"}).reason == "libcudnn.so.9: it died: SIGSEGV"
     system = libraries(library("nccl", package=None, package_version=None, path="/usr/lib/libnccl.so.2"))
     finding = judged(system, libraries={"nccl": ">=3"}).findings[0].finding
     assert finding.remedy.commands == ("ldconfig -p | grep libnccl",)
 
 
-def test_the_way_there_and_back_are_commands() -> None:
+def test_findings_have_commands_for_remedy_and_rollback() -> None:
     finding = judged(libraries={"cudnn": "==9.3.0"}).findings[0].finding
     assert finding.subject == "libcudnn.so.9"
     assert (finding.observed, finding.expected) == ("9.24.0", "==9.3.0")
@@ -161,14 +161,12 @@ def test_the_way_there_and_back_are_commands() -> None:
     assert old.findings[0].finding.rollback.commands == ("/opt/job/bin/python -m pip install keras==3.6.0",)
 
 
-def test_an_image_is_judged_only_where_something_names_it() -> None:
+def test_image_is_judged_only_if_its_name_is_known() -> None:
     named = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
     assert judged(named, image="registry.example/train:*").status is Status.PASS
     failed = judged(named, image="registry.example/train:8")
-    assert (failed.status, failed.findings[0].finding.observed) == (
-        Status.FAIL,
-        "registry.example/train:7 (KDOCTOR_IMAGE)",
-    )
+    assert failed.status is Status.FAIL
+    assert "registry.example/train:7" in failed.findings[0].finding.observed
     unknown = judged(host(container="docker"), image="train:*")
     assert unknown.status is Status.UNKNOWN
-    assert "set KDOCTOR_IMAGE" in (unknown.reason or "")
+    assert "KDOCTOR_IMAGE" in (unknown.reason or "")

@@ -9,7 +9,7 @@ from kdoctor.model import Status
 from kdoctor_checks.versions.tensorflow_installed import tensorflow_installed
 
 
-def test_fails_without_tensorflow_and_tells_how_to_install_it() -> None:
+def test_missing_tensorflow_fails_with_the_command_that_installs_it() -> None:
     result = compute_check(
         tensorflow_installed, TensorFlowBuild(installed=False), packages(package("numpy", "2.4.6")), target()
     )
@@ -19,21 +19,21 @@ def test_fails_without_tensorflow_and_tells_how_to_install_it() -> None:
     assert finding.rollback.commands == (f"{PYTHON} -m pip uninstall -y tensorflow",)
 
 
-def test_prints_uv_where_the_environment_has_no_pip() -> None:
+def test_environment_without_pip_gets_a_uv_command() -> None:
     facts = (TensorFlowBuild(installed=False), packages(package("numpy", "2.4.6"), has_pip=False), target())
     finding = compute_check(tensorflow_installed, *facts).findings[0].finding
     assert finding.remedy.commands == (f"uv pip install --python {PYTHON} 'tensorflow[and-cuda]'",)
     assert finding.rollback.commands == (f"uv pip uninstall --python {PYTHON} tensorflow",)
 
 
-def test_passes_with_its_version_as_evidence() -> None:
+def test_installed_tensorflow_passes_with_its_version() -> None:
     result = compute_check(tensorflow_installed, tensorflow(), packages(), target())
     assert result.status is Status.PASS
     assert result.evidence[0].observed == "tensorflow 2.21.0"
 
 
 @pytest.mark.parametrize("version", [None, "", "two", "2.21.0-final-really"])
-def test_a_version_that_nobody_can_tell_is_unknown(version: str | None) -> None:
+def test_invalid_version_is_unknown(version: str | None) -> None:
     assert (
         compute_check(tensorflow_installed, tensorflow(version=version), packages(), target()).status is Status.UNKNOWN
     )

@@ -1,4 +1,4 @@
-"""Which requirements of installed distributions are not met, as the target interpreter would see it."""
+"""The requirements of installed distributions, evaluated for the target interpreter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Package, Packages, Target
-from kdoctor.model import Unjudged
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._versions import meets, parse_version
 
 _SYSTEMS = {
@@ -28,16 +30,16 @@ class Need:
     """One requirement of an installed distribution."""
 
     by: str
-    """Who needs it: name and version."""
+    """Name and version of the distribution that has the requirement."""
     requirement: Requirement
 
 
 @dataclass(kw_only=True)
 class Needs:
-    """The requirements that hold for some distributions, and what could not be read of them."""
+    """The requirements of some distributions, and those that could not be read."""
 
     by_name: dict[str, list[Need]] = field(default_factory=dict)
-    """Normalised name of what is needed to everyone's requirement of it."""
+    """Normalized name of a distribution to the requirements of it."""
     visited: set[str] = field(default_factory=set)
     """The installed distributions whose requirements were read."""
     unjudged: list[Unjudged] = field(default_factory=list)
@@ -48,27 +50,11 @@ class Needs:
         return sum(len(needs) for needs in self.by_name.values())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conflict:
-    """A distribution that is missing, or whose version someone who needs it refuses."""
-
-    name: str
-    installed: str | None
-    unmet: tuple[Need, ...]
-    specifiers: SpecifierSet
-    """What all who need it ask for together."""
-
-    @property
-    def expected(self) -> str:
-        """Each unmet requirement and who has it."""
-        return ", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in self.unmet)
-
-
 def marker_environment(target: Target) -> MarkerEnvironment:
-    """The values of environment markers for the target interpreter, not for kdoctor's own.
+    """The values of environment markers (PEP 508) for the target interpreter.
 
-    Two markers are not in the facts (``platform_release``, ``platform_version``); they are empty, so that
-    kdoctor's own kernel cannot answer for the target's. Values: the dependency specifiers' specification.
+    ``platform_release`` and ``platform_version`` are not in the facts. They are empty, because the kernel of the
+    machine that runs kdoctor may be a different one.
     """
     system, _, machine = target.platform.partition("-")
     sys_platform, platform_system, os_name = _SYSTEMS.get(system, (system, system.capitalize(), "posix"))
@@ -91,13 +77,13 @@ def marker_environment(target: Target) -> MarkerEnvironment:
 
 
 def _machine(system: str, rest: str) -> str:
-    """The machine of ``linux-x86_64``, ``macosx-14.0-arm64`` and ``win-amd64``, in the platform's spelling."""
+    """The machine in ``linux-x86_64``, ``macosx-14.0-arm64`` or ``win-amd64``, as ``platform.machine()`` spells it."""
     machine = rest.rpartition("-")[2]
     return machine.upper() if system == "win" else machine
 
 
 def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
-    """Everything that the installed roots need, directly or not, with the extras that are asked for."""
+    """All direct and indirect requirements of the installed roots, with the requested extras."""
     markers = marker_environment(target)
     needs = Needs()
     queue: list[tuple[str, frozenset[str]]] = [(canonicalize_name(root), frozenset()) for root in roots]
@@ -121,12 +107,12 @@ def needs_of(roots: Iterable[str], packages: Packages, target: Target) -> Needs:
 def _applicable(
     package: Package, extras: frozenset[str], markers: MarkerEnvironment, needs: Needs
 ) -> Iterator[Requirement]:
-    """The package's requirements whose marker holds in the target, without an extra or for one that is asked for."""
+    """The package's requirements whose marker holds in the target, without an extra or with a requested one."""
     for line in package.requires:
         try:
             requirement = Requirement(line)
         except InvalidRequirement as error:
-            reason = f"its requirement {line!r} cannot be read: {str(error).splitlines()[0]}"
+            reason = f"invalid requirement {line!r}: {str(error).splitlines()[0]}"
             needs.unjudged.append(Unjudged(subject=package.name, reason=reason))
             continue
         marker = requirement.marker
@@ -136,23 +122,46 @@ def _applicable(
             yield requirement
 
 
-def conflicts(needs: Needs, packages: Packages) -> Iterator[Conflict | Unjudged]:
-    """Each needed distribution that is missing or refused, and each whose version cannot be compared."""
-    for name, wanted in sorted(needs.by_name.items()):
-        package = packages.find(name)
-        specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
-        if package is None:
-            yield Conflict(name=name, installed=None, unmet=tuple(wanted), specifiers=specifiers)
-            continue
-        if not specifiers:
-            continue  # any version will do, even one that cannot be read
-        version = parse_version(package.version)
-        if version is None:
-            said = (
-                f"{package.version!r}, which is no PEP 440 version" if package.version else "missing from its metadata"
-            )
-            yield Unjudged(subject=name, reason=f"its version is {said}")
-            continue
-        unmet = tuple(need for need in wanted if not meets(version, need.requirement.specifier))
-        if unmet:
-            yield Conflict(name=name, installed=package.version, unmet=unmet, specifiers=specifiers)
+def judge_needs(needs: Needs, packages: Packages, target: Target, *, subject: str, count: int) -> Iterator[Outcome]:
+    """A finding for each unmet requirement; evidence about the subject if there is none.
+
+    Args:
+        needs: the requirements to judge.
+        packages: the installed distributions.
+        target: the interpreter that they are installed for.
+        subject: what the evidence is about.
+        count: number of distributions that have these requirements.
+    """
+    yield from needs.unjudged
+    bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target))]
+    yield from bad
+    if not bad:
+        requirements, owners = counted(needs.count, "requirement"), counted(count, "distribution")
+        yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
+
+
+def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Finding | Unjudged | None:
+    """The outcome for a required distribution; None if it meets all requirements."""
+    package, wanted = packages.find(name), needs.by_name[name]
+    specifiers = SpecifierSet(",".join(str(need.requirement.specifier) for need in wanted))
+    if package and not specifiers:
+        return None  # any version meets them, even an invalid one
+    version = parse_version(package.version) if package else None
+    if package and version is None:
+        invalid = f"version {package.version!r} is not valid (PEP 440)"
+        return Unjudged(subject=name, reason=invalid if package.version else "its metadata has no version")
+    unmet = [need for need in wanted if version is None or not meets(version, need.requirement.specifier)]
+    if not unmet:
+        return None
+    return Finding(
+        subject=name,
+        observed=f"version {package.version} is installed" if package else "not installed",
+        expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
+        remedy=Remedy(
+            summary=f"Install a version of {name} that meets all requirements. If there is none, change the version of "
+            "a package that requires it.",
+            action=Action.REINSTALL,
+            commands=(install(target, packages, f"{name}{specifiers}"),),
+        ),
+        rollback=restore(target, packages, name),
+    )

@@ -1,0 +1,165 @@
+"""Commands of pip, uv and conda, and the rule which of them changes an environment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from kdoctor.commands.shell import quoted
+from kdoctor.facts import Packages, Target
+from kdoctor.model import Rollback
+
+Installer = Literal["conda", "uv", "pip"]
+
+_CONDA_NAMES = {
+    "nvidia-cublas": "libcublas",
+    "nvidia-cuda-cupti": "cuda-cupti",
+    "nvidia-cuda-nvcc": "cuda-nvcc",
+    "nvidia-cuda-runtime": "cuda-cudart",
+    "nvidia-cudnn": "cudnn",
+    "nvidia-cufft": "libcufft",
+    "nvidia-cusolver": "libcusolver",
+    "nvidia-cusparse": "libcusparse",
+    "nvidia-nccl": "nccl",
+}
+"""NVIDIA wheel, without the CUDA major, to the package on conda-forge."""
+
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?P<extra>\[[^\]]*\])?(?P<specifier>.*)")
+_WHEEL = re.compile(r"(nvidia-[a-z-]+?)(?:-cu\d+)?")
+
+
+def installer_of(target: Target | None, packages: Packages | None, *names: str) -> Installer:
+    """The tool that owns these distributions, and so must change them.
+
+    - Conda owns what it installed. pip would put a second copy over it and invalidate conda's records.
+    - Without pip in the environment (as ``uv venv`` makes it), uv is the only other tool that can change it.
+    - Otherwise the recorded installer (``INSTALLER``) decides. With several distributions, uv wins over pip.
+    - What is not installed, or has no record, belongs to the tool that installed most of the environment.
+    """
+    if packages is None:
+        return "pip"
+    owners = {(found.installer or "").lower() for name in names if (found := packages.find(name))}
+    if "conda" in owners and target is not None and target.environment == "conda":
+        return "conda"
+    if packages.has_pip is False or "uv" in owners:
+        return "uv"
+    installers = [package.installer for package in packages.installed]
+    return "uv" if "pip" not in owners and installers.count("uv") > installers.count("pip") else "pip"
+
+
+def pip_command(installer: Installer, python: str, verb: Literal["install", "uninstall"], *arguments: str) -> str:
+    """The command of the interpreter's pip, or of ``uv pip`` if uv is the installer. Nothing is asked."""
+    if installer == "uv":
+        return quoted("uv", "pip", verb, "--python", python, *arguments)
+    return quoted(python, "-m", "pip", verb, *(["-y"] if verb == "uninstall" else []), *arguments)
+
+
+def conda_command(verb: Literal["create", "install", "remove"], prefix: str, *arguments: str) -> str:
+    """The command of conda for the environment at ``prefix``. Nothing is asked."""
+    return quoted("conda", verb, "--yes", "--prefix", prefix, *arguments)
+
+
+def minor(version: str) -> str:
+    """The minor release of a version: 3.11 for 3.11.7."""
+    return ".".join(version.split(".")[:2])
+
+
+def create_environment(installer: Installer, version: str, folder: str) -> str:
+    """The command that creates a virtual environment with that Python release."""
+    if installer == "uv":
+        return quoted("uv", "venv", "--python", version, folder)
+    return quoted(f"python{minor(version)}", "-m", "venv", folder)
+
+
+def verify_versions(python: str, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> str:
+    """The command that exits with 0 if these versions are installed and those distributions are not."""
+    program = (
+        "import importlib.metadata as m",
+        f"wanted, gone = {json.dumps(wanted, sort_keys=True)}, {json.dumps(sorted(gone))}",
+        'have = {d.metadata["Name"].lower().replace("_", "-").replace(".", "-"): d.version for d in m.distributions()}',
+        'wrong = [f"{n} is {have.get(n)}, not {v}" for n, v in wanted.items() if have.get(n) != v]',
+        'wrong += [f"{n} is still installed" for n in gone if n in have]',
+        'raise SystemExit("; ".join(wrong) or 0)',
+    )
+    return quoted(python, "-c", "; ".join(program))
+
+
+def verify_conda(prefix: str, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> tuple[str, ...]:
+    """The commands that exit with 0 if conda recorded these packages (name to ``version=build``), and not those."""
+    records = f"{prefix}/conda-meta"
+    files = (f"{records}/{name}-{version.replace('=', '-')}.json" for name, version in wanted.items())
+    patterns = ("^{}-[^-]+-[^-]+\\.json$".format(name.replace(".", "\\.")) for name in gone)
+    return (
+        *(quoted("test", "-f", file) for file in files),
+        *(f"! ls {quoted(records)} | {quoted('grep', '-E', pattern)}" for pattern in patterns),
+    )
+
+
+def install(target: Target, packages: Packages | None, *requirements: str) -> str:
+    """The command that installs the requirements; options (``--upgrade``) may be among them."""
+    wanted = [requirement for requirement in requirements if not requirement.startswith("-")]
+    installer = _installer(target, packages, *map(_name, wanted))
+    if installer == "conda":
+        options = ["--force-reinstall"] if "--force-reinstall" in requirements else []
+        return conda_command("install", target.prefix, *options, *map(_conda_spec, wanted))
+    return pip_command(installer, target.executable, "install", *requirements)
+
+
+def uninstall(target: Target, packages: Packages | None, *names: str) -> str:
+    """The command that removes the distributions."""
+    installer = _installer(target, packages, *names)
+    if installer == "conda":
+        return conda_command("remove", target.prefix, *map(_conda_spec, names))
+    return pip_command(installer, target.executable, "uninstall", *names)
+
+
+def restore(target: Target, packages: Packages, *names: str) -> Rollback:
+    """The rollback of a fix: back to the versions in these facts, which need not be those of the last passing run."""
+    if _installer(target, packages, *names) == "conda":
+        # The facts lack conda packages that are not Python distributions. Conda's own revisions have them.
+        return Rollback.to(
+            "the revision of the environment before the fix, as recorded by conda",
+            quoted("conda", "list", "--prefix", target.prefix, "--revisions"),
+            f"{conda_command('install', target.prefix, '--revision')} '<number>'",
+        )
+    present = [found for name in names if (found := packages.find(name))]
+    unversioned = [found.name for found in present if found.version is None]
+    if unversioned:
+        return Rollback.irreversible(f"not possible (the metadata of {', '.join(unversioned)} has no version)")
+    absent = [name for name in names if packages.find(name) is None]
+    pins = [f"{found.name}=={found.version}" for found in present]
+    commands = [install(target, packages, *pins)] if pins else []
+    if absent:
+        commands.append(uninstall(target, packages, *absent))
+    state = ", ".join([*pins, *(f"no {name}" for name in absent)])
+    return Rollback.to(f"the packages before the fix: {state}", *commands)
+
+
+def _installer(target: Target, packages: Packages | None, *names: str) -> Installer:
+    """As :func:`installer_of`; NVIDIA libraries that are not installed as wheels belong with TensorFlow."""
+    absent = packages and any(name.startswith("nvidia-") and packages.find(name) is None for name in names)
+    return installer_of(target, packages, *names, *(["tensorflow"] if absent else []))
+
+
+def _name(requirement: str) -> str:
+    match = _REQUIREMENT.fullmatch(requirement)
+    return match["name"] if match else requirement
+
+
+def _conda_spec(requirement: str) -> str:
+    """The requirement in conda's syntax: ``tensorflow=2.19.1=cuda*`` for ``tensorflow[and-cuda]==2.19.1``."""
+    match = _REQUIREMENT.fullmatch(requirement)
+    if match is None:
+        return requirement
+    wheel = _WHEEL.fullmatch(match["name"])
+    name = _CONDA_NAMES.get(wheel[1], match["name"]) if wheel else match["name"]
+    specifier = match["specifier"]
+    if name != match["name"]:
+        # The fourth number of a wheel's version counts its builds. conda-forge numbers its own builds.
+        specifier = re.sub(r"(\d+\.\d+\.\d+)\.\d+", r"\1", specifier)
+    if match["extra"] == "[and-cuda]":
+        exact = specifier.removeprefix("==") if specifier.startswith("==") and "," not in specifier else None
+        return f"{name}={exact or '*'}=cuda*"
+    return f"{name}{specifier}"

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.facts import PYTHON, package, packages, target
+from kdoctor.commands.packages import Installer, install, installer_of, restore, uninstall
+
+
+def test_pip_of_the_target_is_used_unless_it_is_known_to_be_absent() -> None:
+    for has_pip in (True, None):
+        found = packages(package("numpy", "2.0"), has_pip=has_pip)
+        assert install(target(), found, "numpy<2", "keras") == f"{PYTHON} -m pip install 'numpy<2' keras"
+        assert uninstall(target(), found, "numpy") == f"{PYTHON} -m pip uninstall -y numpy"
+    assert install(target(), None, "keras") == f"{PYTHON} -m pip install keras"
+
+
+def test_uv_is_used_for_a_target_without_pip() -> None:
+    found = packages(package("numpy", "2.0"), has_pip=False)
+    assert install(target(), found, "keras") == f"uv pip install --python {PYTHON} keras"
+    assert uninstall(target(), found, "keras") == f"uv pip uninstall --python {PYTHON} keras"
+
+
+def test_path_with_spaces_is_quoted() -> None:
+    assert install(target(executable="/my env/python"), None, "keras") == "'/my env/python' -m pip install keras"
+
+
+def test_restore_returns_to_recorded_versions_and_absences() -> None:
+    rollback = restore(target(), packages(package("numpy", "2.0")), "numpy", "keras")
+    assert rollback.commands == (
+        f"{PYTHON} -m pip install numpy==2.0",
+        f"{PYTHON} -m pip uninstall -y keras",
+    )
+    assert rollback.why.endswith(": numpy==2.0, no keras")
+
+
+def test_distribution_without_a_version_cannot_be_restored() -> None:
+    rollback = restore(target(), packages(package("numpy", None)), "numpy")
+    assert rollback.kind == "irreversible"
+    assert "numpy" in rollback.why
+
+
+@pytest.mark.parametrize(
+    ("requirement", "spec"),
+    [  # conda-forge: CUDA builds of TensorFlow have a build string, and cuDNN has three numbers
+        ("tensorflow[and-cuda]==2.19.1", "'tensorflow=2.19.1=cuda*'"),
+        ("tensorflow[and-cuda]", "'tensorflow=*=cuda*'"),
+        ("nvidia-cudnn-cu12==9.10.2.21", "cudnn==9.10.2"),
+        ("nvidia-cuda-nvcc-cu12", "cuda-nvcc"),
+        ("numpy<2", "'numpy<2'"),
+        ("tf-keras~=2.19.0", "'tf-keras~=2.19.0'"),
+    ],
+)
+def test_conda_installs_what_it_owns(requirement: str, spec: str) -> None:
+    names = ("tensorflow", "numpy", "tf-keras")
+    found = packages(*(replace(package(name, "1.0"), installer="conda") for name in names))
+    there = target(environment="conda", prefix="/opt/conda/envs/job")
+    assert install(there, found, requirement) == f"conda install --yes --prefix /opt/conda/envs/job {spec}"
+
+
+def test_pip_installs_what_it_owns_in_a_conda_environment() -> None:
+    found = packages(package("tensorflow", "2.21.0"), package("numpy", "2.0"))
+    assert install(target(environment="conda"), found, "numpy<2") == f"{PYTHON} -m pip install 'numpy<2'"
+
+
+def test_conda_removes_what_it_owns() -> None:
+    found = packages(replace(package("tensorflow", "2.21.0"), installer="conda"))
+    there = target(environment="conda", prefix="/opt/conda/envs/job")
+    assert uninstall(there, found, "tensorflow") == "conda remove --yes --prefix /opt/conda/envs/job tensorflow"
+
+
+def test_conda_restores_its_own_revision() -> None:
+    found = packages(replace(package("tensorflow", "2.21.0"), installer="conda"))
+    rollback = restore(target(environment="conda", prefix="/opt/conda/envs/job"), found, "nvidia-cudnn-cu12")
+    assert rollback.commands == (
+        "conda list --prefix /opt/conda/envs/job --revisions",
+        "conda install --yes --prefix /opt/conda/envs/job --revision '<number>'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("installers", "has_pip", "expected"),
+    [
+        ({"keras": "pip"}, True, "pip"),
+        ({"keras": "uv"}, True, "uv"),
+        ({"keras": "uv"}, False, "uv"),
+        ({"keras": "pip"}, False, "uv"),  # pip has gone since, so only uv can change it
+        ({"keras": "UV"}, True, "uv"),
+        ({"keras": None}, True, "pip"),
+        ({"keras": None}, None, "pip"),
+        ({"keras": None, "numpy": "uv"}, True, "uv"),
+        ({"numpy": "uv"}, True, "uv"),
+        ({"numpy": "uv", "h5py": "pip"}, True, "pip"),
+        ({"keras": "pip", "numpy": "uv", "h5py": "uv"}, True, "pip"),
+        ({"keras": "conda"}, True, "pip"),  # only a copied environment says so outside conda
+        ({"keras": "conda"}, False, "uv"),
+    ],
+)
+def test_installer_in_a_virtual_environment(
+    installers: dict[str, str | None],
+    has_pip: bool | None,  # noqa: FBT001 - by the table
+    expected: Installer,
+) -> None:
+    found = packages(*(replace(package(name, "1.0"), installer=by) for name, by in installers.items()), has_pip=has_pip)
+    assert installer_of(target(), found, "keras") == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(("numpy",), "conda"), (("keras",), "pip"), (("numpy", "keras"), "conda"), (("absent",), "pip"), ((), "pip")],
+)
+def test_installer_in_a_conda_environment(names: tuple[str, ...], expected: Installer) -> None:
+    owners = {"numpy": "conda", "keras": "pip"}
+    found = packages(*(replace(package(name, "1.0"), installer=by) for name, by in owners.items()))
+    assert installer_of(target(environment="conda"), found, *names) == expected
+
+
+def test_installer_without_facts_is_pip() -> None:
+    assert installer_of(None, None, "keras") == "pip"
+
+
+def test_package_that_uv_installed_is_fixed_and_restored_by_uv_next_to_pip() -> None:
+    found = packages(replace(package("keras", "3.6.0"), installer="uv"))
+    assert install(target(), found, "keras>=3.10") == f"uv pip install --python {PYTHON} 'keras>=3.10'"
+    assert restore(target(), found, "keras").commands == (f"uv pip install --python {PYTHON} keras==3.6.0",)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from kdoctor.engine.report import Decision, GpuWork, JudgedFinding, Report, Result, Waiver
-from kdoctor.model import FAMILIES, Finding, Rollback, Status
+from kdoctor.model import FAMILIES, Finding, Status
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -106,12 +106,6 @@ def describe_criteria(decision: Decision) -> str:
     if len(checks) == 1:
         return next(iter(checks))
     return "; ".join(f"{criterion} ({', '.join(ids)})" for criterion, ids in checks.items())
-
-
-def describe_rollback(rollback: Rollback) -> str:
-    """What a rollback restores, or why there is none."""
-    lead = {"commands": "", "irreversible": "not possible: ", "nothing": "not needed: "}
-    return lead[rollback.kind] + rollback.why
 
 
 def describe_waiver(waiver: Waiver, *, expired: bool = False) -> str:

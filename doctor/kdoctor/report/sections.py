@@ -16,7 +16,6 @@ from kdoctor.report.phrases import (
     describe_criteria,
     describe_gpu_work,
     describe_reason,
-    describe_rollback,
     describe_waiver,
     failures,
     headline,
@@ -215,7 +214,7 @@ def _why(result: Result) -> Iterator[Field]:
 
 def _fix(remedy: Remedy, rollback: Rollback) -> Iterator[Field]:
     yield Field(label=Label.FIX, text=remedy.summary, commands=remedy.commands)
-    yield Field(label=Label.ROLLBACK, text=describe_rollback(rollback), commands=rollback.commands)
+    yield Field(label=Label.ROLLBACK, text=rollback.why, commands=rollback.commands)
 
 
 def _waived(report: Report) -> Iterator[Block]:

@@ -75,15 +75,19 @@ class _Page:
         """Text that wraps at words. ``lead`` starts the first line; the others are indented by ``hang``."""
         start = " " * indent + lead
         rest = " " * (len(start) if hang is None else hang)
-        first, *others = wrap(text or "-", self._canvas.width, first=start, rest=rest, lines=True) or [start]
+        first, *others = wrap(text or "-", self._canvas.width, first=start, rest=rest, lines=True)
         self.line(" " * indent + self._paint(lead, lead_style) + self._paint(first[len(start) :], style))
         for line in others:
             self.line(line, style)
 
     def field(self, field: Field, *, indent: int = 4) -> None:
         """``Fix: ...``, and its commands on lines that can be pasted: never wrapped, never cut."""
-        style = "bold" if field.label == Label.FIX else "dim"
-        self.paragraph(field.text, indent=indent, lead=f"{field.label}: ", lead_style=style, hang=indent + 2)
+        label = f"{field.label}:"
+        start, rest = " " * indent, " " * (indent + 2)
+        lines = wrap(f"{label} {field.text}", self._canvas.width, first=start, rest=rest, lines=True)
+        self.line(lines[0].replace(label, self._paint(label, "bold" if field.label == Label.FIX else "dim"), 1))
+        for line in lines[1:]:
+            self.line(line)
         for command in field.commands:
             for line in command.split("\n"):
                 self.line(" " * (indent + 4) + self._paint(line, "cyan"))
@@ -145,7 +149,7 @@ def _details(page: _Page, section: Section) -> None:
     for fact, old, new, explains in section.table.rows if section.table else ():
         page.paragraph(f"{fact}: {old} -> {new}", indent=2, lead="- ")
         if explains:
-            page.paragraph(explains, indent=6, lead=f"{Label.MAY_EXPLAIN}: ", hang=6, style="dim")
+            page.field(Field(label=Label.MAY_EXPLAIN, text=explains), indent=6)
     for field in section.fields:
         page.paragraph(f"{field.label}: {field.text}", indent=2, lead="- ")
     for number, block in enumerate(section.blocks):

@@ -253,7 +253,7 @@ class Report:
     unused_waivers: tuple[Waiver, ...] = ()
     """Waivers of evaluated checks that match no finding."""
     drift: Drift | None = None
-    """Changes since the recorded run; None if there is no record."""
+    """Changes since the recorded run; None without a record."""
     trainings: tuple[Training, ...] = ()
     gpus: tuple[GpuNote, ...] = ()
     """The machine's GPUs, in order of index."""

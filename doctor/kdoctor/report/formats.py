@@ -40,7 +40,7 @@ def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa:
     """Write a report in a format of ``FORMATS``.
 
     Raises:
-        KeyError: there is no such format.
+        KeyError: the format does not exist.
     """
     renderer: Renderer = pkgutil.resolve_name(_RENDERERS[format])
     return renderer(cleaned(report), canvas)

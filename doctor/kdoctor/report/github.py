@@ -14,7 +14,7 @@ from kdoctor.report.sections import Field, plain
 from kdoctor.text.canvas import Canvas
 
 
-def render_github(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_github(report: Report, canvas: Canvas) -> str:
     """One command for each finding, and a last line for the log.
 
     What fails the run is an error. Other failures and unknowns are warnings, and those of severity info are notices.

@@ -108,7 +108,7 @@ class ReportDocument(Document):
     """When the last passing run started, UTC, if known."""
 
 
-def render_json(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_json(report: Report, canvas: Canvas) -> str:
     """The report as JSON, in ASCII, with its line feed."""
     document = make_document(report)
     return json.dumps(document.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"

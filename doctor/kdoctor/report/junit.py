@@ -12,7 +12,7 @@ from kdoctor.report.sections import check, failure, plain
 from kdoctor.text.canvas import Canvas
 
 
-def render_junit(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_junit(report: Report, canvas: Canvas) -> str:
     """The report as JUnit XML.
 
     A failed check is a failure whose type is its severity. An unknown one is an error, or skipped if it is accepted.

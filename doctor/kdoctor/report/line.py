@@ -7,7 +7,7 @@ from kdoctor.report.phrases import verdict_line
 from kdoctor.text.canvas import Canvas
 
 
-def render_line(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_line(report: Report, canvas: Canvas) -> str:
     """``kdoctor PASS in 34.2 s: 8 passed, ...; all selected checks passed (cpu-smoke, version 1)``."""
     decided = "".join(f"; {item.action}: {', '.join(item.checks)}" for item in report.decisions)
     checklist = f"({report.checklist.name}, version {report.checklist.version})"

@@ -15,7 +15,7 @@ _AT_START = re.compile(r"^(?:\d+(?=[.)](?: |$))|(?=[-+=]))")
 """What would begin a list or underline a heading."""
 
 
-def render_markdown(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_markdown(report: Report, canvas: Canvas) -> str:
     """The report as Markdown."""
     return "\n".join(_lines(report)) + "\n"
 

@@ -10,7 +10,7 @@ from kdoctor.report.phrases import verdict_line
 from kdoctor.text.canvas import Canvas
 
 
-def render_nagios(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_nagios(report: Report, canvas: Canvas) -> str:
     """``KDOCTOR CRITICAL - ... | pass=7 fail=1 ... time=34.21s``.
 
     The service's state is WARNING if a check failed without failing the run. Its exit code is computed by

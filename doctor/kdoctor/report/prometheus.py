@@ -21,7 +21,7 @@ from kdoctor.text.canvas import Canvas
 _Sample = tuple[Mapping[str, str], float]
 
 
-def render_prometheus(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_prometheus(report: Report, canvas: Canvas) -> str:
     """The report as gauges in the text exposition format, version 0.0.4, without sample timestamps."""
     checklist = {"checklist": report.checklist.name}
     return "".join(_family(name, text, samples, checklist) for name, text, samples in _families(report))

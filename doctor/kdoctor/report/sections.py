@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from kdoctor.engine.report import Decision, JudgedFinding, Report, Result
-from kdoctor.model import Remedy, Rollback, Status
+from kdoctor.model import Status
 from kdoctor.report.phrases import (
     FAMILY_TITLES,
     Label,
@@ -133,7 +133,7 @@ def sections(report: Report, *, most_severe_last: bool = False) -> Iterator[Sect
 def _checks(report: Report, results: Iterable[Result]) -> Iterator[Block]:
     """Checks of no requested scenario, then each scenario with the checks that judge it."""
     by_scenario: dict[str, list[Result]] = {note.id: [] for note in report.scenarios}
-    others = []
+    others: list[Result] = []
     for result in results:
         by_scenario.get(result.scenario or "", others).append(result)
     yield from _grouped(others)
@@ -168,31 +168,21 @@ def check(result: Result) -> Block:
 
 def failure(result: Result) -> list[Block]:
     """The findings of a failed check. Neighbours with the same fix and rollback are one block."""
-    groups = [
-        (way_out, list(group))
-        for way_out, group in groupby(
-            counting(result), key=lambda judged: (judged.finding.remedy, judged.finding.rollback)
-        )
-    ]
+    found = groupby(counting(result), key=lambda judged: (judged.finding.remedy, judged.finding.rollback))
+    groups = [list(group) for _, group in found]
     blocks = []
-    for number, (way_out, group) in enumerate(groups):
-        fields = [*_expected(group), *(_why(result) if number == 0 else ()), *_fix(*way_out)]
-        if number == len(groups) - 1:
-            fields += [Field(label=Label.NOT_JUDGED, text=f"{item.subject}: {item.reason}") for item in result.unjudged]
+    for group in groups:
+        remedy, rollback = group[0].finding.remedy, group[0].finding.rollback
+        fields = list(_expected(group))
+        if group is groups[0] and result.why:
+            fields.append(Field(label=Label.WHY, text=result.why))
+        fields.append(Field(label=Label.FIX, text=remedy.summary, commands=remedy.commands))
+        fields.append(Field(label=Label.ROLLBACK, text=rollback.why, commands=rollback.commands))
+        if group is groups[-1]:
+            not_judged = [f"{item.subject}: {item.reason}" for item in result.unjudged]
+            fields += [Field(label=Label.NOT_JUDGED, text=text) for text in not_judged]
         blocks.append(_of_check(result, group, fields))
     return blocks
-
-
-def _of_check(result: Result, group: Iterable[JudgedFinding], fields: Iterable[Field]) -> Block:
-    name = Field(label=Label.CHECK, text=f"{result.id} ({result.severity.value}): {result.title}")
-    return Block(
-        title=result.title,
-        id=result.id,
-        note=result.severity.value,
-        status=result.status,
-        findings=tuple(headline(judged.finding) for judged in group),
-        fields=(*fields, name),
-    )
 
 
 def _expected(group: list[JudgedFinding]) -> Iterator[Field]:
@@ -207,14 +197,17 @@ def _expected(group: list[JudgedFinding]) -> Iterator[Field]:
             yield Field(label=Label.WAIVER, text=describe_waiver(waiver, expired=True))
 
 
-def _why(result: Result) -> Iterator[Field]:
-    if result.why:
-        yield Field(label=Label.WHY, text=result.why)
-
-
-def _fix(remedy: Remedy, rollback: Rollback) -> Iterator[Field]:
-    yield Field(label=Label.FIX, text=remedy.summary, commands=remedy.commands)
-    yield Field(label=Label.ROLLBACK, text=rollback.why, commands=rollback.commands)
+def _of_check(result: Result, group: Iterable[JudgedFinding], fields: Iterable[Field]) -> Block:
+    """Findings of a check, with the check's name as the last field."""
+    name = Field(label=Label.CHECK, text=f"{result.id} ({result.severity.value}): {result.title}")
+    return Block(
+        title=result.title,
+        id=result.id,
+        note=result.severity.value,
+        status=result.status,
+        findings=tuple(headline(judged.finding) for judged in group),
+        fields=(*fields, name),
+    )
 
 
 def _waived(report: Report) -> Iterator[Block]:

@@ -129,12 +129,14 @@ def _scenario(page: _Page, block: Block) -> None:
 
 def _short(block: Block) -> str:
     """The reason, or the first evidence. All of it is in the JSON report."""
+    if block.text:
+        return block.text
     shown = "; ".join(f"{field.label}: {field.text}" for field in block.fields[:_EVIDENCE_SHOWN])
-    text = block.text or " ".join(shown.split())
-    if len(text) > _EVIDENCE_LONGEST and not block.text:
+    text = " ".join(shown.split())
+    if len(text) > _EVIDENCE_LONGEST:
         text = text[: _EVIDENCE_LONGEST - 3] + "..."
     more = len(block.fields) - _EVIDENCE_SHOWN
-    return f"{text}; and {more} more" if more > 0 and not block.text else text
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def _see_below(block: Block) -> str:

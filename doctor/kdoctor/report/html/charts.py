@@ -142,7 +142,7 @@ def _axes(low: float, high: float, first: str, last: str) -> str:
 
 
 def _places(losses: Losses, low: float, high: float) -> Iterator[tuple[float, float | None]]:
-    """The position of each value. There is no height where it is not finite."""
+    """The position of each value; without a height if it is not finite."""
     for number, value in enumerate(losses):
         x = _LEFT + 8 + (_RIGHT - _LEFT - 16) * (number / (len(losses) - 1) if len(losses) > 1 else 0.5)
         yield x, None if value is None else _BOTTOM - (_BOTTOM - _TOP) * (value - low) / (high - low)

@@ -33,7 +33,7 @@ _TEMPLATES = Environment(
 _MOST_URGENT = (Status.FAIL, Status.UNKNOWN, Status.PASS, Status.SKIP)
 
 
-def render_html(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - the signature of all renderers
+def render_html(report: Report, canvas: Canvas) -> str:
     """The report as one HTML file. Its policy forbids scripts and every request to another host."""
     shown = list(sections(report))
     return _TEMPLATES.get_template("report.html.j2").render(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -78,8 +79,8 @@ def seconds(value: float) -> str:
 
 
 def instant(text: str) -> str:
-    """``2030-01-02 03:04:05 UTC``, from ISO 8601."""
-    return text.replace("T", " ").replace("+00:00", " UTC").replace("Z", " UTC")
+    """``2030-01-02 03:04:05 UTC``, from ISO 8601 in UTC. Other texts stay."""
+    return re.sub(r"^(\d{4}-\d\d-\d\d)T([\d:.]+)(?:Z|\+00:00)$", r"\1 \2 UTC", text)
 
 
 def describe_gpu_work(work: GpuWork) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from kdoctor.engine.report import Decision, JudgedFinding, Report, Result
+from kdoctor.engine.report import Decision, Drift, JudgedFinding, Report, Result
 from kdoctor.model import Status
 from kdoctor.report.phrases import (
     FAMILY_TITLES,
@@ -119,12 +119,8 @@ def sections(report: Report, *, most_severe_last: bool = False) -> Iterator[Sect
                 for waiver in report.unused_waivers
             ),
         ),
-        _drift(report),
-        Section(
-            name="failures",
-            title="Failures",
-            blocks=tuple(block for result in failed for block in failure(result)),
-        ),
+        *([_drift(report.drift)] if report.drift else []),
+        Section(name="failures", title="Failures", blocks=tuple(block for item in failed for block in failure(item))),
         Section(name="policy", title="Failure policy", blocks=tuple(map(_decision, report.decisions))),
     )
     yield from (section for section in rest if section.table or section.fields or section.blocks)
@@ -200,14 +196,8 @@ def _expected(group: list[JudgedFinding]) -> Iterator[Field]:
 def _of_check(result: Result, group: Iterable[JudgedFinding], fields: Iterable[Field]) -> Block:
     """Findings of a check, with the check's name as the last field."""
     name = Field(label=Label.CHECK, text=f"{result.id} ({result.severity.value}): {result.title}")
-    return Block(
-        title=result.title,
-        id=result.id,
-        note=result.severity.value,
-        status=result.status,
-        findings=tuple(headline(judged.finding) for judged in group),
-        fields=(*fields, name),
-    )
+    findings = tuple(headline(judged.finding) for judged in group)
+    return replace(check(result), findings=findings, text="", fields=(*fields, name))
 
 
 def _waived(report: Report) -> Iterator[Block]:
@@ -218,18 +208,14 @@ def _waived(report: Report) -> Iterator[Block]:
                 yield _of_check(result, [judged], fields)
 
 
-def _drift(report: Report) -> Section:
-    drift = report.drift
-    title = "Changes since the last passing run"
-    if drift is None:
-        return Section(name="drift", title=title)
+def _drift(drift: Drift) -> Section:
     rows = [
         (change.fact, change.old or "absent", change.new or "absent", ", ".join(change.explains))
         for change in drift.changes
     ]
     return Section(
         name="drift",
-        title=title,
+        title="Changes since the last passing run",
         text=f"Recorded on {instant(drift.recorded)} in {drift.lock}",
         table=Table(head=("Fact", "Recorded", "Current", Label.MAY_EXPLAIN), rows=tuple(rows)) if rows else None,
         fields=tuple(Field(label=Label.NOT_COMPARED, text=text) for text in drift.unread),

@@ -159,6 +159,6 @@ def _details(page: _Page, section: Section) -> None:
             page.blank()
         severe = "bold red" if block.note == Severity.ERROR.value else "bold yellow"
         for heading in block.findings or (block.title,):
-            page.paragraph(heading, indent=2, style=severe if block.status is Status.FAIL else "bold", hang=4)
+            page.paragraph(heading, indent=2, style=severe if section.name == "failures" else "bold", hang=4)
         for field in block.fields:
             page.field(field)

@@ -32,10 +32,8 @@ from kdoctor.text.canvas import Canvas
 SCHEMA: Literal["kdoctor/report/v1"] = "kdoctor/report/v1"
 """Keys are added within a version; their meaning changes only with it."""
 
-_WRITTEN = ConfigDict(
-    json_schema_serialization_defaults_required=True, revalidate_instances="always", use_attribute_docstrings=True
-)
-"""Every key is written, and the dataclasses of a report are validated like what is read."""
+_WRITTEN = ConfigDict(revalidate_instances="always", use_attribute_docstrings=True)
+"""The dataclasses of a report are validated like what is read."""
 
 
 class CoveringWaiver(Part):
@@ -114,8 +112,11 @@ def render_json(report: Report, canvas: Canvas) -> str:
     return json.dumps(document.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
 
 
-class _WithoutDefaults(GenerateJsonSchema):
-    """Every key is written, so no default is of use to a reader."""
+class _EveryKey(GenerateJsonSchema):
+    """Every key is written, so each is required and none has a default."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: ARG002, FBT001 - pydantic's signature
+        return True
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -123,7 +124,7 @@ class _WithoutDefaults(GenerateJsonSchema):
 
 def report_schema() -> dict[str, Any]:
     """The JSON Schema of the document."""
-    schema = ReportDocument.model_json_schema(mode="serialization", schema_generator=_WithoutDefaults)
+    schema = ReportDocument.model_json_schema(mode="serialization", schema_generator=_EveryKey)
     return {"$schema": DIALECT, **schema, "title": SCHEMA}
 
 

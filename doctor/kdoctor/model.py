@@ -56,9 +56,9 @@ class Remedy:
 
     summary: str
     """One sentence."""
-    action: Action
     commands: tuple[str, ...] = ()
     """Shell commands that can be pasted, in order."""
+    action: Action
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ class _CheckItem(pytest.Item):
         if result is None:
             raise _CheckFailedError(f"the report has no {self.name}")
         weighty = _RANKS.index(result["severity"]) >= _RANKS.index(_fail_on(self.config))
-        found = _words(result)
+        found = _describe(result)
         if result["status"] == "pass":
             self.add_report_section("call", "kdoctor", found)
         elif result["status"] == "fail":
@@ -105,15 +105,18 @@ class _CheckItem(pytest.Item):
         return self.path, None, f"kdoctor: {self.name}"
 
 
-def _words(result: dict[str, Any]) -> str:
-    """The title and all that was found, with the ways out."""
-    title = f"Not so: {result['title']}" if result["status"] == "fail" else result["title"]
-    lines = [title, *([result["reason"]] if result["reason"] else [])]
-    lines += [f"{item['subject']}: {item['observed']}" for item in result["evidence"]]
+def _describe(result: dict[str, Any]) -> str:
+    """Every finding with its fix, then the reason, the evidence, and the check's title."""
+    from kdoctor.report.phrases import Label
+
+    lines = []
     for finding in result["findings"]:
-        lines += [f"{finding['subject']}: {finding['observed']}; expected {finding['expected']}"]
-        lines += [f"  Fix: {finding['remedy']['summary']}", *(f"    {line}" for line in finding["remedy"]["commands"])]
-    return "\n".join(lines)
+        lines += [f"{finding['subject']}: {finding['observed']}", f"  {Label.EXPECTED}: {finding['expected']}"]
+        lines += [f"  {Label.FIX}: {finding['remedy']['summary']}"]
+        lines += [f"    {line}" for line in finding["remedy"]["commands"]]
+    lines += [result["reason"]] if result["reason"] else []
+    lines += [f"{item['subject']}: {item['observed']}" for item in result["evidence"]]
+    return "\n".join([*lines, f"{Label.CHECK}: {result['id']} ({result['severity']}): {result['title']}"])
 
 
 _REPORT = pytest.StashKey["dict[str, Any]"]()

@@ -1,4 +1,4 @@
-"""Reports as real runs make them: a CPU machine under cpu-smoke, and an H100 node that lost a GPU."""
+"""Reports as real runs make them: a CPU machine under cpu-smoke, and an H100 node that lost GPUs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Resul
     values: dict[str, Any] = {
         "id": check_id,
         "family": check_id.partition(".")[0],
-        "title": f"{check_id.partition('.')[2].replace('-', ' ').capitalize()} is as it should be.",
+        "title": f"{check_id.partition('.')[2].replace('-', ' ').capitalize()} is OK",
         "status": status,
         "severity": Severity.ERROR,
-        "why": "A job that starts without it fails late, or trains wrongly without a word.",
+        "why": "Without it, a job fails late or trains incorrectly without an error.",
         "evidence": (Evidence(subject="this machine", observed="as expected"),) if status is Status.PASS else (),
         "reason": "the checklist expects no GPUs" if status is Status.SKIP else None,
         "duration_s": 0.001,
@@ -56,11 +56,11 @@ def finding(subject: str = "GPU 3 (0000:40:00.0)", **changes: Any) -> Finding:
         "observed": "on the PCI bus, but the driver does not list it",
         "expected": "listed by the driver",
         "remedy": Remedy(
-            summary="Look for Xid messages of this GPU, then restart the machine.",
+            summary="Look for Xid messages of this GPU, then restart the machine:",
             action=Action.REBOOT,
             commands=("sudo dmesg | grep -i 'NVRM: Xid'", "sudo systemctl reboot"),
         ),
-        "rollback": Rollback.irreversible("a reboot ends whatever runs on the other GPUs"),
+        "rollback": Rollback.irreversible("not possible (a reboot ends the programs on the other GPUs)"),
     }
     return Finding(**{**values, **changes})
 
@@ -72,7 +72,7 @@ def failure(check_id: str, *findings: Finding, **changes: Any) -> Result:
 
 
 def waiver(check_id: str, **changes: Any) -> Waiver:
-    """A waiver that holds until the end of 2030."""
+    """A waiver that is valid until the end of 2030."""
     values: dict[str, Any] = {
         "check": check_id,
         "subject": "*",
@@ -126,7 +126,7 @@ GPU_WORK = (
 
 
 def cpu_report(**changes: Any) -> Report:
-    """A machine without a GPU: passes, GPU checks skipped, the hazard of Keras 3 as a warning."""
+    """A machine without a GPU: GPU checks are skipped, and a known hazard of Keras 3 is a warning."""
     starved = failure(
         "smoke.starved-replica",
         finding(
@@ -134,14 +134,14 @@ def cpu_report(**changes: Any) -> Report:
             observed="4 of 10 variables hold NaN after 2 epochs; fit raised nothing, and printed losses 0.71, nan",
             expected="finite weights on every replica",
             remedy=Remedy(
-                summary="Drop the remainder of the dataset, or synchronise the normalisation.",
+                summary="Drop the remainder of the dataset, or synchronize the normalization:",
                 action=Action.CHANGE_CODE,
                 commands=("grep -rn '\\.batch(' --include='*.py' .",),
             ),
-            rollback=Rollback.nothing("the hazard lies in the code, and nothing was changed"),
+            rollback=Rollback.nothing("not needed (this step is read-only)"),
         ),
         severity=Severity.WARNING,
-        title="No final batch leaves a replica without examples.",
+        title="No final batch leaves a replica without examples",
         scenario="smoke.uneven-final-batch",
         evidence=(Evidence(subject="case fed", observed="finite; 0.0458 from one device (a tail of 1 over 2)"),),
     )
@@ -149,7 +149,7 @@ def cpu_report(**changes: Any) -> Report:
         "verdict": Verdict(
             conclusion=Conclusion.PASS,
             exit_code=0,
-            reason="nothing that stops the job; smoke.starved-replica failed",
+            reason="no blocking failures (smoke.starved-replica failed as a warning)",
             warned=True,
         ),
         "target": "/home/ada/job/.venv/bin/python (CPython 3.11.7, venv; chosen as the active virtual environment)",
@@ -157,12 +157,12 @@ def cpu_report(**changes: Any) -> Report:
         "results": (
             result(
                 "versions.tensorflow-installed",
-                title="TensorFlow is installed in the target environment.",
+                title="TensorFlow is installed in the target environment",
                 evidence=(Evidence(subject="tensorflow", observed="2.21.0"),),
             ),
             result(
                 "versions.keras-compatible",
-                title="The installed Keras trains rightly under tf.distribute with this TensorFlow.",
+                title="Keras trains correctly under tf.distribute with this TensorFlow",
                 evidence=(Evidence(subject="keras", observed="3.15.1 on the tensorflow backend"),),
             ),
             result("gpu.count-expected", Status.SKIP),
@@ -172,13 +172,13 @@ def cpu_report(**changes: Any) -> Report:
             result(
                 "host.shared-memory",
                 Status.UNKNOWN,
-                title="Shared memory is large enough for the job's data loaders and for NCCL.",
+                title="Shared memory is large enough for data loaders and NCCL",
                 reason="its size cannot be read: Permission denied",
                 accepted="the sandbox hides it",
             ),
             result(
                 "smoke.baseline",
-                title="Training over all replicas gives the weights of training on one device.",
+                title="Training over all replicas gives the weights of training on one device",
                 scenario="smoke.baseline",
                 evidence=(
                     Evidence(subject="replicas", observed="2 of 2 asked for, on CPU:0 and CPU:1"),
@@ -202,34 +202,34 @@ def cpu_report(**changes: Any) -> Report:
 
 
 def gpu_report(**changes: Any) -> Report:
-    """A node that lost two GPUs, with a command that is long and one that looks like markup."""
+    """A node that lost two GPUs. One command is long, and one looks like markup."""
     lost = failure(
         "gpu.visible-to-driver",
         finding("GPU 3 (0000:40:00.0)"),
         finding("GPU 6 (0000:70:00.0)"),
-        title="Every GPU on the PCI bus is listed by the driver.",
-        unjudged=(Unjudged(subject="0000:80:00.0", reason="sysfs gave no class"),),
+        title="The driver lists every GPU on the PCI bus",
+        unjudged=(Unjudged(subject="0000:80:00.0", reason="its class is missing from sysfs"),),
     )
     mismatch = failure(
         "versions.driver-for-cuda",
         finding(
             "tensorflow 2.21.0",
-            observed="built for CUDA 12.5 and the driver 525.60.13 supports up to 12.0 | see [docs]",
+            observed="built for CUDA 12.5, but driver 525.60.13 supports up to 12.0 | see [docs]",
             expected="a driver of 555 or newer",
             remedy=Remedy(
-                summary="Install the build that fits.",
+                summary="Install the matching build:",
                 action=Action.REINSTALL,
                 commands=(LONG_COMMAND, MARKUP_COMMAND),
             ),
             rollback=Rollback.to("tensorflow 2.20.0, as recorded", "python -m pip install 'tensorflow==2.20.0'"),
         ),
-        title="The driver supports the CUDA release that TensorFlow was built for.",
+        title="The driver supports the CUDA release that TensorFlow was built for",
     )
     covered = result(
         "topology.pcie-width",
         Status.SKIP,
         reason="every finding is waived",
-        title="Every GPU has all the PCIe lanes that it and its slot can do.",
+        title="GPUs use all PCIe lanes that GPU and slot support",
         findings=(
             JudgedFinding(
                 finding=finding("GPU 1 (0000:20:00.0)", observed="8 lanes", expected="16 lanes"),
@@ -265,8 +265,8 @@ def gpu_report(**changes: Any) -> Report:
                 within="30 minutes",
                 criteria=("at_once: versions.*",),
                 steps=(
-                    DecidedStep(summary="Install tensorflow 2.20.0 again.", commands=(LONG_COMMAND, MARKUP_COMMAND)),
-                    DecidedStep(summary="Run kdoctor check again."),
+                    DecidedStep(summary="Install tensorflow 2.20.0:", commands=(LONG_COMMAND, MARKUP_COMMAND)),
+                    DecidedStep(summary="Check again:", commands=("kdoctor check",)),
                 ),
             ),
             Decision(action="investigate", checks=("gpu.visible-to-driver",), decides="the owner of the machine"),
@@ -305,8 +305,40 @@ def gpu_report(**changes: Any) -> Report:
     return Report(**{**values, **changes})
 
 
+def passing_report(**changes: Any) -> Report:
+    """The CPU machine with passed and skipped checks only."""
+    good = (Status.PASS, Status.SKIP)
+    values: dict[str, Any] = {
+        "verdict": Verdict(conclusion=Conclusion.PASS, exit_code=0, reason="all selected checks passed"),
+        "results": tuple(item for item in cpu_report().results if item.status in good),
+        "decisions": (),
+    }
+    return cpu_report(**{**values, **changes})
+
+
+def unknown_report(**changes: Any) -> Report:
+    """A GPU node in a sandbox: NVML is not readable, so that no GPU check can be evaluated."""
+    reason = "NVML: Insufficient Permissions"
+    values: dict[str, Any] = {
+        "verdict": Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="2 checks could not be evaluated"),
+        "results": (
+            result("versions.tensorflow-installed", evidence=(Evidence(subject="tensorflow", observed="2.21.0"),)),
+            result("gpu.responding", Status.UNKNOWN, title="All GPUs respond to the driver", reason=reason),
+            result("gpu.free", Status.UNKNOWN, title="GPUs are free", reason=reason),
+            result("topology.pairs", Status.SKIP, reason="needs gpu.responding, which is unknown"),
+        ),
+        "decisions": (),
+        "unused_waivers": (),
+        "drift": None,
+        "gpus": (),
+        "gpu_links": (),
+        "duration_s": 0.31,
+    }
+    return gpu_report(**{**values, **changes})
+
+
 def with_text(report: Report, text: str) -> Report:
-    """The report with that text in every place that a machine fills."""
+    """The report with that text in every place that comes from a machine."""
     bad = finding(
         text,
         observed=text,

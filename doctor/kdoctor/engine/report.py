@@ -1,4 +1,8 @@
-"""What a report says: results with their findings and waivers, the verdict, and what a renderer draws beside them."""
+"""The content of a report: results with findings and waivers, the verdict, and what renderers show with them.
+
+These dataclasses are the parts of the JSON report, too (:mod:`kdoctor.report.json`): their docstrings are the
+descriptions in its JSON Schema.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from kdoctor.model import Evidence, Finding, Severity, Status, Unjudged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiver:
-    """A reviewed agreement to live with a failure for a while."""
+    """A reviewed agreement to accept a failure until a date."""
 
     check: str
     """Id of the check."""
@@ -22,17 +28,17 @@ class Waiver:
     reason: str
     owner: str
     expires: date
-    """The last day on which it holds."""
+    """The last day on which it is valid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedFinding:
-    """A finding in a report, with the waiver that covers it, if one does."""
+    """A finding in a report, with the waiver that covers it, if any."""
 
     finding: Finding
     waiver: Waiver | None = None
     expired: bool = False
-    """Whether that waiver has expired, so that the finding counts again."""
+    """Whether the waiver has expired, so that the finding counts again."""
 
     @property
     def counts(self) -> bool:
@@ -42,31 +48,32 @@ class JudgedFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of one check."""
+    """The result of one check."""
 
     id: str
     family: str
     title: str
+    """The healthy condition, whatever the status."""
     status: Status
     severity: Severity
     reason: str | None = None
-    """Why it was skipped or is unknown; on a failure, what else could not be judged."""
+    """Why it was skipped or is unknown. On a failure: what else could not be judged."""
     findings: tuple[JudgedFinding, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     why: str = ""
     """Why the healthy condition matters."""
     blocked_by: str | None = None
-    """The prerequisite that failed, where that is why it was skipped."""
+    """The failed prerequisite, if the check was skipped because of it."""
     accepted: str | None = None
-    """The reason for which an unknown is accepted, where the checklist or an option accepts it."""
+    """Why an unknown is accepted, if the checklist or an option accepts it."""
     scenario: str | None = None
-    """The scenario whose run it judges, if it judges one."""
+    """The smoke scenario whose run it judges, if any."""
     duration_s: float = 0.0
 
 
 class Conclusion(str, Enum):
-    """The answer to: may this job start here?"""
+    """The conclusion of a run: can the job start here?"""
 
     PASS = "pass"
     FAIL = "fail"
@@ -75,18 +82,18 @@ class Conclusion(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The conclusion, why, and the exit code that goes with it."""
+    """The conclusion with its reason and exit code."""
 
     conclusion: Conclusion
     exit_code: int
     reason: str
-    """One plain sentence."""
+    """One sentence."""
     warned: bool = False
-    """Whether something of severity warning failed that did not count."""
+    """Whether a check of severity warning failed without failing the run."""
 
     @property
     def service(self) -> Literal["OK", "WARNING", "CRITICAL", "UNKNOWN"]:
-        """The state of a service, in the words of Nagios and its kin."""
+        """The service state as Nagios and compatible systems name it."""
         if self.conclusion is Conclusion.FAIL:
             return "CRITICAL"
         if self.conclusion is Conclusion.UNKNOWN:
@@ -96,7 +103,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ChecklistName:
-    """Which checklist was applied."""
+    """The checklist that was applied."""
 
     name: str
     version: int
@@ -104,7 +111,7 @@ class ChecklistName:
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedStep:
-    """One step of what was decided."""
+    """One step of a decision."""
 
     summary: str
     """One sentence."""
@@ -114,71 +121,71 @@ class DecidedStep:
 
 @dataclass(frozen=True, kw_only=True)
 class DriftChange:
-    """One recorded fact that is otherwise now."""
+    """One recorded fact that has changed."""
 
     fact: str
     """``packages.keras``, ``driver.version``, ..."""
     old: str | None
-    """As recorded; None where it was not there."""
+    """The recorded value; None if the fact was absent."""
     new: str | None
-    """As it stands; None where it is not there."""
+    """The current value; None if the fact is absent."""
     explains: tuple[str, ...] = ()
-    """Failed checks that it plausibly explains, the likeliest first."""
+    """Failed checks that it may explain, likeliest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """What changed since the last green run was recorded."""
+    """Changes since the last passing run was recorded."""
 
     lock: str
     """The file of the record."""
     recorded: str
-    """When, as the lock says."""
+    """When it was recorded, as the lock has it."""
     changes: tuple[DriftChange, ...] = ()
-    """Those that explain a failure first, the likeliest at the top."""
+    """Those that may explain a failure first, likeliest at the top."""
     unread: tuple[str, ...] = ()
     """Sections of the lock that could not be compared, each with its reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What the checklist's rollback section says about this run's failures."""
+    """What the checklist's failure policy says about failures of this run."""
 
     action: Literal["roll back at once", "fix forward", "investigate"]
     checks: tuple[str, ...]
-    """The failed checks that it concerns."""
+    """The failed checks that it covers."""
     decides: str | None = None
     """Who decides."""
     within: str | None = None
-    """By when, in words."""
+    """The time limit, such as ``30 minutes``."""
     criteria: tuple[str, ...] = ()
-    """The criterion that each of the checks met, in their order."""
+    """The criterion that each of the checks matched, in the order of ``checks``."""
     steps: tuple[DecidedStep, ...] = ()
     """What to do, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioNote:
-    """A scenario that was asked for, as the checklist describes it."""
+    """A requested smoke training, as the checklist describes it."""
 
     id: str
     kind: str
     expect: str
-    """The expected outcome in plain language."""
+    """The expected outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What one case of a smoke training measured, for curves and trends."""
+    """Measurements of one case of a smoke training."""
 
     scenario: str
     case: str
     outcome: str
-    """``trained``, ``raised``, ``died``, ``timed-out`` or ``skipped``."""
+    """trained, raised, died, timed-out or skipped."""
     devices: Literal["gpu", "cpu"]
     replicas: int | None = None
     losses: tuple[float | None, ...] = ()
-    """Loss of each epoch; None is not finite."""
+    """Loss of each epoch; null if not finite."""
     reference_losses: tuple[float | None, ...] = ()
     """The same on one device."""
     build_s: float | None = None
@@ -191,7 +198,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuNote:
-    """One GPU of the drawing."""
+    """One GPU of the topology drawing."""
 
     index: int
     name: str
@@ -201,19 +208,20 @@ class GpuNote:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuLinkNote:
-    """What connects two GPUs of the drawing."""
+    """The connection of two GPUs of the drawing."""
 
     first: int
     second: int
     label: str
-    """``NV12``, ``PIX``, ``SYS``, ..., as ``nvidia-smi topo -m`` has it; ``?`` if the driver does not say."""
+    """``NV12``, ``PIX``, ``SYS``, ..., as ``nvidia-smi topo -m`` has it; ``?`` if the driver does not report it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuWork:
-    """What one GPU did while the smoke trainings ran, as it was sampled. None is what could not be read."""
+    """Samples of one GPU during the smoke trainings. None is what could not be read."""
 
     index: int
+    """As nvidia-smi counts."""
     name: str
     samples: int
     mean_utilization_percent: float | None = None
@@ -223,16 +231,16 @@ class GpuWork:
     peak_power_w: float | None = None
     power_limit_w: float | None = None
     held_back: Mapping[str, float] = field(default_factory=dict)
-    """Why its clocks were not higher, in nvidia-smi's words, to the seconds; being idle is left out."""
-    every_s: float = 0.0
-    """Distance of the points of ``curves``."""
-    curves: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    """Seconds for which each reason that nvidia-smi names held the clocks back; idle is left out."""
+    every_s: Annotated[float, Field(exclude=True)] = 0.0
+    """Seconds between the points of ``curves``."""
+    curves: Annotated[Mapping[str, tuple[float | None, ...]], Field(exclude=True)] = field(default_factory=dict)
     """``utilization_percent``, ``memory_bytes``, ``temperature_c`` and ``power_w`` over time; None is a gap."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything that a renderer needs, and nothing that it must decide."""
+    """Everything that a renderer needs. Renderers decide nothing."""
 
     verdict: Verdict
     target: str
@@ -243,24 +251,23 @@ class Report:
     decisions: tuple[Decision, ...] = ()
     scenarios: tuple[ScenarioNote, ...] = ()
     unused_waivers: tuple[Waiver, ...] = ()
-    """Waivers of checks that were evaluated which match no finding any more."""
+    """Waivers of evaluated checks that match no finding."""
     drift: Drift | None = None
-    """What changed since the recorded run; None where there is no record."""
+    """Changes since the recorded run; None without a record."""
     trainings: tuple[Training, ...] = ()
-    """What the smoke trainings measured."""
     gpus: tuple[GpuNote, ...] = ()
     """The machine's GPUs, in order of index."""
     gpu_links: tuple[GpuLinkNote, ...] = ()
     """Each pair of them, the smaller index first."""
     gpu_work: tuple[GpuWork, ...] = ()
-    """What those did that were sampled while trainings ran on GPUs, in order of index."""
+    """The GPUs that were sampled while trainings ran on them, in order of index."""
     last_green_at: str = ""
-    """When the last run started that passed under this checklist, UTC, ISO 8601; empty where none is known."""
+    """When the last passing run under this checklist started, UTC, ISO 8601; empty if there is none."""
     duration_s: float = 0.0
     started_at: str = ""
     """UTC, ISO 8601."""
     interrupted: bool = False
-    """Whether the run was ended by the user before all facts were collected."""
+    """Whether the user ended the run before all facts were collected."""
     fail_on: Severity = Severity.ERROR
     """Failures and unknowns below this severity did not count for the verdict."""
 

@@ -1,1 +1,1 @@
-"""Report formats: one file each, a pure function of the report."""
+"""Report formats: one module each, a pure function of the report."""

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kdoctor.engine.report import Report
-from kdoctor.report.github import render_github
-from kdoctor.report.html.write import render_html
-from kdoctor.report.json import render_json
-from kdoctor.report.json import report_schema as schema
-from kdoctor.report.junit import render_junit
-from kdoctor.report.line import render_line
-from kdoctor.report.markdown import render_markdown
-from kdoctor.report.nagios import render_nagios
-from kdoctor.report.prometheus import render_prometheus
-from kdoctor.report.terminal import render_terminal
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.sanitize import cleaned
 
@@ -28,62 +19,18 @@ class Renderer(Protocol):
         ...
 
 
-# Each format's module is imported when it is used: a run that prints JSON has no use for rich.
-def _terminal(report: Report, canvas: Canvas) -> str:
-    return render_terminal(report, canvas)
-
-
-def _json(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_json(report)
-
-
-def _junit(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_junit(report)
-
-
-def _markdown(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - its reader's browser is the canvas
-
-    return render_markdown(report)
-
-
-def _line(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - one line is one line
-
-    return render_line(report)
-
-
-def _nagios(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_nagios(report)
-
-
-def _prometheus(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_prometheus(report)
-
-
-def _github(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - a format for programs has no canvas
-
-    return render_github(report)
-
-
-def _html(report: Report, canvas: Canvas) -> str:  # noqa: ARG001 - its reader's browser is the canvas
-
-    return render_html(report)
-
-
-_RENDERERS: Mapping[str, Renderer] = {
-    "terminal": _terminal,
-    "json": _json,
-    "junit": _junit,
-    "markdown": _markdown,
-    "html": _html,
-    "line": _line,
-    "nagios": _nagios,
-    "prometheus": _prometheus,
-    "github": _github,
+_RENDERERS: Mapping[str, str] = {
+    "terminal": "kdoctor.report.terminal:render_terminal",
+    "json": "kdoctor.report.json:render_json",
+    "junit": "kdoctor.report.junit:render_junit",
+    "markdown": "kdoctor.report.markdown:render_markdown",
+    "html": "kdoctor.report.html.write:render_html",
+    "line": "kdoctor.report.line:render_line",
+    "nagios": "kdoctor.report.nagios:render_nagios",
+    "prometheus": "kdoctor.report.prometheus:render_prometheus",
+    "github": "kdoctor.report.github:render_github",
 }
+"""Name of a format to its :class:`Renderer`. A new format is one module and one line here."""
 
 FORMATS: tuple[str, ...] = tuple(_RENDERERS)
 """Names of the formats."""
@@ -93,11 +40,13 @@ def render(report: Report, format: str, canvas: Canvas = PLAIN) -> str:  # noqa:
     """Write a report in a format of ``FORMATS``.
 
     Raises:
-        KeyError: there is no such format.
+        KeyError: the format does not exist.
     """
-    return _RENDERERS[format](cleaned(report), canvas)
+    renderer: Renderer = pkgutil.resolve_name(_RENDERERS[format])
+    return renderer(cleaned(report), canvas)
 
 
 def report_schema() -> dict[str, Any]:
     """The JSON Schema of the JSON report."""
-    return schema()
+    schema: dict[str, Any] = pkgutil.resolve_name("kdoctor.report.json:report_schema")()
+    return schema

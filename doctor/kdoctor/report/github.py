@@ -1,4 +1,4 @@
-"""Annotations of GitHub Actions: workflow commands that show findings on the page of a run and of a pull request.
+"""Annotations of GitHub Actions: workflow commands that show findings in a run and in a pull request.
 
 Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions.
 """
@@ -9,30 +9,34 @@ from collections.abc import Iterator
 
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.phrases import counting, failures, reason_words, verdict_words
+from kdoctor.report.phrases import Label, counting, describe_reason, failures, headline, verdict_line
+from kdoctor.report.sections import Field, plain
+from kdoctor.text.canvas import Canvas
 
 
-def render_github(report: Report) -> str:
-    """One command a finding, the gravest first, since GitHub shows ten of a kind only; and a last line for the log.
+def render_github(report: Report, canvas: Canvas) -> str:
+    """One command for each finding, and a last line for the log.
 
-    What makes the run fail is an error; other failures and unknowns are warnings, and those of severity info notices.
+    What fails the run is an error. Other failures and unknowns are warnings, and those of severity info are notices.
+    The most severe come first, since GitHub shows ten of a kind only.
     """
-    return "\n".join([*_annotations(report), f"kdoctor {verdict_words(report)}", ""])
+    return "\n".join([*_annotations(report), f"kdoctor {verdict_line(report)}", ""])
 
 
 def _annotations(report: Report) -> Iterator[str]:
-    for result in reversed(failures(report)):
+    for result in failures(report):
         for judged in counting(result):
             finding = judged.finding
-            message = (
-                f"{finding.subject}: {finding.observed}; expected {finding.expected}\n"
-                f"Fix: {finding.remedy.summary}" + "".join(f"\n  {command}" for command in finding.remedy.commands)
-            )
+            fields = [
+                Field(label=Label.EXPECTED, text=finding.expected),
+                Field(label=Label.FIX, text=finding.remedy.summary, commands=finding.remedy.commands),
+            ]
+            message = "\n".join([headline(finding), *plain(fields)])
             yield _command(_level(result, report.fail_on), result.id, message)
     for result in report.results:
         if result.status is Status.UNKNOWN and not result.accepted:
             level = _level(result, report.fail_on)
-            yield _command(level, result.id, f"could not be judged: {reason_words(result)}")
+            yield _command(level, result.id, f"could not be judged: {describe_reason(result)}")
 
 
 def _level(result: Result, fail_on: Severity) -> str:

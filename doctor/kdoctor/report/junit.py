@@ -5,23 +5,25 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from kdoctor.engine.report import JudgedFinding, Report, Result
+from kdoctor.engine.report import Report, Result
 from kdoctor.model import Severity, Status
-from kdoctor.report.phrases import by_family, counting, reason_words, rollback_words
+from kdoctor.report.phrases import by_family, counting, describe_reason, headline
+from kdoctor.report.sections import check, failure, plain
+from kdoctor.text.canvas import Canvas
 
 
-def render_junit(report: Report) -> str:
+def render_junit(report: Report, canvas: Canvas) -> str:
     """The report as JUnit XML.
 
-    A failed check is a failure of the type of its severity, an unknown one an error, a skipped one or one whose
-    unknown is accepted skipped. Evidence stands in system-out. What is below the run's ``--fail-on`` stands there,
-    too, and is no failure: a CI system shows red exactly where the exit code is not 0.
+    A failed check is a failure whose type is its severity. An unknown one is an error, or skipped if it is accepted.
+    Evidence is in system-out. So are failures below the run's ``--fail-on``, so that a CI system reports a failure
+    exactly when the exit code is not 0.
     """
     root = ET.Element("testsuites", name="kdoctor", time=f"{report.duration_s:.3f}")
     for family, results in by_family(report.results):
         _suite(root, family, results, report)
     _tally(root, report.results, report.fail_on)
-    del root.attrib["skipped"]  # the schemas of Jenkins and of Ant know it on a suite alone
+    del root.attrib["skipped"]  # the schemas of Jenkins and Ant allow it on a suite only
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
@@ -52,7 +54,7 @@ def _tally(element: ET.Element, results: Sequence[Result], fail_on: Severity) ->
 
 
 def _element(result: Result, fail_on: Severity) -> str | None:
-    """The name of the element that tells what became of a check; None for a pass, or a failure that does not count."""
+    """The name of the element for a check's status; None for a pass, or a failure that does not count."""
     counts = result.severity.rank >= fail_on.rank
     if result.status is Status.UNKNOWN:
         return "error" if counts and not result.accepted else "skipped"
@@ -66,37 +68,18 @@ def _case(suite: ET.Element, result: Result, fail_on: Severity) -> None:
         suite, "testcase", name=result.id, classname=f"kdoctor.{result.family}", time=f"{result.duration_s:.3f}"
     )
     kind = _element(result, fail_on)
-    findings = counting(result)
+    details = "\n\n".join("\n".join([*block.findings, *plain(block.fields)]) for block in failure(result))
     if kind == "failure":
-        first = findings[0].finding
+        findings = counting(result)
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        message = f"{first.subject}: {first.observed}; expected {first.expected}{more}"
-        failure = ET.SubElement(case, "failure", type=result.severity.value, message=message)
-        failure.text = _details(result, findings)
+        message = f"{headline(findings[0].finding)}; expected: {findings[0].finding.expected}{more}"
+        ET.SubElement(case, "failure", type=result.severity.value, message=message).text = details
     elif kind == "error":
-        ET.SubElement(case, "error", type="unknown", message=reason_words(result))
+        ET.SubElement(case, "error", type="unknown", message=describe_reason(result))
     elif kind == "skipped":
-        ET.SubElement(case, "skipped", message=reason_words(result))
-    lines = [f"{evidence.subject}: {evidence.observed}" for evidence in result.evidence]
-    if findings and kind is None:
-        lines += [f"{result.severity.value}, below --fail-on {fail_on.value}: {_details(result, findings)}"]
+        ET.SubElement(case, "skipped", message=describe_reason(result))
+    lines = plain(check(result).fields)
+    if details and kind is None:
+        lines.append(f"{result.severity.value}, below --fail-on {fail_on.value}: {details}")
     if lines:
         ET.SubElement(case, "system-out").text = "\n".join(lines)
-
-
-def _details(result: Result, findings: Sequence[JudgedFinding]) -> str:
-    parts = [f"Not so: {result.title}", f"Why: {result.why}"]
-    for judged in findings:
-        finding = judged.finding
-        parts += [
-            "",
-            f"Subject: {finding.subject}",
-            f"Observed: {finding.observed}",
-            f"Expected: {finding.expected}",
-            f"Fix: {finding.remedy.summary}",
-            *(f"    {command}" for command in finding.remedy.commands),
-            f"Rollback: {rollback_words(finding.rollback)}",
-            *(f"    {command}" for command in finding.rollback.commands),
-        ]
-    parts += [f"Not judged: {item.subject}: {item.reason}" for item in result.unjudged]
-    return "\n".join(parts)

@@ -6,24 +6,25 @@ Source: https://nagios-plugins.org/doc/guidelines.html ("Plugin Output for Nagio
 from __future__ import annotations
 
 from kdoctor.engine.report import Report
-from kdoctor.report.phrases import verdict_words
+from kdoctor.report.phrases import verdict_line
+from kdoctor.text.canvas import Canvas
 
 
-def render_nagios(report: Report) -> str:
+def render_nagios(report: Report, canvas: Canvas) -> str:
     """``KDOCTOR CRITICAL - ... | pass=7 fail=1 ... time=34.21s``.
 
-    The service's state is WARNING where a failure did not stop the job. The exit code that goes with it is computed
-    by :func:`kdoctor.engine.judge.exit_code_for`.
+    The service's state is WARNING if a check failed without failing the run. Its exit code is computed by
+    :func:`kdoctor.engine.judge.exit_code_for`.
     """
-    # A bar ends the text, and everything after it is read as performance data.
-    words = " ".join(verdict_words(report).split()).replace("|", "/")
+    # A bar ends the text: what follows is read as performance data.
+    text = verdict_line(report).replace("|", "/")
     data = [f"{status.value}={number};;;0;{len(report.results)}" for status, number in report.counts().items()]
     data.append(f"time={report.duration_s:.3f}s;;;0")
     steps = [(f"{item.scenario}/{item.case}", item.step_s) for item in report.trainings]
     data += [f"{_label(f'{name} step')}={seconds:.6f}s;;;0" for name, seconds in steps if seconds is not None]
-    return f"KDOCTOR {report.verdict.service} - {words} | {' '.join(data)}\n"
+    return f"KDOCTOR {report.verdict.service} - {text} | {' '.join(data)}\n"
 
 
 def _label(name: str) -> str:
-    """A label with spaces stands in quotes, and may hold neither ``=`` nor a quote."""
+    """A label with spaces is quoted, and contains neither ``=`` nor a quote."""
     return "'" + name.replace("'", "").replace("=", "-") + "'"

@@ -1,12 +1,13 @@
-"""Wordings that several formats share."""
+"""Labels and phrases that all formats share."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kdoctor.engine.report import Decision, GpuWork, JudgedFinding, Report, Result
-from kdoctor.model import FAMILIES, Rollback, Status
+from kdoctor.engine.report import Decision, GpuWork, JudgedFinding, Report, Result, Waiver
+from kdoctor.model import FAMILIES, Finding, Status
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -19,7 +20,30 @@ FAMILY_TITLES = {
     "cluster": "Cluster",
     "job": "Your job",
 }
-STATUS_WORDS = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
+STATUS_NAMES = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
+INTERRUPTED = "Run interrupted: results are incomplete."
+
+
+class Label:
+    """The labels of a report, the same in every format."""
+
+    CHECK = "Check"
+    CHECKLIST = "Checklist"
+    DECISION_OWNER = "Decision owner"
+    EXPECTED = "Expected"
+    FIX = "Fix"
+    LAST_PASSING = "Last passing run"
+    MAY_EXPLAIN = "May explain"
+    NOT_COMPARED = "Not compared"
+    NOT_JUDGED = "Not judged"
+    OBSERVED = "Observed"
+    ROLLBACK = "Rollback"
+    RULE = "Rule"
+    SOURCE = "Source"
+    STARTED = "Started"
+    TARGET = "Target"
+    WAIVER = "Waiver"
+    WHY = "Why it matters"
 
 
 def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
@@ -29,15 +53,10 @@ def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
         yield family, list(members)
 
 
-def failures(report: Report) -> list[Result]:
-    """What failed, the gravest last, where the reader's eye is."""
+def failures(report: Report, *, most_severe_last: bool = False) -> list[Result]:
+    """The failed checks, most severe first unless asked otherwise; those of one severity in the report's order."""
     failed = [result for result in report.results if result.status is Status.FAIL]
-    return sorted(failed, key=lambda result: result.severity.rank)
-
-
-def waived(report: Report) -> list[tuple[Result, JudgedFinding]]:
-    """Every finding that a waiver covers."""
-    return [(result, finding) for result in report.results for finding in result.findings if not finding.counts]
+    return sorted(failed, key=lambda result: result.severity.rank, reverse=not most_severe_last)
 
 
 def counting(result: Result) -> list[JudgedFinding]:
@@ -45,59 +64,65 @@ def counting(result: Result) -> list[JudgedFinding]:
     return [finding for finding in result.findings if finding.counts]
 
 
-def counts(report: Report) -> str:
-    """``12 passed, 1 failed, 3 skipped, 0 unknown``."""
-    return ", ".join(f"{number} {STATUS_WORDS[status]}" for status, number in report.counts().items())
+def headline(finding: Finding) -> str:
+    """``GPU 3 (0000:40:00.0): on the PCI bus, but the driver does not list it``."""
+    return f"{finding.subject}: {finding.observed}"
 
 
 def seconds(value: float) -> str:
     """``0.31 s``, ``34.2 s``, ``3 min 12 s``."""
-    if value < 10:  # noqa: PLR2004 - where a second decimal still says something
+    if value < 10:  # noqa: PLR2004 - where a second decimal is still significant
         return f"{value:.2f} s"
     if value < 60:  # noqa: PLR2004 - a minute
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60:02} s"
 
 
-def gpu_work_words(work: GpuWork) -> str:
-    """``busy 43 % (at most 97 %), 900 MiB, 61 degrees C, 410 of 700 W; SW Power Cap 3.5 s``."""
+def instant(text: str) -> str:
+    """``2030-01-02 03:04:05 UTC``, from ISO 8601 in UTC. Other texts stay."""
+    return re.sub(r"^(\d{4}-\d\d-\d\d)T([\d:.]+)(?:Z|\+00:00)$", r"\1 \2 UTC", text)
+
+
+def describe_gpu_work(work: GpuWork) -> str:
+    """``mean use 43 %, peak 97 %, 900 MiB, 61 C, 410 of 700 W; SW Power Cap 3.5 s``."""
     parts = []
     if work.mean_utilization_percent is not None and work.peak_utilization_percent is not None:
-        parts.append(f"busy {work.mean_utilization_percent:.0f} % (at most {work.peak_utilization_percent:.0f} %)")
+        parts.append(f"mean use {work.mean_utilization_percent:.0f} %, peak {work.peak_utilization_percent:.0f} %")
     if work.peak_memory_bytes is not None:
         parts.append(f"{work.peak_memory_bytes / 1024**2:.0f} MiB")
     if work.peak_temperature_c is not None:
-        parts.append(f"{work.peak_temperature_c:.0f} degrees C")
+        parts.append(f"{work.peak_temperature_c:.0f} C")
     if work.peak_power_w is not None:
         limit = "" if work.power_limit_w is None else f" of {work.power_limit_w:.0f}"
         parts.append(f"{work.peak_power_w:.0f}{limit} W")
-    held = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in work.held_back.items())
+    held = ", ".join(f"{name} {duration:.1f} s" for name, duration in work.held_back.items())
     return (", ".join(parts) or f"{work.samples} samples without a reading") + (f"; {held}" if held else "")
 
 
-def criteria_words(decision: Decision) -> str:
-    """``at_once: versions.* (versions.cuda-build); no criterion names it (host.memory)``."""
-    by_criterion: dict[str, list[str]] = {}
+def describe_criteria(decision: Decision) -> str:
+    """``at_once: versions.*``; with the checks of each criterion if there are several."""
+    checks: dict[str, list[str]] = {}
     for check, criterion in zip(decision.checks, decision.criteria, strict=True):
-        by_criterion.setdefault(criterion, []).append(check)
-    said = {criterion: ", ".join(checks) for criterion, checks in by_criterion.items()}
-    return "; ".join(text if text.endswith(f": {ids}") else f"{text} ({ids})" for text, ids in said.items())
+        checks.setdefault(criterion, []).append(check)
+    if len(checks) == 1:
+        return next(iter(checks))
+    return "; ".join(f"{criterion} ({', '.join(ids)})" for criterion, ids in checks.items())
 
 
-def rollback_words(rollback: Rollback) -> str:
-    """What a rollback does, or why there is none."""
-    lead = {"commands": "", "irreversible": "There is no way back: ", "nothing": "Nothing to roll back: "}
-    return lead[rollback.kind] + rollback.why
+def describe_waiver(waiver: Waiver, *, expired: bool = False) -> str:
+    """``until 2030-12-31, by ml-platform: the riser card is replaced in March``."""
+    return f"{'expired on' if expired else 'until'} {waiver.expires}, by {waiver.owner}: {waiver.reason}"
 
 
-def reason_words(result: Result) -> str:
+def describe_reason(result: Result) -> str:
     """Why a check was skipped or is unknown, and whether that is accepted."""
     reason = result.reason or "no reason was given"
     return f"{reason} (accepted: {result.accepted})" if result.accepted else reason
 
 
-def verdict_words(report: Report) -> str:
-    """The verdict in one line: the word, the counts and the time first, where a narrow terminal shows them."""
+def verdict_line(report: Report) -> str:
+    """The verdict in one line. Conclusion, time and counts come first, where a narrow terminal shows them."""
     verdict = report.verdict
-    word = verdict.conclusion.value.upper()
-    return f"{word} in {seconds(report.duration_s)}: {counts(report)}; {' '.join(verdict.reason.split())}"
+    counts = ", ".join(f"{number} {STATUS_NAMES[status]}" for status, number in report.counts().items())
+    reason = " ".join(verdict.reason.split())
+    return f"{verdict.conclusion.value.upper()} in {seconds(report.duration_s)}: {counts}; {reason}"

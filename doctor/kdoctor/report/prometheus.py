@@ -1,8 +1,9 @@
-"""Text for Prometheus, by way of node_exporter's textfile collector.
+"""Text for Prometheus, through node_exporter's textfile collector.
 
-Names and units follow https://prometheus.io/docs/practices/naming/: base units, a suffix that names the unit, instants
-as seconds since 1970 (the age is ``time() - kdoctor_last_green_timestamp_seconds``). States are sets of 0 and 1, so
-that a state's end is seen too. Every sample names its checklist, so that the files of two checklists never collide.
+Names and units follow https://prometheus.io/docs/practices/naming/: base units, a suffix that names the unit, and
+timestamps as seconds since 1970 (the age is ``time() - kdoctor_last_green_timestamp_seconds``). Each possible state has
+a sample of 0 or 1, so that the end of a state is visible. Every sample has the label ``checklist``, so that the files
+of two checklists never collide.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from kdoctor import __version__
 from kdoctor.engine.report import Conclusion, Report, Training
 from kdoctor.model import Status
 from kdoctor.report.phrases import counting
+from kdoctor.text.canvas import Canvas
 
 _Sample = tuple[Mapping[str, str], float]
 
 
-def render_prometheus(report: Report) -> str:
-    """The report as gauges in the text exposition format, version 0.0.4, without timestamps of the samples."""
+def render_prometheus(report: Report, canvas: Canvas) -> str:
+    """The report as gauges in the text exposition format, version 0.0.4, without sample timestamps."""
     checklist = {"checklist": report.checklist.name}
     return "".join(_family(name, text, samples, checklist) for name, text, samples in _families(report))
 
@@ -29,23 +31,23 @@ def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
     verdict = report.verdict.conclusion
     yield (
         "info",
-        "What made this file: the version of kdoctor and of the checklist.",
+        "Version of kdoctor and of the checklist that made this file.",
         [({"version": __version__, "checklist_version": str(report.checklist.version)}, 1)],
     )
     yield (
         "verdict",
-        "Whether the last run came to this conclusion: 1 or 0.",
+        "Whether the last run had this conclusion: 1 or 0.",
         [({"conclusion": item.value}, item is verdict) for item in Conclusion],
     )
     yield "exit_code", "The exit code of the last run of kdoctor check.", [({}, report.verdict.exit_code)]
     yield (
         "checks",
-        "Number of checks of the last run by what became of them.",
+        "Number of checks of the last run by status.",
         [({"status": status.value}, number) for status, number in report.counts().items()],
     )
     yield (
         "check_status",
-        "Whether this became of the check in the last run: 1 or 0.",
+        "Whether the check had this status in the last run: 1 or 0.",
         [
             ({"check": item.id, "severity": item.severity.value, "status": status.value}, item.status is status)
             for item in report.results
@@ -54,22 +56,22 @@ def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
     )
     yield (
         "check_findings",
-        "Number of subjects that are not as they should be, waived ones left out.",
+        "Number of findings, without waived ones.",
         [({"check": item.id}, len(counting(item))) for item in report.results],
     )
     yield (
         "check_duration_seconds",
-        "Time that judging took.",
+        "Time that the evaluation of the check took.",
         [({"check": item.id}, item.duration_s) for item in report.results],
     )
     yield "run_duration_seconds", "Time that the whole run took.", [({}, report.duration_s)]
     yield "run_timestamp_seconds", "When the last run started.", _instant(report.started_at)
     yield (
         "last_green_timestamp_seconds",
-        "When the last run started that passed, as far as the history knows.",
+        "When the last passing run in the history started.",
         _instant(report.last_green_at),
     )
-    yield "recorded_facts_changed", "Number of recorded facts that are otherwise now.", _drift(report)
+    yield "recorded_facts_changed", "Number of recorded facts that have changed.", _drift(report)
     yield (
         "smoke_step_seconds",
         "Median time of a training step after the first epoch.",
@@ -88,11 +90,11 @@ def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
 
 
 _GPU_GAUGES = (
-    ("peak_utilization_ratio", "Greatest share of time in which a kernel ran", "peak_utilization_percent", 0.01),
+    ("peak_utilization_ratio", "Peak share of time in which a kernel ran", "peak_utilization_percent", 0.01),
     ("mean_utilization_ratio", "Mean share of time in which a kernel ran", "mean_utilization_percent", 0.01),
-    ("peak_memory_bytes", "Greatest memory in use", "peak_memory_bytes", 1.0),
-    ("peak_temperature_celsius", "Highest temperature", "peak_temperature_c", 1.0),
-    ("peak_power_watts", "Greatest power draw", "peak_power_w", 1.0),
+    ("peak_memory_bytes", "Peak memory in use", "peak_memory_bytes", 1.0),
+    ("peak_temperature_celsius", "Peak temperature", "peak_temperature_c", 1.0),
+    ("peak_power_watts", "Peak power draw", "peak_power_w", 1.0),
 )
 
 
@@ -103,7 +105,7 @@ def _gpu_work(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
         yield f"smoke_gpu_{name}", f"{text} of a GPU during the smoke trainings.", samples
     yield (
         "smoke_gpu_held_back_seconds",
-        "Time for which a GPU's clocks were held back during the smoke trainings, by the reason that nvidia-smi names.",
+        "Time for which a GPU's clocks were held back during the smoke trainings, by nvidia-smi's reason.",
         [
             ({"gpu": str(work.index), "reason": reason}, seconds)
             for work in report.gpu_work
@@ -121,10 +123,10 @@ def _names(training: Training) -> dict[str, str]:
 
 
 def _instant(text: str) -> list[_Sample]:
-    """Seconds since 1970 of an instant in ISO 8601; nothing where none is known."""
+    """Seconds since 1970 of an ISO 8601 timestamp; nothing if there is none."""
     if not text:
         return []
-    # Python 3.10 does not read the letter that stands for UTC.
+    # Python 3.10 does not parse the suffix Z.
     return [({}, dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())]
 
 

@@ -1,4 +1,4 @@
-"""What a report is written on: how wide it is, and whether it shows colours."""
+"""The output device of a report: its width, and whether it shows colours."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-_NARROWEST, _WIDEST, _DEFAULT = 40, 120, 80
+from kdoctor.text.wrap import WIDTH
+
+_NARROWEST, _WIDEST = 40, 120
 
 
 @dataclass(frozen=True, kw_only=True)
 class Canvas:
     """What a renderer for people may use."""
 
-    width: int = _DEFAULT
+    width: int = WIDTH
     """Columns. Commands and paths are never broken, so a line may be longer."""
     colour: bool = False
     unicode: bool = True
@@ -26,7 +28,7 @@ PLAIN = Canvas()
 
 
 def canvas_for(stream: TextIO | None, environ: Mapping[str, str]) -> Canvas:
-    """The canvas that a stream is: plain if it is no terminal, or closed (None).
+    """The canvas of a stream. It is plain if the stream is closed (None) or not a terminal.
 
     ``COLUMNS`` sets the width, and ``NO_COLOR`` (https://no-color.org) forbids colours.
     """
@@ -35,7 +37,7 @@ def canvas_for(stream: TextIO | None, environ: Mapping[str, str]) -> Canvas:
     is_terminal = stream.isatty()
     columns = environ.get("COLUMNS", "")[:6]
     stated = int(columns) if columns.isascii() and columns.isdecimal() else 0
-    width = stated or (_terminal_width(stream) if is_terminal else _DEFAULT)
+    width = stated or (_terminal_width(stream) if is_terminal else WIDTH)
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("_", "-")
     return Canvas(
         width=max(_NARROWEST, min(width, _WIDEST)),
@@ -46,6 +48,6 @@ def canvas_for(stream: TextIO | None, environ: Mapping[str, str]) -> Canvas:
 
 def _terminal_width(stream: TextIO) -> int:
     try:
-        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT
+        return os.get_terminal_size(stream.fileno()).columns or WIDTH
     except (OSError, ValueError):
-        return _DEFAULT
+        return WIDTH

@@ -1,4 +1,4 @@
-"""What a value read from JSON or YAML is, for error messages."""
+"""Describes values read from JSON or YAML, for error messages."""
 
 from __future__ import annotations
 

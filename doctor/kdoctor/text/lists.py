@@ -1,4 +1,4 @@
-"""Numbers and lists as a sentence says them."""
+"""Counts and shortened lists for sentences."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 def counted(number: int, word: str, words: str | None = None) -> str:
-    """``1 file``, ``2 files``; ``words`` is the plural where it takes more than an s."""
+    """``1 file``, ``2 files``. ``words`` is the plural, if it is not the word and an s."""
     return f"{number} {word}" if number == 1 else f"{number} {words or word + 's'}"

@@ -1,4 +1,4 @@
-"""Makes every text of a report fit to be shown: what machines print may hold anything."""
+"""Removes control characters from texts that come from other programs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ANSI = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 
 
 def clean(text: str) -> str:
-    """The text with colour codes taken out, and other control characters and halves of pairs as escapes.
+    """The text without colour codes, and with other control characters and lone surrogates escaped.
 
-    Those would steer the reader's terminal, or make XML and JSON unreadable. Line feeds and tabs stay.
+    These could control the reader's terminal, or make XML and JSON unreadable. Line feeds and tabs stay.
     """
     plain = _ANSI.sub("", text).replace("\r\n", "\n")
     return _UNFIT.sub(lambda found: _escape(found[0]), plain)
 
 
 def cleaned(value: T) -> T:
-    """The same dataclass with every text in it cleaned."""
+    """The same dataclass with every text in it cleaned, also in tuples and in other dataclasses."""
     return _walk(value)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Finds secrets in text and masks them, so that no report and no snapshot carries one."""
+"""Masks secrets in text, so that no report or snapshot contains one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 
 MASK = "***"
-"""What stands in the place of a secret."""
+"""What replaces a secret."""
 
 _SECRET_NAME = re.compile(
     r"token|secret|passw(?:or)?d|passphrase|credential|cookie|api_?key|access_?key|private_?key"
@@ -36,12 +36,12 @@ _TOKENS = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable or key of that name holds a secret by the look of it."""
+    """Whether a variable or key of that name probably holds a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 def mask(text: str) -> str:
-    """The text without what looks like a secret: credentials in URLs, tokens of known forms, ``password=...``."""
+    """The text without credentials in URLs, tokens of known forms, ``password=...`` and the like."""
     text = _URL_CREDENTIALS.sub(rf"\g<scheme>{MASK}@", text)
     text = _TOKENS.sub(MASK, text)
     text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
@@ -49,7 +49,7 @@ def mask(text: str) -> str:
 
 
 def mask_variable(name: str, value: str) -> str:
-    """An environment variable's value without secrets; a JSON value (``TF_CONFIG``) is searched key by key."""
+    """An environment variable's value without secrets. A JSON value (``TF_CONFIG``) is searched key by key."""
     if value and is_secret_name(name):
         return MASK
     try:

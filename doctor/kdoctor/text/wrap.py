@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import textwrap
+from rich.cells import cell_len
 
 WIDTH = 80
 """Columns of a report that does not know its terminal."""
 
 
-def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = None) -> list[str]:
-    """The lines of a paragraph. A word that is longer than a line (a path, a command) is not broken.
+def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = None, lines: bool = False) -> list[str]:
+    """The lines of a paragraph, broken between words only: a path or a command stays whole, however long.
 
     Args:
-        text: any white space between words counts as one space.
-        width: columns of a whole line.
+        text: what to wrap.
+        width: columns of a whole line. Wide characters take two.
         first: what the first line begins with.
         rest: what the other lines begin with; the same as ``first`` if omitted.
+        lines: keep the text's own line breaks and indentation, as in a Python stack. Otherwise any white space
+            counts as one space.
     """
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    rest = first if rest is None else rest
+    wrapped: list[str] = []
+    for line in text.expandtabs(4).splitlines() if lines else [text]:
+        words = line.split()
+        current = (rest if wrapped else first) + (line[: len(line) - len(line.lstrip())] if lines else "")
+        is_empty = True
+        for word in words:
+            if not is_empty and cell_len(current) + 1 + cell_len(word) > width:
+                wrapped.append(current)
+                current, is_empty = rest, True
+            current += word if is_empty else f" {word}"
+            is_empty = False
+        if words or lines:
+            wrapped.append(current.rstrip())
+    return wrapped
 
 
 def to_ascii(text: str) -> str:

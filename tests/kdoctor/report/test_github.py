@@ -6,12 +6,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from helpers.reports import MARKUP_COMMAND, cpu_report, gpu_report, result, with_text
+from helpers.reports import MARKUP_COMMAND, cpu_report, failure, gpu_report, result, with_text
 from kdoctor.engine.report import Report
 from kdoctor.model import Severity, Status
 from kdoctor.report.formats import render
 
-# As the runner reads a line (ActionCommand.TryParseV2 of actions/runner): command, properties, data.
+# As the runner parses a line (ActionCommand.TryParseV2 of actions/runner): command, properties, data.
 COMMAND = re.compile(r"^::(?P<command>[a-z-]+)(?: (?P<properties>.*?))?::(?P<data>.*)$")
 
 
@@ -27,36 +27,42 @@ def commands(report: Report) -> list[tuple[str, str, str]]:
     return found
 
 
-def test_one_annotation_a_finding_the_gravest_first() -> None:
+def test_each_finding_is_an_annotation() -> None:
     shown = commands(gpu_report())
     assert [(level, title) for level, title, _ in shown] == [
+        ("error", "kdoctor: gpu.visible-to-driver"),
+        ("error", "kdoctor: gpu.visible-to-driver"),
         ("error", "kdoctor: versions.driver-for-cuda"),
-        ("error", "kdoctor: gpu.visible-to-driver"),
-        ("error", "kdoctor: gpu.visible-to-driver"),
         ("error", "kdoctor: host.shared-memory"),
     ]
-    assert MARKUP_COMMAND in shown[0][2]
-    assert "GPU 3 (0000:40:00.0): on the PCI bus" in shown[1][2]
+    assert shown[0][2].startswith("GPU 3 (0000:40:00.0): on the PCI bus")
+    assert MARKUP_COMMAND in shown[2][2]
 
 
-def test_what_does_not_fail_the_run_is_no_error() -> None:
-    """The warning that cpu-smoke always has; its accepted unknown is not told."""
+def test_most_severe_finding_is_first() -> None:
+    mild = failure("host.swap", severity=Severity.WARNING)
+    shown = commands(replace(gpu_report(), results=(mild, *gpu_report().results)))
+    assert [title for _, title, _ in shown].index("kdoctor: host.swap") == 3
+
+
+def test_warning_does_not_become_an_error() -> None:
+    """The warning that cpu-smoke always has. Its accepted unknown is not shown."""
     assert [(level, title) for level, title, _ in commands(cpu_report())] == [
         ("warning", "kdoctor: smoke.starved-replica")
     ]
 
 
-def test_an_info_is_a_notice() -> None:
+def test_info_is_a_notice() -> None:
     unknown = result("gpu.free", Status.UNKNOWN, severity=Severity.INFO, reason="not read")
     assert commands(replace(cpu_report(), results=(unknown,)))[0][0] == "notice"
 
 
-def test_the_last_line_is_the_verdict() -> None:
+def test_last_line_is_the_verdict() -> None:
     assert render(cpu_report(), "github").splitlines()[-1].startswith("kdoctor PASS in 34.2 s")
 
 
 @pytest.mark.parametrize("text", ["a\nb", "50%0A", "x::y,z=1:2", "\r::error::forged", "é"])
-def test_strange_text_forges_no_command(text: str) -> None:
+def test_odd_text_forges_no_command(text: str) -> None:
     report = with_text(cpu_report(), text)
     lines = render(report, "github").splitlines()
     assert [line.startswith("::") for line in lines] == [True, True, False]

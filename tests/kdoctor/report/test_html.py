@@ -1,4 +1,4 @@
-"""The HTML report: what it holds, that nothing in it acts or calls elsewhere, and how a real browser shows it."""
+"""The HTML report: its content, that it is passive and self-contained, and how a real browser shows it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 import shutil
 import subprocess
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import Report
 from kdoctor.report.formats import render
 
@@ -19,7 +20,7 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """The elements, with a test that each is closed in its turn."""
+    """The elements, with a test that each is closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -53,7 +54,7 @@ def page(report: Report) -> Page:
     return Page(render(report, "html"))
 
 
-def test_every_check_has_its_place_and_every_failure_its_ways_out() -> None:
+def test_every_check_is_listed_and_every_failure_has_its_commands() -> None:
     found = page(gpu_report())
     named = set(found.texts["code"])
     assert named >= {result.id for result in gpu_report().results}
@@ -65,10 +66,24 @@ def test_every_check_has_its_place_and_every_failure_its_ways_out() -> None:
     assert links <= {section.get("id") for section in found.of("section")}
 
 
-def test_drift_and_decisions_are_told() -> None:
+def test_drift_and_decisions_are_shown() -> None:
     cells = " ".join(page(gpu_report()).texts["span"])
     assert "driver.version 580.105.08 575.57.08" in cells
-    assert "Roll back at once: " in page(gpu_report()).texts["h3"]
+    assert "Roll back at once: versions.driver-for-cuda" in page(gpu_report()).texts["h3"]
+
+
+def test_failed_check_leads_with_its_findings() -> None:
+    found = page(gpu_report())
+    heading = "GPU 3 (0000:40:00.0): on the PCI bus, but the driver does not list it"
+    assert heading in found.texts["h3"]
+    assert heading in found.texts["span"]
+    assert gpu_report().results[0].title not in [*found.texts["h3"], *found.texts["span"]]
+
+
+def test_findings_with_another_fix_share_no_anchor() -> None:
+    other = finding("GPU 9", remedy=replace(finding().remedy, summary="Replace the GPU."))
+    found = page(gpu_report(results=(failure("gpu.free", finding(), other),)))
+    assert [section.get("id") for section in found.of("section", **{"class": "card fail"})] == ["gpu.free", None]
 
 
 def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
@@ -85,19 +100,19 @@ def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
     assert [float(bar["width"] or 0) for bar in found.of("rect")] == pytest.approx([312 * 4.1 / 5.2, 312], abs=0.1)
 
 
-def test_the_gpus_are_drawn_and_the_table_says_the_same() -> None:
+def test_drawing_and_table_show_the_same_links() -> None:
     found = page(gpu_report())
     drawn = [line["class"] for line in found.of("line") if line.get("class") != "axis"]
     # Six pairs, then a line of the legend for each of the five kinds.
-    assert sorted(drawn[:6], key=str) == ["blocked", "far", "far", "near", "nvlink", "untold"]
-    assert sorted(drawn[6:], key=str) == ["blocked", "far", "near", "nvlink", "untold"]
+    assert sorted(drawn[:6], key=str) == ["blocked", "far", "far", "near", "nvlink", "unknown-link"]
+    assert sorted(drawn[6:], key=str) == ["blocked", "far", "near", "nvlink", "unknown-link"]
     assert len(found.of("circle", **{"class": "node lost"})) == 1
-    assert " (lost)" in found.texts["span"]
+    assert "GPU 3 (lost)" in found.texts["span"]
     assert "GPU 0 to 3: NVIDIA H100 80GB HBM3" in found.texts["p"]
 
 
 @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
-def test_nothing_acts_and_nothing_is_fetched(report: Report) -> None:
+def test_page_has_no_scripts_and_fetches_nothing(report: Report) -> None:
     found = page(report)
     names = {name for name, _ in found.elements}
     assert not names & {"script", "link", "img", "iframe", "object", "embed", "form"}
@@ -109,7 +124,7 @@ def test_nothing_acts_and_nothing_is_fetched(report: Report) -> None:
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "</style>&amp;", "a\nb é"])
-def test_strange_text_is_text(text: str) -> None:
+def test_odd_text_is_text(text: str) -> None:
     found = page(with_text(gpu_report(), text))
     assert not found.of("script")
     assert not found.of("img")
@@ -117,7 +132,7 @@ def test_strange_text_is_text(text: str) -> None:
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-in_browser = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")]
+in_browser = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 
 def browse(folder: Path, text: str, *options: str) -> str:
@@ -134,7 +149,7 @@ class TestInABrowser:
     pytestmark = in_browser
 
     @pytest.mark.parametrize(("scheme", "background"), [("1", (255, 255, 255)), ("0", (13, 17, 23))])
-    def test_it_is_light_or_dark_as_the_reader_prefers(
+    def test_colours_follow_the_preferred_scheme(
         self, tmp_path: Path, scheme: str, background: tuple[int, int, int]
     ) -> None:
         shot = tmp_path / "shot.png"
@@ -143,7 +158,7 @@ class TestInABrowser:
         assert first_pixel(shot.read_bytes()) == background
 
     @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
-    def test_a_phone_need_not_scroll_sideways(self, tmp_path: Path, report: Report) -> None:
+    def test_page_fits_a_phone(self, tmp_path: Path, report: Report) -> None:
         text = render(report, "html")
         measured = re.sub(r"<meta http-equiv[^>]*>", "<style>html { width: 360px }</style>", text).replace(
             "</body>",
@@ -156,7 +171,7 @@ class TestInABrowser:
 
 
 def first_pixel(png: bytes) -> tuple[int, ...]:
-    """The colour of the upper left corner: whatever filter the first line has, its first pixel stands as it is."""
+    """The colour of the upper left corner: whatever filter the first line has, its first pixel is unchanged."""
     data, place = b"", 8
     while place < len(png):
         length, kind = int.from_bytes(png[place : place + 4], "big"), png[place + 4 : place + 8]

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import ValidationError
 
 import kdoctor
-from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, TRAININGS, cpu_report, gpu_report, with_text
 from kdoctor.engine.report import Report
-from kdoctor.report.formats import render, report_schema
+from kdoctor.report.formats import render
+from kdoctor.report.json import ReportDocument, report_schema
 
 AWKWARD = 'quote " pipe | é \x00 \x1b[0m \udcff </script> \u2028'
 
@@ -19,15 +22,15 @@ def document(report: Report) -> Any:
 
 
 @pytest.mark.parametrize("report", [cpu_report(), gpu_report(), with_text(cpu_report(), AWKWARD)])
-def test_it_follows_its_schema(report: Report) -> None:
+def test_report_follows_its_schema(report: Report) -> None:
     schema = report_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(document(report))
 
 
-def test_the_head_is_what_was_agreed() -> None:
+def test_head_is_as_documented() -> None:
     read = document(gpu_report())
-    agreed = {
+    expected = {
         "schema": "kdoctor/report/v1",
         "kdoctor": kdoctor.__version__,
         "verdict": "fail",
@@ -38,10 +41,10 @@ def test_the_head_is_what_was_agreed() -> None:
         "duration_s": 192.0,
         "interrupted": False,
     }
-    assert {key: read[key] for key in agreed} == agreed
+    assert {key: read[key] for key in expected} == expected
 
 
-def test_a_result_is_what_was_agreed() -> None:
+def test_result_is_as_documented() -> None:
     failed = document(gpu_report())["results"][1]
     assert (failed["id"], failed["family"], failed["status"], failed["severity"], failed["reason"]) == (
         "versions.driver-for-cuda",
@@ -61,12 +64,12 @@ def test_a_result_is_what_was_agreed() -> None:
     assert finding["waiver"] is None
 
 
-def test_evidence_is_kept_on_a_pass() -> None:
+def test_pass_keeps_its_evidence() -> None:
     first = document(cpu_report())["results"][0]
     assert first["evidence"] == [{"subject": "tensorflow", "observed": "2.21.0"}]
 
 
-def test_waivers_decisions_and_scenarios_are_there() -> None:
+def test_waivers_decisions_drift_and_scenarios_are_written() -> None:
     read = document(gpu_report())
     waived = read["results"][3]["findings"][0]["waiver"]
     assert waived == {
@@ -82,8 +85,8 @@ def test_waivers_decisions_and_scenarios_are_there() -> None:
         "within": "30 minutes",
         "criteria": ["at_once: versions.*"],
         "steps": [
-            {"summary": "Install tensorflow 2.20.0 again.", "commands": [LONG_COMMAND, MARKUP_COMMAND]},
-            {"summary": "Run kdoctor check again.", "commands": []},
+            {"summary": "Install tensorflow 2.20.0:", "commands": [LONG_COMMAND, MARKUP_COMMAND]},
+            {"summary": "Check again:", "commands": ["kdoctor check"]},
         ],
     }
     assert read["unused_waivers"][0]["check"] == "topology.pairs"
@@ -101,7 +104,24 @@ def test_results_keep_the_checklists_order() -> None:
     assert [item["id"] for item in document(gpu_report())["results"]] == [item.id for item in gpu_report().results]
 
 
-def test_it_is_ascii_and_ends_with_a_line_feed() -> None:
+def test_text_is_ascii_and_ends_with_a_line_feed() -> None:
     text = render(with_text(cpu_report(), AWKWARD), "json")
     assert text.isascii()
     assert text.endswith("}\n")
+
+
+def test_document_is_read_back() -> None:
+    text = render(gpu_report(), "json")
+    assert ReportDocument.model_validate_json(text).model_dump(mode="json", by_alias=True) == json.loads(text)
+
+
+def test_numbers_are_written_as_floats() -> None:
+    training = replace(TRAININGS[0], step_s=2, measures={"transfers": 3, "missing": None})
+    (written,) = document(cpu_report(trainings=(training,), duration_s=1.23456))["trainings"]
+    assert isinstance(written["step_s"], float)
+    assert str(written["measures"]) == "{'transfers': 3.0, 'missing': None}"
+
+
+def test_wrong_value_is_refused() -> None:
+    with pytest.raises(ValidationError, match="replicas"):
+        render(cpu_report(trainings=(replace(TRAININGS[0], replicas="two"),)), "json")  # type: ignore[arg-type]

@@ -15,22 +15,22 @@ from kdoctor.report.formats import render
 DATUM = re.compile(r"^('[^'=]+'|[^ '=]+)=(-?[0-9.]+)(s|%|c|B)?;([0-9.]*);([0-9.]*);([0-9.]*);?([0-9.]*)$")
 
 
-def split(text: str) -> tuple[str, dict[str, float]]:
-    words, bar, data = text.removesuffix("\n").partition(" | ")
+def split(line: str) -> tuple[str, dict[str, float]]:
+    text, bar, data = line.removesuffix("\n").partition(" | ")
     assert bar
-    assert "|" not in words + data
-    assert "\n" not in words + data
+    assert "|" not in text + data
+    assert "\n" not in text + data
     found = {}
     for datum in re.findall(r"'[^']*'=\S+|\S+", data):
         read = DATUM.match(datum)
         assert read, datum
         found[read[1].strip("'")] = float(read[2])
-    return words, found
+    return text, found
 
 
-def test_one_line_with_state_and_performance_data() -> None:
-    words, data = split(render(cpu_report(), "nagios"))
-    assert words.startswith("KDOCTOR WARNING - PASS in 34.2 s: 3 passed, 1 failed")
+def test_line_has_state_and_performance_data() -> None:
+    text, data = split(render(cpu_report(), "nagios"))
+    assert text.startswith("KDOCTOR WARNING - PASS in 34.2 s: 3 passed, 1 failed")
     assert {name: data[name] for name in ("pass", "fail", "skip", "unknown", "time")} == {
         "pass": 3,
         "fail": 1,
@@ -41,11 +41,11 @@ def test_one_line_with_state_and_performance_data() -> None:
     assert data["smoke.baseline/mirrored step"] == 0.0041
 
 
-def test_a_failed_run_is_critical() -> None:
+def test_failed_run_is_critical() -> None:
     assert render(gpu_report(), "nagios").startswith("KDOCTOR CRITICAL - FAIL")
 
 
-def test_a_bar_in_the_text_does_not_end_it() -> None:
+def test_bar_in_the_text_is_replaced() -> None:
     report = replace(
         cpu_report(), verdict=Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="a | b\nc could not be judged")
     )
@@ -69,13 +69,13 @@ WARNED = failure("gpu.free", severity=Severity.WARNING)
         ([], Severity.ERROR, 3),
     ],
 )
-def test_the_exit_code_is_that_of_a_plug_in(results: list[Result], fail_on: Severity, code: int) -> None:
+def test_exit_code_is_that_of_a_plugin(results: list[Result], fail_on: Severity, code: int) -> None:
     verdict = conclude(results, fail_on)
     assert exit_code_for(verdict, "nagios") == code
     assert exit_code_for(verdict, "json") == verdict.exit_code
 
 
-def test_an_interrupted_run_is_not_ok() -> None:
+def test_interrupted_run_is_not_ok() -> None:
     verdict = conclude([result("gpu.free")], interrupted=True)
     assert exit_code_for(verdict, "nagios") == 3
     assert exit_code_for(verdict, "terminal") == 130

@@ -19,12 +19,12 @@ def samples(report: Report) -> dict[str, dict[tuple[tuple[str, str], ...], float
         assert family.documentation
         for sample in family.samples:
             labels = tuple(sorted(item for item in sample.labels.items() if item[0] != "checklist"))
-            assert labels not in read.setdefault(sample.name, {}), "a sample stands twice"
+            assert labels not in read.setdefault(sample.name, {}), "a sample is there twice"
             read[sample.name][labels] = sample.value
     return read
 
 
-def test_verdict_counts_and_instants() -> None:
+def test_verdict_counts_and_timestamps() -> None:
     read = samples(cpu_report())
     assert read["kdoctor_verdict"] == {(("conclusion", word),): word == "pass" for word in ("pass", "fail", "unknown")}
     assert read["kdoctor_checks"] == {
@@ -50,19 +50,19 @@ def test_each_check_is_in_exactly_one_state() -> None:
     assert samples(gpu_report())["kdoctor_check_findings"][("check", "gpu.visible-to-driver"),] == 2
 
 
-def test_a_run_that_was_never_green_has_no_instant_of_it() -> None:
+def test_run_without_a_passing_one_has_no_timestamp_of_it() -> None:
     read = samples(gpu_report())
     assert "kdoctor_last_green_timestamp_seconds" not in read
     assert read["kdoctor_recorded_facts_changed"] == {(): 3}
 
 
-def test_a_loss_that_is_not_finite_is_nan() -> None:
+def test_loss_that_is_not_finite_is_nan() -> None:
     losses = samples(cpu_report())["kdoctor_smoke_final_loss"]
     assert losses[("case", "mirrored"), ("scenario", "smoke.baseline")] == 0.66
     assert math.isnan(losses[("case", "starved"), ("scenario", "smoke.uneven-final-batch")])
 
 
-def test_names_and_units_follow_the_rules() -> None:
+def test_names_and_units_follow_the_conventions() -> None:
     names = samples(cpu_report()) | samples(gpu_report())
     for name in names:
         assert re.fullmatch(r"kdoctor_[a-z_]+", name)
@@ -71,7 +71,7 @@ def test_names_and_units_follow_the_rules() -> None:
             assert name.endswith("_seconds")
 
 
-def test_every_sample_names_the_checklist_and_none_has_a_timestamp() -> None:
+def test_every_sample_has_the_checklist_and_no_timestamp() -> None:
     text = render(cpu_report(), "prometheus")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert all('checklist="cpu-smoke"' in line for line in lines)
@@ -79,5 +79,5 @@ def test_every_sample_names_the_checklist_and_none_has_a_timestamp() -> None:
 
 
 @pytest.mark.parametrize("text", ['a "quoted" name', "back\\slash", "two\nlines", "é ✓ \x1b[31m", "} 1"])
-def test_strange_text_is_read_back(text: str) -> None:
+def test_odd_text_is_read_back(text: str) -> None:
     assert samples(with_text(cpu_report(), text))["kdoctor_exit_code"] == {(): 0}

@@ -18,7 +18,7 @@ from kdoctor.text.secrets import is_secret_name, mask, mask_variable
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer ***"),
     ],
 )
-def test_secrets(text: str, masked: str) -> None:
+def test_secret_is_masked_once(text: str, masked: str) -> None:
     assert mask(text) == masked
     assert mask(masked) == masked
 
@@ -37,17 +37,17 @@ def test_secrets(text: str, masked: str) -> None:
         "/usr/local/cuda/lib64:/opt/lib",
     ],
 )
-def test_what_is_no_secret(text: str) -> None:
+def test_harmless_text_is_kept(text: str) -> None:
     assert mask(text) == text
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "SLURM_JWT", "API_KEY", "DB_PASSWORD", "X_AUTH", "apiKey", "SECRET"])
-def test_secret_names(name: str) -> None:
+def test_name_suggests_a_secret(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", ["NCCL_IB_PKEY", "KERAS_BACKEND", "TF_CONFIG", "OMPI_AUTHOR", "SLURM_JOB_ID", "keys"])
-def test_other_names(name: str) -> None:
+def test_name_suggests_no_secret(name: str) -> None:
     assert not is_secret_name(name)
 
 

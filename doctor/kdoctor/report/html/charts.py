@@ -1,12 +1,13 @@
-"""Curves, bars and the drawing of the GPUs, as SVG that stands inside the page. What is drawn is also said in words."""
+"""Curves, bars and the drawing of the GPUs, as inline SVG. The page has all of it as text, too."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
 
-from kdoctor.engine.report import GpuLinkNote, GpuNote, Report, Training
+from markupsafe import Markup, escape
+
+from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 310, 14, 126
@@ -14,8 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 310, 14, 126
 Losses = Sequence[float | None]
 
 
-def loss_chart(training: Training) -> str:
-    """The loss of each epoch; dashed the same on one device; a cross where it is not finite."""
+def loss_chart(training: Training) -> Markup:
+    """The loss of each epoch, with a cross where it is not finite. The dashed line is the same on one device."""
     finite = [value for value in (*training.losses, *training.reference_losses) if value is not None]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if low == high:
@@ -23,25 +24,42 @@ def loss_chart(training: Training) -> str:
     epochs = len(training.losses)
     parts = [_axes(low, high, "epoch 1", f"epoch {epochs}" if epochs > 1 else "")]
     parts += _curve(training.losses, low, high, "one")
-    if training.reference_losses:  # over the other, which it equals where all is well
+    if training.reference_losses:  # drawn on top, since both are equal in a correct training
         parts += _curve(training.reference_losses, low, high, "two")
     parts += _dots(training.losses, low, high)
-    return _svg(_WIDTH, _HEIGHT, f"losses {loss_words(training.losses)}", parts)
+    return _svg(_WIDTH, _HEIGHT, f"losses {describe_losses(training.losses)}", parts)
 
 
-def loss_words(losses: Losses) -> str:
+def describe_losses(losses: Losses) -> str:
     """``1.31, 0.84, not finite``."""
     return ", ".join("not finite" if value is None else f"{value:.4g}" for value in losses)
 
 
-def time_chart(values: Losses, every_s: float, label: str) -> str:
-    """A reading over the time of the trainings, from zero up; a gap where there is none."""
+def time_chart(values: Losses, every_s: float, label: str) -> Markup:
+    """A reading over the time of the trainings, from zero up, with a gap where there is none."""
     high = max((value for value in values if value is not None), default=0.0) or 1.0
     parts = [_axes(0.0, high, "0 s", f"{every_s * len(values):.0f} s"), *_curve(values, 0.0, high, "one")]
     return _svg(_WIDTH, _HEIGHT, label, parts)
 
 
-def step_chart(trainings: Sequence[Training]) -> str:
+_CURVES = {
+    "utilization_percent": ("utilization, %", 1.0),
+    "memory_bytes": ("memory in use, GiB", 1024.0**-3),
+    "temperature_c": ("temperature, °C", 1.0),
+    "power_w": ("power, W", 1.0),
+}
+"""Curve to its caption and the factor of its values."""
+
+
+def gpu_charts(work: GpuWork) -> Iterator[tuple[str, Markup]]:
+    """Caption and chart of each curve of a GPU."""
+    for name, (caption, factor) in _CURVES.items():
+        if name in work.curves:
+            values = [None if value is None else value * factor for value in work.curves[name]]
+            yield caption, time_chart(values, work.every_s, f"GPU {work.index}: {caption} over time")
+
+
+def step_chart(trainings: Sequence[Training]) -> Markup:
     """A bar for each case's median step, in milliseconds."""
     timed = [(item, item.step_s) for item in trainings if item.step_s is not None]
     longest = max((seconds for _, seconds in timed), default=0.0) or 1.0
@@ -54,8 +72,8 @@ def step_chart(trainings: Sequence[Training]) -> str:
     return _svg(_WIDTH, 8 + 36 * len(timed), "median time of a step", parts)
 
 
-def gpu_drawing(report: Report) -> str:
-    """The GPUs in a ring, and a line for each pair, by what connects them."""
+def gpu_drawing(report: Report) -> Markup:
+    """The GPUs in a ring, and a line for each pair, by the kind of its link."""
     middle, radius = 180.0, 130.0
     count = len(report.gpus)
     places = {
@@ -70,28 +88,29 @@ def gpu_drawing(report: Report) -> str:
     parts = [_line(places[link.first], places[link.second], link) for link in ordered]
     for gpu in report.gpus:
         parts += _node(gpu, *places[gpu.index])
-    return _svg(360, 360, "the GPUs and what connects them; the table says the same", parts)
+    return _svg(360, 360, "GPU topology, as in the table below", parts)
 
 
-_ORDER = ("untold", "blocked", "far", "near", "nvlink")
-LINK_WORDS = {
+_ORDER = ("unknown-link", "blocked", "far", "near", "nvlink")
+LINK_KINDS = {
     "nvlink": "NVLink",
-    "near": "one or several PCIe switches",
+    "near": "PCIe switches",
     "far": "through a CPU",
-    "blocked": "peer access blocked: through the host's memory",
-    "untold": "the driver does not say",
+    "blocked": "through host memory, since peer access is blocked",
+    "unknown-link": "not reported by the driver",
 }
+"""Class of a line to its description."""
 
 
 def link_kind(link: GpuLinkNote) -> str:
-    """How a link is drawn."""
+    """The class of a link's line, a key of ``LINK_KINDS``."""
     if link.label.startswith("NV"):
         return "nvlink"
     if link.label.endswith("!"):
         return "blocked"
     if link.label in ("PIX", "PXB", "internal"):
         return "near"
-    return "untold" if link.label == "?" else "far"
+    return "unknown-link" if link.label == "?" else "far"
 
 
 def _line(one: tuple[float, float], other: tuple[float, float], link: GpuLinkNote) -> str:
@@ -123,7 +142,7 @@ def _axes(low: float, high: float, first: str, last: str) -> str:
 
 
 def _places(losses: Losses, low: float, high: float) -> Iterator[tuple[float, float | None]]:
-    """Where each value is drawn; no height where it is not finite."""
+    """The position of each value; without a height if it is not finite."""
     for number, value in enumerate(losses):
         x = _LEFT + 8 + (_RIGHT - _LEFT - 16) * (number / (len(losses) - 1) if len(losses) > 1 else 0.5)
         yield x, None if value is None else _BOTTOM - (_BOTTOM - _TOP) * (value - low) / (high - low)
@@ -149,5 +168,7 @@ def _dots(losses: Losses, low: float, high: float) -> Iterator[str]:
             yield f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
 
-def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> Markup:
+    """The drawing. Texts in its parts are escaped already."""
+    svg = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    return Markup(svg)  # noqa: S704

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.text.wrap import to_ascii, wrap
+
+
+def test_lines_break_between_words() -> None:
+    assert wrap("one two  three\nfour", 9) == ["one two", "three", "four"]
+
+
+def test_first_and_other_lines_have_their_own_start() -> None:
+    assert wrap("one two three", 9, first="- ", rest="    ") == ["- one two", "    three"]
+    assert wrap("one two", 6, first="> ") == ["> one", "> two"]
+
+
+@pytest.mark.parametrize("word", ["/a/long/path/that/does/not/fit", "--a-long-option-with-hyphens"])
+def test_long_word_stays_whole(word: str) -> None:
+    assert wrap(f"see {word} here", 10, first="  ") == ["  see", f"  {word}", "  here"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert wrap("日本語 日本語", 13) == ["日本語 日本語"]
+    assert wrap("日本語 日本語", 12) == ["日本語", "日本語"]
+
+
+def test_empty_text_has_no_lines() -> None:
+    assert wrap(" \n ") == []
+
+
+def test_own_lines_and_their_indentation_are_kept_on_request() -> None:
+    stack = "Thread 1:\n  File x\n\n\tline that is long"
+    assert wrap(stack, 14, first="* ", rest="  ", lines=True) == [
+        "* Thread 1:",
+        "    File x",
+        "",
+        "      line",
+        "  that is long",
+    ]
+
+
+def test_other_characters_become_escapes() -> None:
+    assert to_ascii("Grüße ✓") == "Gr\\xfc\\xdfe \\u2713"

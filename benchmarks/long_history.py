@@ -6,8 +6,7 @@ import datetime as dt
 import sys
 from pathlib import Path
 
-from kdoctor.history.packed import packed
-from kdoctor.history.store import opened, writing
+from kdoctor.history.store import opened, pack, writing
 
 RUNS = 100_000
 _RED_EVERY = 97
@@ -18,7 +17,7 @@ def main() -> None:
     place = Path(sys.argv[1])
     if place.exists():
         return
-    report = packed('{"results": []}')
+    report = pack('{"results": []}')
     start = dt.datetime(2029, 1, 1, tzinfo=dt.timezone.utc)
     with opened(place, create=True) as connection, writing(connection):
         for number in range(1, RUNS + 1):

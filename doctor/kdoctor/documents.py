@@ -1,19 +1,12 @@
-"""JSON Schemas of the documents that commands print for programs, beside the report, the snapshot and the checklist.
-
-The commands write their documents without this module: what they print is held to it by tests, in both directions.
-Within a version keys are added, so the schemas allow more of them.
-"""
+"""Base classes of the documents that kdoctor reads and writes as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kdoctor.matrix.answer import MatrixAnswer
 from kdoctor.model import Severity
-from kdoctor.report.formats import report_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -60,7 +53,7 @@ class DiffChange(Part):
     why: str
 
 
-class ChecklistDiff(Part):
+class ChecklistDiff(Document):
     """What a change of a checklist means."""
 
     schema_: Annotated[Literal["kdoctor/checklist-diff/v1"], Field(alias="schema")]
@@ -87,7 +80,7 @@ class RollbackStep(Part):
     elsewhere: Annotated[str | None, Field(description="Where they are to be run, if not on this machine.")]
 
 
-class Rollback(Part):
+class Rollback(Document):
     """The way back to a lock."""
 
     schema_: Annotated[Literal["kdoctor/rollback/v1"], Field(alias="schema")]
@@ -133,7 +126,7 @@ class LintRule(Part):
     sources: list[str]
 
 
-class Lint(Part):
+class Lint(Document):
     """What was found in scripts and notebooks."""
 
     schema_: Annotated[Literal["kdoctor/lint/v1"], Field(alias="schema")]
@@ -196,7 +189,7 @@ class TopologyChoice(Part):
     why: str
 
 
-class Topology(Part):
+class Topology(Document):
     """How the GPUs are connected, and which to take."""
 
     schema_: Annotated[Literal["kdoctor/topology/v1"], Field(alias="schema")]
@@ -204,49 +197,3 @@ class Topology(Part):
     pairs: list[TopologyPair]
     tree: list[TopologyBranch]
     choices: list[TopologyChoice]
-
-
-def _schema_of(document: type[BaseModel], title: str) -> dict[str, Any]:
-    schema = document.model_json_schema(by_alias=True, mode="serialization")
-    return {"$schema": DIALECT, **schema, "title": title}
-
-
-def _matrix() -> dict[str, Any]:
-    return _schema_of(MatrixAnswer, "kdoctor/matrix-answer/v1")
-
-
-def _history() -> dict[str, Any]:
-    """A line of the export: a report as the kdoctor of its day wrote it, so keys that came since may be missing."""
-    schema = report_schema()
-    parts = {name: {key: part[key] for key in part if key != "required"} for name, part in schema["$defs"].items()}
-    own = {
-        "run": {"type": "integer", "description": "The run's number."},
-        "host": {"type": "string"},
-        "scope": {"type": "string", "description": "The options that narrowed the run."},
-    }
-    return {
-        **schema,
-        "title": "a line of kdoctor history export",
-        "$defs": parts,
-        "properties": {**own, **schema["properties"]},
-        "required": [*own, "schema", "kdoctor", "verdict", "exit_code", "checklist", "started_at", "results"],
-    }
-
-
-_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    "checklist-diff": lambda: _schema_of(ChecklistDiff, "kdoctor/checklist-diff/v1"),
-    "rollback": lambda: _schema_of(Rollback, "kdoctor/rollback/v1"),
-    "history": _history,
-    "lint": lambda: _schema_of(Lint, "kdoctor/lint/v1"),
-    "matrix": _matrix,
-    "topology": lambda: _schema_of(Topology, "kdoctor/topology/v1"),
-}
-
-
-def document_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a document.
-
-    Raises:
-        KeyError: there is no document of that name.
-    """
-    return _SCHEMAS[name]()

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from kdoctor.engine.judge import FactTable
-from kdoctor.engine.report import DecidedStep, Decision, Report, Result
-from kdoctor.lock.document import Lock
-from kdoctor.lock.drift import drift
-from kdoctor.lock.facts import recorded_facts
-from kdoctor.rollback.installers import how_made
+from kdoctor.engine.report import DecidedStep, Decision, Result
 from kdoctor.rollback.model import RollbackPlan
-from kdoctor.rollback.plan import plan_rollback
 
 
-def since_last_green(report: Report, facts: FactTable, lock: Lock | None, shown: str, checklist: str) -> Report:
-    """The report with what drifted since the lock was recorded, and with the steps of what was decided.
+def with_steps(
+    decisions: Iterable[Decision], results: Iterable[Result], plan: RollbackPlan | None
+) -> tuple[Decision, ...]:
+    """The decisions with their steps.
 
-    Args:
-        report: what was judged.
-        facts: what it was judged on.
-        lock: the last green run; None if there is none on record.
-        shown: the lock's file.
-        checklist: the checklist's name or path, to examine again by.
+    Rolling back takes the plan's steps, and fixing forward the remedies of the findings. An investigation starts with
+    the explanation of the check. ``plan`` is None if no lock is on record.
     """
-    if lock is None:
-        return with_steps(report, None)
-    now = recorded_facts(facts, identifiers=lock.identifiers)
-    drifted = replace(report, drift=drift(lock, now, report.results, shown))
-    if not drifted.decisions:
-        return drifted
-    return with_steps(drifted, plan_rollback(lock, now, how_made(facts), shown, checklist))
-
-
-def with_steps(report: Report, plan: RollbackPlan | None) -> Report:
-    """The report, its decisions with their steps.
-
-    Rolling back takes the plan's steps, fixing forward the findings' remedies; looking into it starts with what the
-    check is about. ``plan`` is None where no lock is on record.
-    """
-    by_id = {result.id: result for result in report.results}
-    decisions = tuple(
+    by_id = {result.id: result for result in results}
+    return tuple(
         replace(decision, steps=tuple(_steps(decision, [by_id[check] for check in decision.checks], plan)))
-        for decision in report.decisions
+        for decision in decisions
     )
-    return replace(report, decisions=decisions)
 
 
 def _steps(decision: Decision, results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedStep]:

@@ -30,7 +30,7 @@ from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.render import render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.engine.verdict import EXIT_USAGE
+from kdoctor.engine.exit_codes import EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.output import check_writable, write_atomically
 from kdoctor.probes.process.child import ChildEnd, Children

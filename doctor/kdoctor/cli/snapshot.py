@@ -19,7 +19,7 @@ from kdoctor.cli.options import (
     TimeoutOption,
 )
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.engine.verdict import EXIT_INTERRUPTED
+from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError
 from kdoctor.output import check_writable
 from kdoctor.run.log import warn

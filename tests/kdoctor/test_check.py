@@ -15,7 +15,7 @@ def sound(host: Host) -> Iterator[Outcome]:
 
     Why: an unsound host
     breaks the job.
-    Remedy: mend it.
+    Remedy: fix it.
     Source: https://example.org/soundness
     """
     yield from ()
@@ -34,7 +34,7 @@ def test_check_takes_docstring_and_signature() -> None:
 
         Why: an unsound host
         breaks the ``job``.
-        Remedy: mend
+        Remedy: fix
         it.
         Sources:
             - https://example.org/one
@@ -46,7 +46,7 @@ def test_check_takes_docstring_and_signature() -> None:
     assert value.family == "host"
     assert value.title == "The host is sound."
     assert value.why == "An unsound host breaks the job."
-    assert value.remedy == "Mend it."
+    assert value.remedy == "Fix it."
     assert value.sources == ("https://example.org/one", "https://example.org/two")
     assert value.severity is Severity.WARNING
     assert value.requires == ("driver.loaded",)
@@ -74,9 +74,9 @@ def test_invalid_id_is_refused(check_id: str) -> None:
         "A title alone.",
         "A title.\n\nWhy: because.",
         "A title.\n\nSource: https://example.org",
-        "A title\nof two lines.\n\nWhy: because.\nRemedy: mend it.\nSource: https://example.org",
-        "Why: because.\nRemedy: mend it.\nSource: https://example.org",
-        "A title.\n\nWhy:\nRemedy: mend it.\nSource: https://example.org",
+        "A title\nof two lines.\n\nWhy: because.\nRemedy: fix it.\nSource: https://example.org",
+        "Why: because.\nRemedy: fix it.\nSource: https://example.org",
+        "A title.\n\nWhy:\nRemedy: fix it.\nSource: https://example.org",
         "A title.\n\nWhy: because.\nSource: https://example.org",
     ],
 )
@@ -114,7 +114,7 @@ def test_failure_modes_are_optional_and_unique() -> None:
     assert made(catching).failure_modes == ("libdevice", "compat_804")
     for wrong in ("libdevice, libdevice", "libdevice; compat_804", "Libdevice"):
         catching.__doc__ = f"{sound.__doc__}\n    Failure modes: {wrong}\n"
-        with pytest.raises(CheckDefinitionError, match="lists ids of failures"):
+        with pytest.raises(CheckDefinitionError, match="Failure modes:"):
             made(catching)
 
 
@@ -150,7 +150,7 @@ def test_scenario_requires_smoke_run_parameter() -> None:
 
     trained.__doc__ = sound.__doc__
     assert made(trained, "smoke.sound", scenario="smoke.baseline").scenario == "smoke.baseline"
-    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+    with pytest.raises(CheckDefinitionError, match="SmokeRun"):
         made(trained, "smoke.sound")
-    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+    with pytest.raises(CheckDefinitionError, match="SmokeRun"):
         made(sound, scenario="smoke.baseline")

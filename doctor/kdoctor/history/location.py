@@ -31,7 +31,7 @@ def history_file(environ: Mapping[str, str]) -> Path:
     ``~/Library/Application Support/kdoctor``, on Windows ``%LOCALAPPDATA%/kdoctor``.
 
     Raises:
-        UsageError: there is no home folder.
+        UsageError: no home folder is known.
     """
     if environ.get(PLACE_VARIABLE):
         return Path(environ[PLACE_VARIABLE])
@@ -43,7 +43,7 @@ def history_file(environ: Mapping[str, str]) -> Path:
         return _state(environ) / "kdoctor" / "history.sqlite"
     except RuntimeError as error:
         hint = f"Name a file in {PLACE_VARIABLE}, or use --no-history."
-        raise UsageError(f"there is no folder for the history: {error}", hint=hint) from None
+        raise UsageError(f"no folder for the history: {error}", hint=hint) from None
 
 
 def _state(environ: Mapping[str, str]) -> Path:

@@ -97,7 +97,7 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     """The JSON report of a run; a negative number counts from the newest, -1.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: the run does not exist.
     """
     number = run
     if run < 0:

@@ -233,7 +233,7 @@ def collect(
     """Read the snapshot if one is named; else read this machine and train.
 
     Raises:
-        KeyboardInterrupt: the user interrupted it and there are no trainings: half of the facts are of no use.
+        KeyboardInterrupt: the user interrupted it, and no trainings were requested. Partial facts are useless then.
     """
     if snapshot:
         return read_snapshot(snapshot, catalog)

@@ -78,9 +78,7 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
         ("jobs.train:build", "jobs.train:dies", "exited with status 7 in phase data"),
     ],
 )
-def test_broken_job_fails_one_check(
-    folder: Path, model: str, data: str, named: str
-) -> None:
+def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: str) -> None:
     report = report_of(folder, "--model", model, "--data", data, "--model-timeout", "4")
     assert report["exit_code"] == 1
     found = {name: status for name, status in statuses(report).items() if status != "skip"}

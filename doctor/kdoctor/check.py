@@ -146,9 +146,7 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
     modes = tuple(mode.strip() for mode in sections["Failure modes"].split(",")) if "Failure modes" in sections else ()
     if not all(_MODE.fullmatch(mode) for mode in modes) or len(set(modes)) < len(modes):
-        raise CheckDefinitionError(
-            f"{check_id}: expected unique ids separated by commas in 'Failure modes:'"
-        )
+        raise CheckDefinitionError(f"{check_id}: expected unique ids separated by commas in 'Failure modes:'")
     if not title or "\n" in title or not (why and remedy and sources):
         raise CheckDefinitionError(
             f"{check_id}: the docstring needs a one-line title and the sections 'Why:', 'Remedy:' and 'Source:'"

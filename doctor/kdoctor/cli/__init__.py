@@ -55,7 +55,7 @@ class _Commands(LazyGroup):
             "Explain a check or scenario: its purpose, source, and how to fix a failure.",
             "Example: kdoctor explain gpu.replicas-match",
         ),
-        "checklist": LazyCommand("kdoctor.cli.checklist:app", "Write, validate, record and compare checklists."),
+        "checklist": LazyCommand("kdoctor.cli:checklist", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state. Nothing is executed.",
@@ -73,6 +73,41 @@ class _Commands(LazyGroup):
     }
 
 
+class _ChecklistCommands(LazyGroup):
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
+        "show": LazyCommand(
+            "kdoctor.cli.checklist:show_",
+            "Print a checklist, as a starting point for yours.",
+            "Example: kdoctor checklist show multi-gpu-keras > my-node.yaml",
+        ),
+        "validate": LazyCommand(
+            "kdoctor.cli.checklist:validate",
+            "Validate checklists and report errors with line and column. Exits with 2 if any are found.",
+            "Example: kdoctor checklist validate ci/gpu-node.yaml",
+        ),
+        "init": LazyCommand(
+            "kdoctor.cli.checklist:init",
+            "Generate a commented checklist from this machine's current state, without running any training.",
+            "Example: kdoctor checklist init ci/gpu-node.yaml --owner ml-platform",
+        ),
+        "record": LazyCommand(
+            "kdoctor.cli.record:record",
+            "Run the checks and, if they pass, record the facts in the lock of the checklist.",
+            "Example: kdoctor checklist record ci/gpu-node.yaml && git add ci/gpu-node.lock.yaml",
+        ),
+        "diff": LazyCommand(
+            "kdoctor.cli.diff:diff",
+            "Compare checklists and their locks: what is loosened, tightened, moved or cosmetic.",
+            "Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened",
+        ),
+        "git-diff": LazyCommand(
+            "kdoctor.cli.diff:git_diff",
+            "External diff driver for git (see docs/checklist.md).",
+            "Set up: git config diff.kdoctor.command 'kdoctor checklist git-diff'",
+        ),
+    }
+
+
 app = typer.Typer(
     name="kdoctor",
     cls=_Commands,
@@ -83,6 +118,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+checklist = typer.Typer(
+    cls=_ChecklistCommands,
+    epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@checklist.callback()
+def _checklist() -> None:
+    """Write, validate, record and compare checklists."""
 
 
 def main() -> None:

@@ -79,6 +79,16 @@ def on_machine(gpus: int, script: str) -> tuple[str, ...]:
     )
 
 
+READING = (
+    ("checklist", "validate", "cpu-smoke"),
+    ("checklist", "diff", "cpu-smoke", "multi-gpu-keras"),
+    ("list",),
+    ("explain", "gpu.free"),
+    ("matrix",),
+    ("matrix", "--driver", "535.161.08", "--gpu", "A100", "--python", "3.11"),
+)
+"""Commands that read files and print."""
+
 PAIRS = (
     Pair(
         name="kdoctor --help / --help of a typer program with two empty commands",
@@ -87,47 +97,15 @@ PAIRS = (
         limit=1.5,
         rounds=15,
     ),
-    Pair(
-        name="kdoctor checklist validate / kdoctor --help",
-        ours=(KDOCTOR, "checklist", "validate", "cpu-smoke"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
-    ),
-    Pair(
-        name="kdoctor checklist diff / kdoctor --help",
-        ours=(KDOCTOR, "checklist", "diff", "cpu-smoke", "multi-gpu-keras"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
-    ),
-    Pair(
-        name="kdoctor list / kdoctor --help",
-        ours=(KDOCTOR, "list"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
-    ),
-    Pair(
-        name="kdoctor explain / kdoctor --help",
-        ours=(KDOCTOR, "explain", "gpu.free"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
-    ),
-    Pair(
-        name="kdoctor matrix / kdoctor --help",
-        ours=(KDOCTOR, "matrix"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
-    ),
-    Pair(
-        name="kdoctor matrix with driver, GPU and Python / kdoctor --help",
-        ours=(KDOCTOR, "matrix", "--driver", "535.161.08", "--gpu", "A100", "--python", "3.11"),
-        yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
-        rounds=15,
+    *(
+        Pair(
+            name=f"kdoctor {' '.join(command)} / kdoctor --help",
+            ours=(KDOCTOR, *command),
+            yardstick=(KDOCTOR, "--help"),
+            limit=3.0,
+            rounds=15,
+        )
+        for command in READING
     ),
     Pair(
         name="check --no-smoke / import tensorflow",
@@ -162,7 +140,7 @@ PAIRS = (
         name="history of 100,000 runs, all of them listed / kdoctor --help",
         ours=("env", f"KDOCTOR_HISTORY={HISTORIES / 'long.sqlite'}", KDOCTOR, "history", "--last", "0"),
         yardstick=(KDOCTOR, "--help"),
-        limit=3.0,
+        limit=4.0,
         rounds=9,
         prepare=write_history,
     ),

@@ -7,29 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.cli import options
 from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run, save
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    AllowUnknownOption,
-    ChecklistOption,
-    DataOption,
-    FailOnOption,
-    LockOption,
-    MatrixOption,
-    ModelOption,
-    ModelTimeoutOption,
-    NoHistoryOption,
-    NoSmokeOption,
-    OutputOption,
-    PluginOption,
-    PythonOption,
-    ReplicasOption,
-    SnapshotOption,
-    StepsOption,
-    StepsPerEpochOption,
-    TimeoutOption,
-)
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
 from kdoctor.lock.record import own_lock
@@ -44,8 +23,8 @@ from kdoctor.run.session import examination, read_snapshot
 
 def check(
     *,
-    checklist: ChecklistOption = DEFAULT_CHECKLIST,
-    python: PythonOption = None,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
+    python: options.PythonOption = None,
     select: Annotated[
         list[str] | None,
         typer.Option(help="Run only these checks: ids, families or globs (repeatable).", show_default=False),
@@ -54,33 +33,33 @@ def check(
         list[str] | None,
         typer.Option(help="Skip these checks: ids, families or globs (repeatable).", show_default=False),
     ] = None,
-    no_smoke: NoSmokeOption = False,
-    replicas: ReplicasOption = None,
-    model: ModelOption = None,
-    data: DataOption = None,
-    steps: StepsOption = None,
-    steps_per_epoch: StepsPerEpochOption = None,
-    model_timeout: ModelTimeoutOption = None,
-    fail_on: FailOnOption = "error",
-    allow_unknown: AllowUnknownOption = False,
+    no_smoke: options.NoSmokeOption = False,
+    replicas: options.ReplicasOption = None,
+    model: options.ModelOption = None,
+    data: options.DataOption = None,
+    steps: options.StepsOption = None,
+    steps_per_epoch: options.StepsPerEpochOption = None,
+    model_timeout: options.ModelTimeoutOption = None,
+    fail_on: options.FailOnOption = "error",
+    allow_unknown: options.AllowUnknownOption = False,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
-    output: OutputOption = None,
-    snapshot: SnapshotOption = None,
+    output: options.OutputOption = None,
+    snapshot: options.SnapshotOption = None,
     save_snapshot: Annotated[
         Path | None, typer.Option(help="Save the facts of this run as a snapshot.", show_default=False)
     ] = None,
-    lock: LockOption = None,
+    lock: options.LockOption = None,
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last passing run.")] = False,
-    matrix: MatrixOption = None,
-    no_history: NoHistoryOption = False,
+    matrix: options.MatrixOption = None,
+    no_history: options.NoHistoryOption = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
     ] = False,
     log_format: Annotated[
         Literal["text", "json"], typer.Option(help="Format of stderr: text, or one JSON object a line.")
     ] = "text",
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Check this machine, run smoke trainings, and report whether a job can start.
 
@@ -94,7 +73,7 @@ def check(
     answer_as_service(outputs.stdout == "nagios")
     if save_snapshot:
         check_writable(save_snapshot)
-    options = RunOptions(
+    wanted = RunOptions(
         checklist=checklist,
         select=select or (),
         skip=skip or (),
@@ -111,11 +90,11 @@ def check(
     if snapshot:
         catalog = load_catalog(plugin or ())
         collected = read_snapshot(snapshot, catalog)
-        plan = options.plan(catalog, own_model=has_own_model(collected.facts))
+        plan = wanted.plan(catalog, own_model=has_own_model(collected.facts))
     else:
         with examination(load_probes(plugin or ()), python, timeout) as examined:
             # The probes are running while the checks are imported and the checklist is read.
-            plan = options.plan(load_catalog(plugin or ()), own_model=own is not None)
+            plan = wanted.plan(load_catalog(plugin or ()), own_model=own is not None)
             examined.run(plan.trainings(replicas, own))
         collected = examined.collected
     if save_snapshot:

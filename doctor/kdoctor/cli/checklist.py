@@ -14,14 +14,7 @@ from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.text import plain_text, resolved_text
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    PluginOption,
-    PythonOption,
-    SnapshotOption,
-    TimeoutOption,
-)
+from kdoctor.cli import options
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_USAGE
@@ -32,7 +25,9 @@ from kdoctor.run.session import collect
 
 
 def show_(
-    checklist: Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")] = DEFAULT_CHECKLIST,
+    checklist: Annotated[
+        str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")
+    ] = options.DEFAULT_CHECKLIST,
     *,
     resolved: Annotated[
         bool, typer.Option("--resolved", help="Merge all parent checklists and show what is overridden.")
@@ -43,7 +38,7 @@ def show_(
             "--plain", help="Print it sorted and without comments (git's textconv). Invalid files are printed as is."
         ),
     ] = False,
-    plugin: PluginOption = None,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Print a checklist, as a starting point for yours."""
     catalog = load_catalog(plugin or ())
@@ -67,7 +62,7 @@ def show_(
 def validate(
     checklist: Annotated[list[str], typer.Argument(metavar="FILE", help="Names or paths of checklists.")],
     *,
-    plugin: PluginOption = None,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Validate checklists and report errors with line and column. Exits with 2 if any are found."""
     catalog = load_catalog(plugin or ())
@@ -91,10 +86,10 @@ def init(
     *,
     owner: Annotated[str | None, typer.Option(help="Owner. [default: your user name]", show_default=False)] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    python: PythonOption = None,
-    snapshot: SnapshotOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    python: options.PythonOption = None,
+    snapshot: options.SnapshotOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Generate a commented checklist from this machine's current state, without running any training."""
     if os.path.lexists(file) and not force:

@@ -22,6 +22,7 @@ PythonOption = Annotated[
 ChecklistOption = Annotated[
     str, typer.Option("--checklist", "-c", help="Name of a shipped checklist, or path of your checklist.")
 ]
+ChecklistArgument = Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")]
 PluginOption = Annotated[
     list[str] | None,
     typer.Option(

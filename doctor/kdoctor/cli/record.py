@@ -9,17 +9,8 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.cli import options
 from kdoctor.cli.deliver import show_report
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    LockOption,
-    PluginOption,
-    PythonOption,
-    ReplicasOption,
-    SnapshotOption,
-    TimeoutOption,
-)
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
@@ -35,9 +26,11 @@ from kdoctor.run.session import collect
 
 
 def record(
-    checklist: Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")] = DEFAULT_CHECKLIST,
+    checklist: Annotated[
+        str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")
+    ] = options.DEFAULT_CHECKLIST,
     *,
-    lock: LockOption = None,
+    lock: options.LockOption = None,
     accept: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,11 +47,11 @@ def record(
             min=1.01, metavar="FACTOR", help="Report drift when a training step is slower than recorded by this factor."
         ),
     ] = 2.0,
-    python: PythonOption = None,
-    replicas: ReplicasOption = None,
-    snapshot: SnapshotOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    python: options.PythonOption = None,
+    replicas: options.ReplicasOption = None,
+    snapshot: options.SnapshotOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Run the checks and, if they pass, record the facts in the lock of the checklist.
 
@@ -66,8 +59,8 @@ def record(
     """
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
-    options = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False)
-    plan = options.plan(catalog)
+    wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False)
+    plan = wanted.plan(catalog)
     path = lock or lock_path(plan.checklist)
     check_writable(path)
     before, previous = _previous(path, plan.checklist.name)

@@ -16,16 +16,8 @@ import typer
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan as plan_checks
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.cli import options
 from kdoctor.cli.deliver import show_report
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    ChecklistOption,
-    PluginOption,
-    PythonOption,
-    SnapshotOption,
-    TimeoutOption,
-)
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.judge import FactTable
@@ -55,7 +47,7 @@ LAST_PASSING = ("last-passing", f"last-{'green'}")
 
 def rollback(
     *,
-    checklist: ChecklistOption = DEFAULT_CHECKLIST,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     to: Annotated[
         str | None,
         typer.Option(
@@ -75,10 +67,10 @@ def rollback(
         bool,
         typer.Option("--verify", help="Build the recorded environment in a temporary folder and train in it."),
     ] = False,
-    python: PythonOption = None,
-    snapshot: SnapshotOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    python: options.PythonOption = None,
+    snapshot: options.SnapshotOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Print the commands that restore the last recorded state. Nothing is executed.
 
@@ -104,13 +96,13 @@ def rollback(
 
 
 def _one_form(**wanted: bool) -> None:
-    """Check that the options can be combined.
+    """Check that the forms can be combined.
 
     Raises:
         UsageError: they cannot.
     """
-    options = {"script": "--script", "json": "--format json", "verify": "--verify"}
-    named = [option for name, option in options.items() if wanted[name]]
+    forms = {"script": "--script", "json": "--format json", "verify": "--verify"}
+    named = [option for name, option in forms.items() if wanted[name]]
     named += ["--snapshot"] if wanted["verify"] and wanted["snapshot"] else []
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Run kdoctor rollback once for each.")

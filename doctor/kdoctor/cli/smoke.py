@@ -11,17 +11,8 @@ import typer
 
 from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.cli import options
 from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run
-from kdoctor.cli.options import (
-    DEFAULT_TIMEOUT_S,
-    AllowUnknownOption,
-    FailOnOption,
-    NoHistoryOption,
-    OutputOption,
-    PluginOption,
-    PythonOption,
-    TimeoutOption,
-)
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.model import Severity
@@ -67,14 +58,14 @@ def smoke(
         Path | None,
         typer.Option(metavar="DIR", help="Keep the events, stderr and stacks of each case in DIR.", show_default=False),
     ] = None,
-    python: PythonOption = None,
-    fail_on: FailOnOption = "error",
-    allow_unknown: AllowUnknownOption = False,
+    python: options.PythonOption = None,
+    fail_on: options.FailOnOption = "error",
+    allow_unknown: options.AllowUnknownOption = False,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
-    output: OutputOption = None,
-    no_history: NoHistoryOption = False,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    output: options.OutputOption = None,
+    no_history: options.NoHistoryOption = False,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Run only the smoke trainings, one distribution strategy at a time.
 

@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.cli import options
 from kdoctor.cli.deliver import save
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    ChecklistOption,
-    NoSmokeOption,
-    PluginOption,
-    PythonOption,
-    ReplicasOption,
-    TimeoutOption,
-)
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError
@@ -47,12 +38,12 @@ def snapshot(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. [default: stdout]", show_default=False)
     ] = None,
-    checklist: ChecklistOption = DEFAULT_CHECKLIST,
-    python: PythonOption = None,
-    no_smoke: NoSmokeOption = False,
-    replicas: ReplicasOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
+    python: options.PythonOption = None,
+    no_smoke: options.NoSmokeOption = False,
+    replicas: options.ReplicasOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
     """Record the facts of this machine as JSON, including the checklist's trainings.
 

@@ -1,4 +1,4 @@
-"""``kdoctor.preflight`` and ``kdoctor.guard`` on models of the kinds that people train."""
+"""``kdoctor.preflight`` and ``kdoctor.guard`` on common kinds of models."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ FOUND_BY = {
     "ruined-loss": "job.trains",
     "slow-input": "job.input-bound",
 }
-"""Pitfall to the check that must find it, and no other."""
+"""The only check that finds each pitfall."""
 
 NORMALISED = ("cnn",)
 TIMED = {"job.input-bound"}
-"""Info that hangs on this machine's speed, with steps of a millisecond."""
+"""Depends on the speed of this machine: steps take a millisecond."""
 
 
 QUICK = [f"{model}:none" for model in MODELS]
@@ -40,7 +40,7 @@ QUICK += ["cnn:starved"]
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, Any]:
-    """Every trial of the quick ones, in one child."""
+    """All quick trials, in one child process."""
     return trials("matrix", *QUICK)
 
 
@@ -49,7 +49,7 @@ def findings(found: dict[str, Any], pitfall: str) -> set[str]:
 
 
 def expected(model: str, pitfall: str) -> set[str]:
-    """What a careful reviewer would say of it."""
+    """The checks that must fail."""
     if pitfall == "none" or (pitfall == "starved" and model not in NORMALISED):
         return set()
     return {FOUND_BY[pitfall]}
@@ -102,7 +102,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def forms() -> dict[str, Any]:
-    """One model on every kind of data, in one child."""
+    """One model with every kind of data, in one child process."""
     return trials("forms")
 
 
@@ -137,7 +137,7 @@ def test_uncompiled_model_is_unknown(forms: dict[str, Any]) -> None:
 
 
 class Cells(html.parser.HTMLParser):
-    """Opens and closes, and the number of rows."""
+    """Open tags and the number of rows."""
 
     def __init__(self) -> None:
         super().__init__()

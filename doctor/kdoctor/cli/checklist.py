@@ -25,9 +25,7 @@ from kdoctor.run.session import collect
 
 
 def show_(
-    checklist: Annotated[
-        str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")
-    ] = options.DEFAULT_CHECKLIST,
+    checklist: options.ChecklistArgument = options.DEFAULT_CHECKLIST,
     *,
     resolved: Annotated[
         bool, typer.Option("--resolved", help="Merge all parent checklists and show what is overridden.")

@@ -26,9 +26,7 @@ from kdoctor.run.session import collect
 
 
 def record(
-    checklist: Annotated[
-        str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")
-    ] = options.DEFAULT_CHECKLIST,
+    checklist: options.ChecklistArgument = options.DEFAULT_CHECKLIST,
     *,
     lock: options.LockOption = None,
     accept: Annotated[

@@ -70,7 +70,7 @@ def list_scenarios(catalog: Catalog) -> str:
                 line for item in scenarios for line in _entry(item.id, f"{item.kind}, {item.strategy}", item.title)
             ]
             lines += [""]
-    last = "'kdoctor smoke --tier TIER' trains a tier and those above it. Details: kdoctor explain ID"
+    last = "'kdoctor smoke --tier TIER' trains a tier and all faster ones. Details: kdoctor explain ID"
     return "\n".join([*lines, *wrap(last), ""])
 
 

@@ -76,7 +76,15 @@ def rollback(
 
     Exit codes: 0 on success; 1 if --verify fails; 2 on usage errors.
     """
-    _one_form(script=script, json=format == "json", verify=verify, snapshot=snapshot is not None)
+    forms = {
+        "--script": script,
+        "--format json": format == "json",
+        "--verify": verify,
+        "--snapshot": verify and snapshot is not None,
+    }
+    named = [name for name, given in forms.items() if given]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Run kdoctor rollback once for each.")
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
@@ -93,19 +101,6 @@ def rollback(
         show(as_json(plan) if format == "json" else as_text(plan))
     for text in plan.by_hand if script else ():
         warn(f"kdoctor: no command restores this: {text}")
-
-
-def _one_form(**wanted: bool) -> None:
-    """Check that the forms can be combined.
-
-    Raises:
-        UsageError: they cannot.
-    """
-    forms = {"script": "--script", "json": "--format json", "verify": "--verify"}
-    named = [option for name, option in forms.items() if wanted[name]]
-    named += ["--snapshot"] if wanted["verify"] and wanted["snapshot"] else []
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Run kdoctor rollback once for each.")
 
 
 def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:

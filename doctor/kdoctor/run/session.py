@@ -116,9 +116,8 @@ class Examination:
     def run(self, trainings: Sequence[RequestedTraining]) -> None:
         """Wait for the probes, then train.
 
-        Trainings come second, so that their GPU memory is not reported as another process's. Ctrl-C ends every
-        child process and sets :attr:`interrupted`. So does the deadline, without setting it. Facts that are missing
-        then are unavailable.
+        Trainings come second, so that their GPU memory is not reported as another process's. The deadline and Ctrl-C
+        end every child process, and Ctrl-C sets :attr:`interrupted`. Facts that are missing then are unavailable.
         """
         self._missing = {
             item.scenario.id: Unavailable(unavailable="the run ended before this training") for item in trainings

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import kdoctor
+from kdoctor.check import check
 from kdoctor.cli.list import explain_check
 from kdoctor.engine.catalog import load_catalog
+from kdoctor.facts import Gpus
+from kdoctor.model import Outcome, Severity
 
 
 def test_explain_lists_detected_failures() -> None:
@@ -30,11 +35,20 @@ def test_explain_unknown_id_suggests_the_nearest() -> None:
     assert "'gpu.free'" in done.stderr
 
 
-def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
-    from helpers.catalogs import gpu_check
+@check("gpu.free", severity=Severity.WARNING, requires=["driver.loaded"], needs_gpus=True)
+def free(gpus: Gpus, *, most_bytes: int = 0) -> Iterator[Outcome]:
+    """GPUs are free.
 
-    check = gpu_check("gpu.free", requires=["driver.loaded"])
-    assert explain_check(check) == screen
+    Why: another process takes memory that the training needs.
+    Remedy: end the other process.
+    Source: https://example.org/memory
+    Failure modes: busy_gpu
+    """
+    yield from ()
+
+
+def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
+    assert explain_check(free) == screen
 
 
 @pytest.mark.parametrize("name", ["smoke.lost-worker", "smoke.baseline"])

@@ -112,7 +112,7 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         interpreter: finds the examined interpreter, for a record of the history.
 
     Raises:
-        UsageError: there is no record.
+        UsageError: no record was found.
     """
     if to not in LAST_PASSING:
         place, lock = load_lock(checklist, Path(to) if to else None)

@@ -1,4 +1,4 @@
-"""Collects a machine with the probes of kdoctor, all but those of the Python environment, as the command line would."""
+"""Runs the probes of kdoctor on a machine, except those of the Python environment."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PROBES = (nvml.PROBE, kernel.PROBE, kernel_log.PROBE, pci.PROBE, host.PROBE, env
 
 
 def main() -> None:
-    """Collect, and say how much.
+    """Collect the facts and print their number.
 
     Raises:
-        SystemExit: the GPUs were not read, so that the time means nothing.
+        SystemExit: the GPUs were not read, so that the time is meaningless.
     """
     children = Children()
     context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=children)

@@ -1,7 +1,7 @@
-"""Writes the machines of the collection's benchmark below a folder: eight and sixteen H100, and the stand-in for NVML.
+"""Writes machines with 8 and 16 H100 into a folder, and a stand-in for NVML.
 
-Every call of the stand-in takes 0.25 ms, because the calls of the real library wait for the driver. What a call costs
-there ranges from a microsecond (names, which are cached) to tens of milliseconds (counters that the GPU keeps).
+Every call of the stand-in takes 0.25 ms, because calls of the real library wait for the driver. They take from a
+microsecond (cached names) to tens of milliseconds (counters of the GPU).
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ from pathlib import Path
 
 from helpers import machines, nvml_library
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 CALL_US = 250
 
 
 def main() -> None:
-    """Write them into the folder that the command line names, anew."""
-    # The source roots stand before tests, whose folders bear the same names.
-    sys.path[:0] = [str(REPOSITORY / name) for name in ("doctor", "checks", "checklists", "tests")]
-
+    """Replace the folder that the command line names."""
     folder = Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "library").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Loads a snapshot of 16 GPUs and judges it by every check, as the command line would; the word says how far to go."""
+"""Loads a snapshot and, with the argument ``judge``, judges it by every check."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kdoctor.snapshot.document import load
 
 
 def main(path: str, *, judging: bool) -> None:
-    """Load the snapshot, and judge it if asked to.
+    """Load the snapshot and judge it if ``judging``.
 
     Raises:
-        SystemExit: nothing was judged, so that the time means nothing.
+        SystemExit: too few checks were judged, so that the time is meaningless.
     """
     catalog = load_catalog()
     chosen = load_checklist("multi-gpu-keras", catalog)

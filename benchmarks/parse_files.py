@@ -1,4 +1,4 @@
-"""The yardstick of the linter's benchmark: read every script of a folder and parse it, and nothing else."""
+"""The yardstick for the linter: read and parse every script of a folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The yardstick for the cpu-smoke check: its trainings in one plain script, one after another.
+"""The yardstick for the checklist cpu-smoke: its trainings in sequence in one plain script.
 
-As somebody would write it by hand who wants to see them work once: no processes of their own, no
-deadlines, no inspection of the weights beyond a look at NaN and the largest deviation.
+It has no child processes and no deadlines. It looks at the weights only for NaN and the largest difference.
 """
 
 import os
@@ -43,7 +42,7 @@ def fit(model: tf.keras.Model, examples: int, *, drop_remainder: bool = False) -
 
 
 def compare(examples: int, *, normalised: bool, drop_remainder: bool = False) -> None:
-    """Train on one device and over the replicas."""
+    """Train on one device and on the replicas."""
     reference = fit(compile_model(make_model(normalised=normalised)), examples, drop_remainder=drop_remainder)
     with strategy.scope():
         model = compile_model(make_model(normalised=normalised))

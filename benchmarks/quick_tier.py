@@ -1,4 +1,4 @@
-"""Trains the quick tier over two CPU replicas, alone or with GPUs sampled beside it, as on a machine that has some."""
+"""Trains the quick tier on two CPU replicas, with or without sampling GPUs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kdoctor.smoke.session import SmokeSession, SmokeSettings
 
 
 def main() -> None:
-    """Train, and say how many cases did and how many samples there are.
+    """Train and print the number of cases and samples.
 
     Raises:
-        SystemExit: a case is missing or no GPU was sampled, so that the time means nothing.
+        SystemExit: a case is missing or no GPU was sampled, so that the time is meaningless.
     """
     context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=Children())
     sampler = Sampler(context, deadline_s=300) if sys.argv[1] == "sampled" else None

@@ -1,4 +1,4 @@
-"""Examines a machine and a Python environment before a multi-GPU Keras job."""
+"""Checks whether a machine and its Python environment are ready for a multi-GPU Keras job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the rest of kdoctor when it is first asked for: ``import kdoctor`` itself costs nothing."""
+    """Import the preflight functions on first use, so that ``import kdoctor`` is cheap."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("kdoctor.api.preflight"), name)

@@ -1,4 +1,4 @@
-"""``python -m kdoctor``: the same command line as ``kdoctor``."""
+"""``python -m kdoctor``: the command line."""
 
 from kdoctor.cli import main
 

@@ -1,4 +1,4 @@
-"""What a check is: a pure function over facts, and what its author says about it."""
+"""Checks: pure functions over facts, with their documentation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CheckFunction = Callable[..., Iterator[Outcome]]
 
 
 class CheckDefinitionError(Exception):
-    """A check is not defined correctly. The message is for its author."""
+    """A check is not defined correctly."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A keyword-only parameter, which a checklist may set."""
+    """A keyword-only parameter of a check, which a checklist may set."""
 
     name: str
     annotation: Any
@@ -36,31 +36,31 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A check as a value. Make one with :func:`check`."""
+    """A check. Create one with :func:`check`."""
 
     id: str
     title: str
-    """The healthy condition, in one short sentence."""
+    """The healthy condition: one short sentence in the present tense."""
     why: str
     remedy: str
-    """How to fix a failure, in general; each finding carries the commands."""
+    """How to fix a failure in general. Each finding has the commands."""
     sources: tuple[str, ...]
-    """Public pages that the criterion comes from."""
+    """Public pages with the criterion."""
     failure_modes: tuple[str, ...]
-    """Ids of the known failures that it catches before the job starts (docs/failure-modes.md)."""
+    """Ids of the known failures that it detects (docs/failure-modes.md)."""
     severity: Severity
     requires: tuple[str, ...]
-    """Prerequisites: the check is skipped if one of these checks failed."""
+    """Prerequisites: ids of checks. If one of them failed, the check is skipped."""
     needs_gpus: bool
-    """Whether it is skipped under a checklist that expects no GPUs."""
+    """Whether it is skipped if the checklist expects no GPUs."""
     scenario: str | None
-    """The scenario whose run it judges, if it asks for a ``SmokeRun``."""
+    """The scenario that it judges, if it asks for a ``SmokeRun``."""
     judges: tuple[str, ...]
-    """The checklist's assumptions that it tests (see ``Assumptions.stated``)."""
+    """Names of the checklist's assumptions that it tests (see ``Assumptions.stated``)."""
     facts: Mapping[str, type]
-    """Positional parameter to the type that it asks for."""
+    """Types of the positional parameters, by name."""
     tolerant: frozenset[str]
-    """Positional parameters that also take ``Unavailable``."""
+    """Names of the positional parameters that also accept ``Unavailable``."""
     parameters: Mapping[str, Parameter]
     function: CheckFunction
 
@@ -71,12 +71,12 @@ class Check:
 
     @property
     def judges_trainings(self) -> bool:
-        """Whether it judges trainings: the run of one scenario, or, in family ``smoke``, all runs."""
+        """Whether it judges one scenario or, in family ``smoke``, all of them."""
         return self.scenario is not None or self.family == "smoke"
 
 
-def check(  # noqa: PLR0913 - what an author says about a check
-    id: str,  # noqa: A002 - the field's word, and always passed by position
+def check(  # noqa: PLR0913 - the attributes of a check
+    id: str,  # noqa: A002 - always passed by position
     *,
     severity: Severity,
     requires: Sequence[str] = (),
@@ -84,16 +84,25 @@ def check(  # noqa: PLR0913 - what an author says about a check
     scenario: str | None = None,
     judges: Sequence[str] = (),
 ) -> Callable[[CheckFunction], Check]:
-    """Make a check of a function that yields outcomes.
+    """Make a check from a function that yields outcomes.
 
-    The function asks for facts by the types of its positional parameters (a fact group,
-    ``SmokeRun`` for the scenario's run, ``Assumptions``, or ``VersionMatrix``). A group that is unavailable makes the
-    check unknown before the function runs, unless the parameter also takes ``Unavailable``.
-    Keyword-only parameters with defaults are what a checklist may set. The docstring's first line is
-    the title (the healthy condition); ``Why:``, ``Remedy:`` and ``Source:`` sections are required;
-    ``Failure modes:`` may list the ids of known failures that it catches, separated by commas.
+    The function asks for facts by the types of its positional parameters: a fact group, ``SmokeRun`` for the run of
+    the scenario, ``Assumptions`` or ``VersionMatrix``. If a group is unavailable, the check is unknown and the function
+    is not called, unless the parameter also accepts ``Unavailable``. A checklist may set the keyword-only parameters,
+    which need defaults.
 
-    A pass needs evidence: a function that yields nothing has evaluated nothing and is unknown.
+    The first line of the docstring is the title. ``Why:``, ``Remedy:`` and ``Source:`` sections are required. An
+    optional ``Failure modes:`` section lists ids of known failures, separated by commas.
+
+    A pass requires evidence: a function that yields nothing is unknown.
+
+    Args:
+        id: family and slug, such as ``gpu.free``.
+        severity: the weight of a failure.
+        requires: ids of checks that must not have failed.
+        needs_gpus: whether to skip the check if the checklist expects no GPUs.
+        scenario: the scenario that it judges.
+        judges: names of the checklist's assumptions that it tests.
 
     Raises:
         CheckDefinitionError: the id, the docstring or the signature is not as described here.
@@ -101,11 +110,11 @@ def check(  # noqa: PLR0913 - what an author says about a check
 
     def make(function: CheckFunction) -> Check:
         if not _ID.fullmatch(id):
-            raise CheckDefinitionError(f"{id!r}: a check's id is family.slug, with a family of {', '.join(FAMILIES)}")
+            raise CheckDefinitionError(f"{id!r}: expected an id family.slug; families are {', '.join(FAMILIES)}")
         title, why, remedy, sources, failure_modes = _parse_docstring(id, function)
         facts, tolerant, parameters = _parse_signature(id, function)
         if (SmokeRun in facts.values()) != (scenario is not None):
-            raise CheckDefinitionError(f"{id}: a check names a scenario exactly if it asks for a SmokeRun")
+            raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
         return Check(
             id=id,
             title=title,
@@ -137,18 +146,16 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
     sources = tuple(line.strip(" -") for line in source.splitlines() if line.strip())
     modes = tuple(mode.strip() for mode in sections["Failure modes"].split(",")) if "Failure modes" in sections else ()
     if not all(_MODE.fullmatch(mode) for mode in modes) or len(set(modes)) < len(modes):
-        raise CheckDefinitionError(
-            f"{check_id}: 'Failure modes:' lists ids of failures, separated by commas, each once"
-        )
+        raise CheckDefinitionError(f"{check_id}: expected unique ids separated by commas in 'Failure modes:'")
     if not title or "\n" in title or not (why and remedy and sources):
         raise CheckDefinitionError(
-            f"{check_id}: the docstring needs a one-line title, a 'Why:', a 'Remedy:' and a 'Source:'"
+            f"{check_id}: the docstring needs a one-line title and the sections 'Why:', 'Remedy:' and 'Source:'"
         )
     return title, why, remedy, sources, modes
 
 
 def _prose(section: str) -> str:
-    """A section's text in one paragraph, without the marks of docstrings; a name of code stays as it is."""
+    """The text of a section as one paragraph with an upper-case first letter, unless it begins with code."""
     text = " ".join(section.replace("``", "").split())
     is_code = any(mark in text.partition(" ")[0] for mark in "_=")
     return text if is_code else text[:1].upper() + text[1:]

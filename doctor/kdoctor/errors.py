@@ -1,4 +1,4 @@
-"""Errors that a person can mend, and the words that help: nothing here ends in a traceback."""
+"""Errors that the user can fix. They are shown without a traceback."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ Word = TypeVar("Word", bound=str)
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done. The message says what is wrong; exit code 2."""
+    """A usage error or broken input; exit code 2."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        """What to do about it, in one sentence."""
+        """How to fix it."""
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant, or None.
-
-    A word's last part counts too: ``free`` is near ``gpu.free``.
-    """
+    """The most similar known word, or None. Words are also compared by their last part: ``free`` with ``gpu.free``."""
     choices = sorted(set(known))
     close = get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
@@ -37,18 +34,18 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` or an empty text."""
+    """``; did you mean 'x'?``, or an empty string."""
     meant = near_miss(word, known)
     return f"; did you mean {meant!r}?" if meant else ""
 
 
 def one_of(option: str, word: str, known: Sequence[Word]) -> Word:
-    """The known word that an option was given.
+    """The value of an option, if it is a known word.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: it is not.
     """
     for item in known:
         if item == word:
             return item
-    raise UsageError(f"{option} {word}: it is one of {', '.join(known)}{did_you_mean(word, known)}")
+    raise UsageError(f"{option} {word}: expected one of {', '.join(known)}{did_you_mean(word, known)}")

@@ -1,4 +1,4 @@
-"""The vocabulary of a check: statuses, severities, findings and their ways out, and what a checklist assumes."""
+"""The vocabulary of checks: statuses, severities, findings with their fixes, and assumptions of checklists."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smo
 
 
 class Status(str, Enum):
-    """What became of a check."""
+    """The result of a check."""
 
     PASS = "pass"
-    """It was evaluated on evidence, and the evidence is good."""
+    """Evaluated, with evidence, and no finding."""
     FAIL = "fail"
-    """It was evaluated, and at least one subject is not as it should be."""
+    """Evaluated, with at least one finding."""
     SKIP = "skip"
-    """It was not asked for, or a prerequisite failed."""
+    """Not requested, not applicable, or a prerequisite failed."""
     UNKNOWN = "unknown"
-    """It was asked for, but the evidence could not be had."""
+    """Requested, but the evidence is missing."""
 
 
 class Severity(str, Enum):
-    """How much a failure weighs. It belongs to the check; a checklist may change it."""
+    """The weight of a failure. A checklist may change the severity of a check."""
 
     ERROR = "error"
     """Do not start the job."""
     WARNING = "warning"
-    """Start knowingly."""
+    """The job can start, with a known risk."""
     INFO = "info"
-    """Good to know."""
+    """For information."""
 
     @property
     def rank(self) -> int:
-        """0 for info, 2 for error: the greater, the graver."""
+        """0 for info, 1 for warning, 2 for error."""
         return (Severity.INFO, Severity.WARNING, Severity.ERROR).index(self)
 
 
 class Action(str, Enum):
-    """The kind of work that a remedy is. The list is closed, so that programs can act on it."""
+    """The kind of work that a fix requires. The list is closed, so that programs can act on it."""
 
     CONFIGURE = "configure"
     REINSTALL = "reinstall"
@@ -52,31 +52,28 @@ class Action(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Remedy:
-    """What to do about a finding. kdoctor prints it and never runs it."""
+    """How to fix a finding. kdoctor prints the commands and never runs them."""
 
     summary: str
-    """One sentence."""
+    """One imperative sentence."""
     commands: tuple[str, ...] = ()
-    """Shell commands that can be pasted, in order."""
+    """Shell commands to paste, in order."""
     action: Action
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback:
-    """How to return to the last known good state.
-
-    Make one with :meth:`to`, :meth:`irreversible` or :meth:`nothing`.
-    """
+    """How to undo the fix. Create one with :meth:`to`, :meth:`irreversible` or :meth:`nothing`."""
 
     kind: Literal["commands", "irreversible", "nothing"]
     why: str
-    """What the commands restore, or why there is nothing to do or no way back."""
+    """What the commands restore, or why there are none."""
     commands: tuple[str, ...] = ()
-    """Shell commands, rendered from recorded values."""
+    """Shell commands with recorded values."""
 
     @classmethod
     def to(cls, state: str, *commands: str) -> Rollback:
-        """The commands that restore ``state``, which must come from recorded values.
+        """Commands that restore a recorded state.
 
         Raises:
             ValueError: no command was given.
@@ -87,22 +84,23 @@ class Rollback:
 
     @classmethod
     def irreversible(cls, why: str) -> Rollback:
-        """There is no way back, and why."""
+        """The fix cannot be undone, and why."""
         return cls(kind="irreversible", why=why)
 
     @classmethod
     def nothing(cls, why: str) -> Rollback:
-        """Nothing was changed that could be rolled back, and why."""
+        """The fix changes nothing, and why."""
         return cls(kind="nothing", why=why)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One subject that is not as it should be."""
+    """One subject with a problem."""
 
     subject: str
     """What it is about, named as the user's other tools name it."""
     observed: str
+    """The problem, with numbers and units. Reports print it as ``{subject}: {observed}``."""
     expected: str
     remedy: Remedy
     rollback: Rollback
@@ -110,7 +108,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One subject that was judged, and what was read of it."""
+    """One healthy subject and what was observed."""
 
     subject: str
     observed: str
@@ -118,7 +116,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Unjudged:
-    """One subject that should have been judged, but its evidence could not be had."""
+    """One subject whose evidence is missing, and why."""
 
     subject: str
     reason: str
@@ -126,7 +124,7 @@ class Unjudged:
 
 @dataclass(frozen=True, kw_only=True)
 class NotApplicable:
-    """The whole check has no subject here (one GPU has no pair). The check is then skipped."""
+    """The check has no subject on this machine, such as pairs of GPUs with one GPU. It is skipped."""
 
     reason: str
 
@@ -135,58 +133,58 @@ Outcome = Finding | Evidence | Unjudged | NotApplicable
 """What a check function yields."""
 
 UNSET = "unset"
-"""The value by which a checklist says that a variable must not be set."""
+"""In a checklist: the variable must not be set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuAssumption:
-    """The GPUs that a checklist expects."""
+    """GPUs that a checklist expects."""
 
     count: int | None = None
-    """Exactly this many; 0 means that the checklist expects none."""
+    """Exact number; 0 if no GPUs are expected."""
     at_least: int | None = None
-    """This many or more."""
+    """Minimum number."""
     model: str | None = None
     """Shell-style pattern of the name, for example ``NVIDIA H100*``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    """What a checklist takes for granted about the machine. Checks may ask for it like for facts."""
+    """What a checklist assumes about the machine. Checks ask for it as they ask for facts."""
 
     python: str | None = None
     """Version specifier (PEP 440) of the interpreter."""
     packages: Mapping[str, str] = field(default_factory=dict)
-    """Distribution name to version specifier."""
+    """Version specifiers by distribution name."""
     gpus: GpuAssumption | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variable to its exact value, or to ``unset``."""
+    """Exact values by variable, or ``unset``."""
     framework: Mapping[str, str] = field(default_factory=dict)
-    """``tensorflow`` and ``keras`` to a version specifier, ``flavour`` (``keras``, ``tf-keras``) and ``backend`` to
-    a name: what ``tf.keras`` is, whichever distributions bring it."""
+    """Version specifiers of ``tensorflow`` and ``keras``, and names of the ``flavour`` (``keras``, ``tf-keras``) and
+    ``backend``: what ``tf.keras`` is, independent of distributions."""
     sdk: Mapping[str, str] = field(default_factory=dict)
-    """``cuda`` and ``cudnn`` to the specifier of the release that TensorFlow was built against."""
+    """Specifiers of the ``cuda`` and ``cudnn`` releases that TensorFlow was built against."""
     driver: str | None = None
     """Version specifier of the NVIDIA driver."""
     libraries: Mapping[str, str] = field(default_factory=dict)
-    """Library (``cudart``, ``cudnn``, ``nccl``, ...) to the specifier of the version that the loader would give."""
+    """Specifiers of the versions that the loader finds, by library: ``cudart``, ``cudnn``, ``nccl``, ..."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    """Flag of ``XLA_FLAGS`` or ``TF_XLA_FLAGS``, or setting of Keras (``keras.floatx``), to its exact value, or to
-    ``unset``."""
+    """Exact values, or ``unset``, by flag of ``XLA_FLAGS`` or ``TF_XLA_FLAGS``, or by setting of Keras such as
+    ``keras.floatx``."""
     image: str | None = None
     """Shell-style pattern of the container image's name."""
 
     @property
     def expects_gpus(self) -> bool:
-        """Whether GPU checks apply: the checklist does not say ``gpus: {count: 0}``."""
+        """Whether GPU checks apply: false for ``gpus: {count: 0}``."""
         return self.gpus is None or self.gpus.count != 0
 
     def stated(self) -> frozenset[str]:
-        """Names of the assumptions that are really made."""
+        """Names of the assumptions that are made."""
         return frozenset(name for name, is_made in self.made().items() if is_made)
 
     def made(self) -> dict[str, bool]:
-        """Each assumption by its name, and whether it is made."""
+        """Whether each assumption is made, by name."""
         gpus = self.gpus or GpuAssumption()
         return {
             "python": self.python is not None,
@@ -204,4 +202,4 @@ class Assumptions:
 
 
 ASSUMPTIONS = frozenset(Assumptions().made())
-"""Names of all assumptions that a check may judge."""
+"""Names of all assumptions that checks may judge."""

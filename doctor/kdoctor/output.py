@@ -1,4 +1,4 @@
-"""Where reports go: files that are checked before the run and written whole or not at all."""
+"""Output files: checked before a run and written atomically."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from kdoctor.errors import UsageError, did_you_mean
 
 STDOUT = "-"
-"""The file's name that means the standard output."""
+"""File name of the standard output."""
 
 
 class OutputError(UsageError):
-    """A report or a snapshot cannot be written where it should go."""
+    """A file cannot be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFile:
-    """A file that a report is to be written to, in a format of its own."""
+    """A file for a report, and its format."""
 
     format: str
     path: Path
@@ -30,7 +30,7 @@ class OutputFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Every place that a run's report goes to."""
+    """Where the report of a run is written."""
 
     stdout: str
     """The format of the standard output."""
@@ -40,18 +40,18 @@ class Outputs:
 def parse_outputs(
     values: Sequence[str], formats: Sequence[str], *, stdout: str | None = None, default: str = "terminal"
 ) -> Outputs:
-    """Read ``--format`` and every ``--output FORMAT=FILE``, and check that the files can be written.
+    """Parse ``--format`` and ``--output FORMAT=FILE``, and check that the files can be written.
 
-    ``FORMAT=-`` is the standard output, which takes one report only.
+    ``FORMAT=-`` is the standard output, which takes one report.
 
     Args:
         values: the values of ``--output``.
         formats: names of the formats.
-        stdout: the value of ``--format``, if it was given.
-        default: the format of the standard output if nothing else is said.
+        stdout: the value of ``--format``, if any.
+        default: the format of the standard output without ``--format``.
 
     Raises:
-        OutputError: a value cannot be read, or a file could not be written.
+        OutputError: a value is invalid, or a file cannot be written.
     """
     files: list[OutputFile] = []
     chosen = [_known(stdout, formats, f"--format {stdout}")] if stdout is not None else []
@@ -66,7 +66,7 @@ def parse_outputs(
         else:
             files.append(OutputFile(format=known, path=Path(file)))
     if len(chosen) > 1:
-        raise OutputError(f"only one report can go to the standard output, not {' and '.join(chosen)}")
+        raise OutputError(f"only one report can be written to stdout, not {' and '.join(chosen)}")
     _refuse_twice(files)
     for output in files:
         check_writable(output.path)
@@ -74,22 +74,22 @@ def parse_outputs(
 
 
 def check_writable(path: Path) -> None:
-    """Make sure, before minutes are spent, that :func:`write_atomically` will be able to write there.
+    """Check that :func:`write_atomically` can write a file, before a run takes minutes.
 
     Raises:
-        OutputError: it will not, and why.
+        OutputError: it cannot, and why.
     """
     target = _resolved(path)
     folder = target.parent
-    with _in_words(path):
+    with _as_output_errors(path):
         if target.is_dir():
             raise OutputError(f"{path} is a folder, not a file", hint=f"Name a file in it, such as {path}/report")
         if not folder.exists():
-            raise OutputError(f"{path}: the folder {folder} does not exist", hint=f"Make it with: mkdir -p '{folder}'")
+            raise OutputError(f"{path}: the folder {folder} does not exist", hint=f"Create it: mkdir -p '{folder}'")
         if not folder.is_dir():
             raise OutputError(f"{path}: {folder} is not a folder")
         if target.exists() and not os.access(target, os.W_OK):
-            raise OutputError(f"{path} is there and may not be written")
+            raise OutputError(f"{path} is read-only")
         if _is_special(target):
             return
         descriptor, temporary = _temporary(folder)
@@ -98,16 +98,16 @@ def check_writable(path: Path) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole, or leave what stood there as it was. An existing file keeps its mode.
+    """Replace a file atomically. An existing file keeps its mode.
 
-    A link is followed. What is no regular file (a pipe, a device) is written directly.
+    Links are followed. Pipes and devices are written directly.
 
     Raises:
         OutputError: it could not be written.
     """
     target = _resolved(path)
     content = text.encode("utf-8", "backslashreplace")
-    with _in_words(path):
+    with _as_output_errors(path):
         if _is_special(target):
             target.write_bytes(content)
             return
@@ -128,7 +128,7 @@ def write_atomically(path: Path, text: str) -> None:
 def _known(name: str, formats: Sequence[str], shown: str) -> str:
     if name not in formats:
         hint = f"Formats are {', '.join(formats)}"
-        raise OutputError(f"{shown}: {name!r} is no format{did_you_mean(name, formats)}", hint=hint)
+        raise OutputError(f"{shown}: unknown format {name!r}{did_you_mean(name, formats)}", hint=hint)
     return name
 
 
@@ -142,7 +142,7 @@ def _refuse_twice(files: Sequence[OutputFile]) -> None:
 
 
 def _resolved(path: Path) -> Path:
-    """The file that would be replaced: the end of a link, so that the link stays."""
+    """The file to replace: the target of a link."""
     return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 - it never raises
 
 
@@ -151,14 +151,14 @@ def _is_special(target: Path) -> bool:
 
 
 def _temporary(folder: Path) -> tuple[int, Path]:
-    """A new file beside the target, with the mode that any new file has."""
+    """A new file in the target's folder, with the default mode."""
     temporary = folder / f".kdoctor-{secrets.token_hex(8)}.tmp"
     return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), temporary
 
 
 @contextlib.contextmanager
-def _in_words(path: Path) -> Iterator[None]:
+def _as_output_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,11 +1,11 @@
-"""A pytest plugin: each check of a checklist as a test, and the report as a fixture. It does nothing unless asked.
+"""A pytest plugin: each check of a checklist is a test, and the report is a fixture.
 
-``pytest --kdoctor CHECKLIST`` (or ``kdoctor_checklist`` in the configuration) adds the tests. The fixture
-``kdoctor_report`` is the JSON report of the same run as a dictionary; asking for it runs the check, too. The check runs
-once, in a process of its own, when the first of them needs it; processes of pytest-xdist share one run.
+``pytest --kdoctor CHECKLIST`` or ``kdoctor_checklist`` in the configuration adds the tests. The fixture
+``kdoctor_report`` is the JSON report of the same run as a dictionary. ``kdoctor check`` runs once, in a child process,
+when a test or the fixture needs it. Processes of pytest-xdist share one run.
 
-What became of a check is told so: a failure or an unknown that matters fails, a failure below ``--fail-on`` is an
-expected failure, and what was skipped or is unknown by agreement is skipped.
+A failure or unknown at or above ``--fail-on`` fails. A failure below it is an expected failure. A skipped check, an
+accepted unknown and an unknown below ``--fail-on`` are skipped.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _RANKS = ("info", "warning", "error")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and the configuration's keys."""
-    group = parser.getgroup("kdoctor", "may a multi-GPU Keras job start here?")
+    group = parser.getgroup("kdoctor", "checks of a machine for multi-GPU Keras jobs")
     group.addoption(
         "--kdoctor",
         metavar="CHECKLIST",
-        help="Each check of this checklist is a test: a shipped one's name, or a path.",
+        help="Add a test for each check of this checklist: the name of a shipped one, or a path.",
     )
-    group.addoption("--kdoctor-options", metavar="OPTIONS", help="Further options of kdoctor check, as one text.")
-    parser.addini("kdoctor_checklist", "Each check of this checklist is a test, as by --kdoctor.")
-    parser.addini("kdoctor_options", "Further options of kdoctor check, as one text.")
+    group.addoption("--kdoctor-options", metavar="OPTIONS", help="Further options of kdoctor check, as one string.")
+    parser.addini("kdoctor_checklist", "Add a test for each check of this checklist, as with --kdoctor.")
+    parser.addini("kdoctor_options", "Further options of kdoctor check, as one string.")
 
 
 def _chosen(config: pytest.Config, name: str) -> str:
@@ -46,13 +46,13 @@ def _chosen(config: pytest.Config, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def kdoctor_report(pytestconfig: pytest.Config) -> dict[str, Any]:
-    """The JSON report of ``kdoctor check``, as ``kdoctor schema report`` describes it."""
+    """The JSON report of ``kdoctor check`` (see ``kdoctor schema report``)."""
     return _report(pytestconfig)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add a test for each check, before pytest deselects."""
+    """Add a test for each check, before pytest deselects tests."""
     checklist = _chosen(config, "_checklist")
     if checklist:
         collector = _Checks.from_parent(session, name=f"kdoctor-{Path(checklist).stem}")
@@ -60,48 +60,48 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class _Checks(pytest.Collector):
-    """The checks of the checklist, without running them."""
+    """The checks of the checklist."""
 
     def collect(self) -> Iterator[_CheckItem]:
-        """One item for each check that the options leave."""
+        """One item for each check."""
         for check in _ids(self.config):
             yield _CheckItem.from_parent(self, name=check)
 
 
 class _CheckFailedError(Exception):
-    """A check failed, or could not be judged."""
+    """A check failed or is unknown."""
 
 
 class _CheckItem(pytest.Item):
     """One check."""
 
     def runtest(self) -> None:
-        """Look up what became of it."""
+        """Look up its result in the report."""
         report = _report(self.config)
         result = next((item for item in report["results"] if item["id"] == self.name), None)
         if result is None:
             raise _CheckFailedError(f"the report has no {self.name}")
-        weighty = _RANKS.index(result["severity"]) >= _RANKS.index(_fail_on(self.config))
-        found = _describe(result)
+        counts = _RANKS.index(result["severity"]) >= _RANKS.index(_fail_on(self.config))
+        text = _describe(result)
         if result["status"] == "pass":
-            self.add_report_section("call", "kdoctor", found)
+            self.add_report_section("call", "kdoctor", text)
         elif result["status"] == "fail":
-            if weighty:
-                raise _CheckFailedError(found)
-            pytest.xfail(found)
-        elif result["status"] == "unknown" and weighty and not result["accepted"]:
-            raise _CheckFailedError(found)
+            if counts:
+                raise _CheckFailedError(text)
+            pytest.xfail(text)
+        elif result["status"] == "unknown" and counts and not result["accepted"]:
+            raise _CheckFailedError(text)
         else:
-            pytest.skip(found)
+            pytest.skip(text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
-        """What was found and how to mend it, without a traceback of kdoctor's own code."""
+        """The findings with their fixes, without a traceback of kdoctor."""
         if isinstance(excinfo.value, (_CheckFailedError, pytest.UsageError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Where it stands, for a list of tests."""
+        """Its location in lists of tests."""
         return self.path, None, f"kdoctor: {self.name}"
 
 
@@ -123,7 +123,7 @@ _REPORT = pytest.StashKey["dict[str, Any]"]()
 
 
 def _report(config: pytest.Config) -> dict[str, Any]:
-    """The report of this session's run, which the first caller starts."""
+    """The report of this session. The first call runs ``kdoctor check``."""
     if _REPORT not in config.stash:
         run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
         config.stash[_REPORT] = _shared(config, run) if run else _run(config)
@@ -131,45 +131,45 @@ def _report(config: pytest.Config) -> dict[str, Any]:
 
 
 def _shared(config: pytest.Config, run: str) -> dict[str, Any]:
-    """The same for all processes of pytest-xdist: two trainings at once would disturb each other."""
-    place = _place(run)
-    with place.with_suffix(".lock").open("w") as lock:
-        with contextlib.suppress(ImportError):  # Windows has no such lock: there each process runs its own
+    """One report for all processes of pytest-xdist, because parallel trainings would disturb each other."""
+    file = _shared_file(run)
+    with file.with_suffix(".lock").open("w") as lock:
+        with contextlib.suppress(ImportError):  # Windows has no fcntl: each process runs its own check
             import fcntl
 
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            place.write_text(json.dumps(_run(config)), encoding="utf-8")
-        report: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        if not file.exists():
+            file.write_text(json.dumps(_run(config)), encoding="utf-8")
+        report: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return report
 
 
-def _place(run: str) -> Path:
+def _shared_file(run: str) -> Path:
     return Path(tempfile.gettempdir(), f"kdoctor-{run}.json")
 
 
 _RUN = pytest.StashKey[str]()
-"""The run of pytest-xdist that this process leads."""
+"""The run of pytest-xdist that this process controls."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Remember which run the processes of pytest-xdist will share a report in."""
+    """Remember the run of pytest-xdist whose processes share a report."""
     node.config.stash[_RUN] = node.workerinput["testrunuid"]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave nothing of the shared report behind."""
+    """Remove the shared report."""
     if _RUN in config.stash:
-        place = _place(config.stash[_RUN])
-        for file in (place, place.with_suffix(".lock")):
-            file.unlink(missing_ok=True)
+        file = _shared_file(config.stash[_RUN])
+        file.unlink(missing_ok=True)
+        file.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _run(config: pytest.Config) -> dict[str, Any]:
     checklist = _chosen(config, "_checklist")
     command = [sys.executable, "-m", "kdoctor", "check", "--format", "json", *_options(config)]
-    done = subprocess.run(  # noqa: S603 - our own program, with the options that the user gave
+    done = subprocess.run(  # noqa: S603 - kdoctor, with the options of the user
         [*command, *(["--checklist", checklist] if checklist else [])], check=False, capture_output=True, text=True
     )
     try:
@@ -180,7 +180,7 @@ def _run(config: pytest.Config) -> dict[str, Any]:
 
 
 def _ids(config: pytest.Config) -> list[str]:
-    """Ids of the checks that the checklist asks for; what the options leave out is then skipped, with the reason."""
+    """Ids of the checklist's checks. Those that the options leave out are skipped when they run."""
     from kdoctor.checklist.load import load_checklist
     from kdoctor.checklist.plan import plan
     from kdoctor.engine.catalog import load_catalog

@@ -15,7 +15,7 @@ def sound(host: Host) -> Iterator[Outcome]:
 
     Why: an unsound host
     breaks the job.
-    Remedy: mend it.
+    Remedy: fix it.
     Source: https://example.org/soundness
     """
     yield from ()
@@ -27,14 +27,14 @@ def made(
     return check(check_id, severity=Severity.ERROR, scenario=scenario)(function)
 
 
-def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
+def test_check_takes_docstring_and_signature() -> None:
     @check("host.sound", severity=Severity.WARNING, requires=["driver.loaded"], needs_gpus=True, judges=("python",))
     def value(host: Host, gpus: Gpus | Unavailable, wanted: Assumptions, *, least: int = 3) -> Iterator[Outcome]:
         """The host is sound.
 
         Why: an unsound host
         breaks the ``job``.
-        Remedy: mend
+        Remedy: fix
         it.
         Sources:
             - https://example.org/one
@@ -46,7 +46,7 @@ def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
     assert value.family == "host"
     assert value.title == "The host is sound."
     assert value.why == "An unsound host breaks the job."
-    assert value.remedy == "Mend it."
+    assert value.remedy == "Fix it."
     assert value.sources == ("https://example.org/one", "https://example.org/two")
     assert value.severity is Severity.WARNING
     assert value.requires == ("driver.loaded",)
@@ -61,7 +61,7 @@ def test_a_check_says_what_its_docstring_and_its_signature_say() -> None:
     "check_id",
     ["sound", "host", "host.", ".sound", "house.sound", "host.Sound", "host.so_und", "host.a--b", "host.a.b"],
 )
-def test_an_id_is_family_and_slug(check_id: str) -> None:
+def test_invalid_id_is_refused(check_id: str) -> None:
     with pytest.raises(CheckDefinitionError, match=r"family\.slug"):
         made(sound, check_id)
 
@@ -74,13 +74,13 @@ def test_an_id_is_family_and_slug(check_id: str) -> None:
         "A title alone.",
         "A title.\n\nWhy: because.",
         "A title.\n\nSource: https://example.org",
-        "A title\nof two lines.\n\nWhy: because.\nRemedy: mend it.\nSource: https://example.org",
-        "Why: because.\nRemedy: mend it.\nSource: https://example.org",
-        "A title.\n\nWhy:\nRemedy: mend it.\nSource: https://example.org",
+        "A title\nof two lines.\n\nWhy: because.\nRemedy: fix it.\nSource: https://example.org",
+        "Why: because.\nRemedy: fix it.\nSource: https://example.org",
+        "A title.\n\nWhy:\nRemedy: fix it.\nSource: https://example.org",
         "A title.\n\nWhy: because.\nSource: https://example.org",
     ],
 )
-def test_a_docstring_without_title_why_or_source_is_refused(docstring: str | None) -> None:
+def test_incomplete_docstring_is_refused(docstring: str | None) -> None:
     def function(host: Host) -> Iterator[Outcome]:
         yield from ()
 
@@ -89,7 +89,7 @@ def test_a_docstring_without_title_why_or_source_is_refused(docstring: str | Non
         made(function)
 
 
-def test_a_positional_parameter_must_ask_for_facts() -> None:
+def test_positional_parameter_must_ask_for_facts() -> None:
     def number(count: int) -> Iterator[Outcome]:
         yield from ()
 
@@ -105,7 +105,7 @@ def test_a_positional_parameter_must_ask_for_facts() -> None:
             made(function)
 
 
-def test_failure_modes_are_optional_and_listed_once_each() -> None:
+def test_failure_modes_are_optional_and_unique() -> None:
     def catching(host: Host) -> Iterator[Outcome]:
         yield from ()
 
@@ -114,11 +114,11 @@ def test_failure_modes_are_optional_and_listed_once_each() -> None:
     assert made(catching).failure_modes == ("libdevice", "compat_804")
     for wrong in ("libdevice, libdevice", "libdevice; compat_804", "Libdevice"):
         catching.__doc__ = f"{sound.__doc__}\n    Failure modes: {wrong}\n"
-        with pytest.raises(CheckDefinitionError, match="lists ids of failures"):
+        with pytest.raises(CheckDefinitionError, match="Failure modes:"):
             made(catching)
 
 
-def test_a_check_may_ask_for_the_version_matrix() -> None:
+def test_check_may_ask_for_version_matrix() -> None:
     def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
         yield from ()
 
@@ -126,7 +126,7 @@ def test_a_check_may_ask_for_the_version_matrix() -> None:
     assert made(informed).facts == {"matrix": VersionMatrix}
 
 
-def test_a_parameter_without_a_type_is_refused() -> None:
+def test_parameter_without_type_is_refused() -> None:
     def untyped(host) -> Iterator[Outcome]:  # type: ignore[no-untyped-def] # noqa: ANN001 - the defect under test
         yield from ()
 
@@ -135,7 +135,7 @@ def test_a_parameter_without_a_type_is_refused() -> None:
         made(untyped)
 
 
-def test_a_keyword_parameter_needs_a_default() -> None:
+def test_keyword_parameter_requires_default() -> None:
     def strict(host: Host, *, least: int) -> Iterator[Outcome]:
         yield from ()
 
@@ -144,13 +144,13 @@ def test_a_keyword_parameter_needs_a_default() -> None:
         made(strict)
 
 
-def test_a_scenario_is_named_exactly_by_checks_that_ask_for_a_run() -> None:
+def test_scenario_requires_smoke_run_parameter() -> None:
     def trained(run: SmokeRun) -> Iterator[Outcome]:
         yield from ()
 
     trained.__doc__ = sound.__doc__
     assert made(trained, "smoke.sound", scenario="smoke.baseline").scenario == "smoke.baseline"
-    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+    with pytest.raises(CheckDefinitionError, match="SmokeRun"):
         made(trained, "smoke.sound")
-    with pytest.raises(CheckDefinitionError, match="exactly if it asks for a SmokeRun"):
+    with pytest.raises(CheckDefinitionError, match="SmokeRun"):
         made(sound, scenario="smoke.baseline")

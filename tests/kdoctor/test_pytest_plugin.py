@@ -1,4 +1,4 @@
-"""The pytest plugin, as a project that uses it sees it."""
+"""The pytest plugin in a project that uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess("-p", "kdoctor", "-rsx", *arguments, timeout=120)
 
 
-def test_it_is_inert_unless_asked(pytester: pytest.Pytester) -> None:
+def test_plugin_is_inert_by_default(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one(): pass")
     run(pytester).assert_outcomes(passed=1)
 
@@ -48,13 +48,13 @@ def test_failed_check_shows_finding_and_fix(pytester: pytest.Pytester, tmp_path:
     done.stdout.no_fnmatch_line("*runtest*")
 
 
-def test_the_configuration_may_ask_for_it(pytester: pytest.Pytester) -> None:
+def test_configuration_selects_checklist(pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nkdoctor_checklist = cpu-smoke\nkdoctor_options = {OPTIONS}\n")
     done = run(pytester, "--collect-only", "-q")
     done.stdout.fnmatch_lines(["*versions.tensorflow-installed*", "*smoke.baseline*"])
 
 
-def test_the_fixture_is_the_report(pytester: pytest.Pytester) -> None:
+def test_fixture_is_the_report(pytester: pytest.Pytester) -> None:
     pytester.makeini(f"[pytest]\nkdoctor_options = --checklist cpu-smoke {OPTIONS}\n")
     pytester.makepyfile(
         """
@@ -67,13 +67,13 @@ def test_the_fixture_is_the_report(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_a_checklist_that_does_not_exist_is_a_usage_error(pytester: pytest.Pytester) -> None:
+def test_missing_checklist_is_a_usage_error(pytester: pytest.Pytester) -> None:
     done = run(pytester, "--kdoctor", "nosuch")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*nosuch*"])
 
 
-def test_processes_of_xdist_share_one_run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xdist_processes_share_one_run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KDOCTOR_NO_HISTORY", "0")
     monkeypatch.setenv("KDOCTOR_HISTORY", str(pytester.path / "history.sqlite"))
     monkeypatch.setenv("TMPDIR", str(pytester.path))

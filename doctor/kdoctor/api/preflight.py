@@ -1,4 +1,4 @@
-"""Examines a model and its data in this process, and says what it found."""
+"""Examines a model and its data in this process."""
 
 from __future__ import annotations
 
@@ -9,41 +9,46 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from kdoctor.api.notebook import html_of, text_of
+from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.engine.judge import PlannedCheck, Rules, conclude, judge
-from kdoctor.engine.report import ChecklistName, Report, Result
+from kdoctor.engine.judge import PlannedCheck
+from kdoctor.engine.report import Report, Result
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
-from kdoctor.model import Finding, Severity, Status
+from kdoctor.model import Assumptions, Finding, Severity, Status
 from kdoctor.probes.process.records import build
+from kdoctor.run.assemble import build_report
+from kdoctor.run.plan import Plan, today
+from kdoctor.run.session import Collected
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_MODEL
+from kdoctor.text.lists import counted
 
 _CASE = "own-model"
 
 
 class PreflightError(RuntimeError):
-    """The job should not start: what is wrong, or what could not be judged. ``preflight`` has the whole report."""
+    """The job should not start, because a check failed or could not be evaluated."""
 
     def __init__(self, preflight: Preflight) -> None:
         super().__init__(preflight.summary())
         self.preflight = preflight
-        """Everything that was found."""
+        """The whole result."""
 
 
 class Preflight:
-    """What was found of a model and its data. It shows itself as a table in a notebook, and as text elsewhere."""
+    """The result for a model and its data. It is shown as a table in a notebook, and as text elsewhere."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        """The report, as every format of kdoctor is written from it."""
+        """The report that every output format is written from."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing at or over ``fail_on`` failed or is unknown."""
+        """Whether no check at or above ``fail_on`` failed or is unknown."""
         return self.report.verdict.exit_code == 0
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
-        """What is not as it should be, of any severity, by the check's id."""
+        """Findings of any severity, by the id of their check."""
         return {
             result.id: tuple(judged.finding for judged in result.findings)
             for result in self.report.results
@@ -51,7 +56,7 @@ class Preflight:
         }
 
     def summary(self) -> str:
-        """The verdict in one line, and each failure and unknown that counts, with what to do."""
+        """The verdict, and each failure and unknown that counts with its fix."""
         lines = [f"{self.report.verdict.conclusion.value}: {self.report.verdict.reason}"]
         for result in self.report.results:
             if result.severity.rank >= self.report.fail_on.rank:
@@ -73,11 +78,11 @@ def _lines(result: Result) -> Iterator[str]:
         yield f"- {result.id} is unknown: {result.reason}"
     for judged in result.findings:
         finding = judged.finding
-        yield f"- {result.id}: {finding.subject}: {finding.observed}; expected: {finding.expected}"
-        yield f"  {finding.remedy.summary}"
+        yield f"- {result.id}: {finding.subject}: {finding.observed} (expected: {finding.expected})"
+        yield f"  Fix: {finding.remedy.summary}"
 
 
-def preflight(  # noqa: PLR0913 - what a run of fit is told, too
+def preflight(  # noqa: PLR0913 - the arguments of fit
     model: Any,
     data: Any,
     strategy: Any = None,
@@ -90,20 +95,20 @@ def preflight(  # noqa: PLR0913 - what a run of fit is told, too
 ) -> Preflight:
     """Examine a model and its data before a long ``fit``.
 
-    The model's weights, its optimizer's state, the random state and where the data stands are left as they are:
-    copies are trained, and the data is read through a view of its own. What can be read only once is not read.
+    The weights, the optimizer state, the random state and the position in the data do not change: copies are trained,
+    and the data is read through its own iterator. Data that can be read only once is not read.
 
     Args:
-        model: a Keras model, built or not, or a function without arguments that makes one; it is called in the
-            strategy's scope, and more than once.
-        data: what ``fit`` takes: a ``tf.data.Dataset``, a ``keras.utils.PyDataset``, arrays, or a function without
-            arguments that makes one of these or a generator.
-        strategy: the ``tf.distribute`` strategy of the job; the current one, unless given.
-        steps: how many steps the copies take; 0 leaves the training out.
-        steps_per_epoch: what ``fit`` will be told, for data without end.
-        batch_size: the same, for arrays.
-        fail_on: the least severity that makes it not ``ok``.
-        allow_unknown: whether what could not be judged is accepted.
+        model: a Keras model, built or not, or a function without arguments that returns one. The function is called
+            several times, in the strategy's scope.
+        data: a ``tf.data.Dataset``, a ``keras.utils.PyDataset``, arrays, or a function without arguments that returns
+            one of these or a generator.
+        strategy: the ``tf.distribute`` strategy of the job. Defaults to the current one.
+        steps: number of training steps of the copies; 0 skips the training.
+        steps_per_epoch: the argument of ``fit``, for infinite datasets.
+        batch_size: the argument of ``fit``, for arrays.
+        fail_on: minimum severity of a failure that makes it not ``ok``.
+        allow_unknown: whether it is ``ok`` if required checks could not be evaluated.
     """
     import tensorflow as tf
 
@@ -128,7 +133,7 @@ def preflight(  # noqa: PLR0913 - what a run of fit is told, too
             lambda facts: found.update(job=plain(facts)),
             lambda phase: found.update(phase=phase),
         )
-    except Exception as error:  # noqa: BLE001 - whatever the job raises is a fact of the report
+    except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
     run = SmokeRun(
         scenario=OWN_MODEL,
@@ -139,22 +144,16 @@ def preflight(  # noqa: PLR0913 - what a run of fit is told, too
         keras=_keras(),
         cases=(build(SmokeCase, found),),
     )
-    rules = Rules(today=started_at.date(), fail_on=Severity(fail_on), allow_unknown=allow_unknown)
-    results = judge(_plan(), {SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})}, rules)
-    return Preflight(
-        Report(
-            verdict=conclude(results, rules.fail_on),
-            target=f"{sys.executable}, {found['strategy']} over {found['replicas']} replicas",
-            checklist=ChecklistName(name="preflight", version=1),
-            results=results,
-            duration_s=time.monotonic() - started,
-            started_at=started_at.isoformat(timespec="seconds"),
-            fail_on=rules.fail_on,
-        )
+    collected = Collected(
+        facts={SmokeRuns: SmokeRuns(runs={OWN_MODEL: run})},
+        target=f"{sys.executable}, {found['strategy']} over {counted(found['replicas'], 'replica')}",
+        started_at=started_at,
+        duration_s=time.monotonic() - started,
     )
+    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
 
 
-def guard(  # noqa: PLR0913 - what a run of fit is told, too
+def guard(  # noqa: PLR0913 - the arguments of fit
     model: Any,
     data: Any,
     strategy: Any = None,
@@ -165,10 +164,10 @@ def guard(  # noqa: PLR0913 - what a run of fit is told, too
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
-    """Examine as :func:`preflight` does, and raise before a long ``fit`` starts that should not.
+    """Call :func:`preflight` and raise if the job should not start.
 
     Raises:
-        PreflightError: something at or over ``fail_on`` failed, or is unknown and not accepted.
+        PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
     """
     done = preflight(
         model,
@@ -185,9 +184,20 @@ def guard(  # noqa: PLR0913 - what a run of fit is told, too
     return done
 
 
-def _plan() -> tuple[PlannedCheck, ...]:
-    checks = load_catalog().closure(check.id for check in load_catalog().checks.values() if check.scenario == OWN_MODEL)
-    return tuple(PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL)
+def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:
+    """The checks that judge the user's own model, without a checklist file."""
+    catalog = load_catalog()
+    checks = catalog.closure(check.id for check in catalog.checks.values() if check.scenario == OWN_MODEL)
+    checklist = Checklist(
+        name="preflight", version=1, owner="kdoctor", source="kdoctor.preflight", assumptions=Assumptions(), entries=()
+    )
+    return Plan(
+        checklist=checklist,
+        checks=tuple(
+            PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL
+        ),
+        rules=checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown),
+    )
 
 
 def _keras() -> str | None:

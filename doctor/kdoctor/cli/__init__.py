@@ -1,83 +1,143 @@
-"""The command line: it wires the parts together and decides nothing.
-
-One command a file. Everything but typer is imported inside the commands, so that ``--help`` answers at once.
-"""
+"""The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
-from typer.models import CommandInfo
 
 import kdoctor
-from kdoctor.cli import catalogue, checklist, history
-from kdoctor.cli.check import check
-from kdoctor.cli.lint import lint
-from kdoctor.cli.matrix import matrix
-from kdoctor.cli.plain import ByChecklist, PlainCommand, PlainGroup
-from kdoctor.cli.rollback import rollback
-from kdoctor.cli.schema import schema
-from kdoctor.cli.smoke import smoke
-from kdoctor.cli.snapshot import snapshot
-from kdoctor.cli.stderr import errors_in_words
-from kdoctor.cli.topology import topology
+from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
+from kdoctor.cli.stderr import report_errors
+
+
+class _Commands(LazyGroup):
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
+        "check": LazyCommand(
+            "kdoctor.cli.check:check",
+            "Check this machine, run smoke trainings, and report whether a job can start.",
+            "Example: kdoctor check --no-smoke && python train.py",
+            ChecklistCommand,
+        ),
+        "smoke": LazyCommand(
+            "kdoctor.cli.smoke:smoke",
+            "Run only the smoke trainings, one distribution strategy at a time.",
+            "Example: kdoctor smoke --tier standard --replicas 2",
+        ),
+        "snapshot": LazyCommand(
+            "kdoctor.cli.snapshot:snapshot",
+            "Record the facts of this machine as JSON, including the checklist's trainings.",
+            "Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json",
+        ),
+        "lint": LazyCommand(
+            "kdoctor.cli.lint:lint",
+            "Lint training scripts for common multi-GPU mistakes, without running them.",
+            "Example: kdoctor lint --format github train.py notebooks/",
+        ),
+        "matrix": LazyCommand(
+            "kdoctor.cli.matrix:matrix",
+            "List the TensorFlow releases compatible with a driver, GPUs and Python version.",
+            'Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11',
+        ),
+        "topology": LazyCommand(
+            "kdoctor.cli.topology:topology",
+            "Show how the GPUs are connected, and which of them to use for N replicas.",
+            "Example: kdoctor topology --replicas 4",
+        ),
+        "list": LazyCommand(
+            "kdoctor.cli.list:list_",
+            "List the checks, scenarios or checklists.",
+            "Example: kdoctor list --scenarios",
+        ),
+        "explain": LazyCommand(
+            "kdoctor.cli.list:explain",
+            "Explain a check or scenario: its purpose, source, and how to fix a failure.",
+            "Example: kdoctor explain gpu.replicas-match",
+        ),
+        "checklist": LazyCommand("kdoctor.cli:checklist", "Write, validate, record and compare checklists."),
+        "rollback": LazyCommand(
+            "kdoctor.cli.rollback:rollback",
+            "Print the commands that restore the last recorded state. Nothing is executed.",
+            "Example: kdoctor rollback --script > back.sh && bash back.sh",
+            ChecklistCommand,
+        ),
+        "history": LazyCommand(
+            "kdoctor.cli.history:app", "Show the runs on this machine: verdicts, changes, flaky checks and trends."
+        ),
+        "schema": LazyCommand(
+            "kdoctor.cli.schema:schema",
+            "Print the JSON Schema of a document that kdoctor reads or writes.",
+            "Example: kdoctor schema report > report.schema.json",
+        ),
+    }
+
+
+class _ChecklistCommands(LazyGroup):
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
+        "show": LazyCommand(
+            "kdoctor.cli.checklist:show_",
+            "Print a checklist, as a starting point for yours.",
+            "Example: kdoctor checklist show multi-gpu-keras > my-node.yaml",
+        ),
+        "validate": LazyCommand(
+            "kdoctor.cli.checklist:validate",
+            "Validate checklists and report errors with line and column. Exits with 2 if any are found.",
+            "Example: kdoctor checklist validate ci/gpu-node.yaml",
+        ),
+        "init": LazyCommand(
+            "kdoctor.cli.checklist:init",
+            "Generate a commented checklist from this machine's current state, without running any training.",
+            "Example: kdoctor checklist init ci/gpu-node.yaml --owner ml-platform",
+        ),
+        "record": LazyCommand(
+            "kdoctor.cli.record:record",
+            "Run the checks and, if they pass, record the facts in the lock of the checklist.",
+            "Example: kdoctor checklist record ci/gpu-node.yaml && git add ci/gpu-node.lock.yaml",
+        ),
+        "diff": LazyCommand(
+            "kdoctor.cli.diff:diff",
+            "Compare checklists and their locks: what is loosened, tightened, moved or cosmetic.",
+            "Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened",
+        ),
+        "git-diff": LazyCommand(
+            "kdoctor.cli.diff:git_diff",
+            "External diff driver for git (see docs/checklist.md).",
+            "Set up: git config diff.kdoctor.command 'kdoctor checklist git-diff'",
+        ),
+    }
+
 
 app = typer.Typer(
     name="kdoctor",
-    cls=PlainGroup,
-    help="Examines a machine and a Python environment before a multi-GPU Keras job: may it start here?",
+    cls=_Commands,
+    help="Check whether this machine and Python environment are ready for a multi-GPU Keras job.",
     epilog="Start with: kdoctor check --checklist cpu-smoke",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog="Example: kdoctor check --no-smoke && python train.py", cls=ByChecklist)(check)
-app.command(epilog="Example: kdoctor smoke --tier standard --replicas 2")(smoke)
-app.command(epilog="Example: kdoctor snapshot -o node7.json && kdoctor check --snapshot node7.json")(snapshot)
-app.command(epilog="Example: kdoctor lint --format github train.py notebooks/")(lint)
-app.command(epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11', cls=PlainCommand)(matrix)
-app.command(epilog="Example: kdoctor topology --replicas 4")(topology)
-app.command(name="list", epilog="Example: kdoctor list --scenarios")(catalogue.list_)
-app.command(epilog="Example: kdoctor explain gpu.replicas-match")(catalogue.explain)
-app.add_typer(checklist.app, name="checklist")
-app.command(epilog="Example: kdoctor rollback --script > back.sh && bash back.sh", cls=ByChecklist)(rollback)
-app.add_typer(history.app, name="history")
-app.command(epilog="Example: kdoctor schema report > report.schema.json")(schema)
+
+
+checklist = typer.Typer(
+    cls=_ChecklistCommands,
+    epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@checklist.callback()
+def _checklist() -> None:
+    """Write, validate, record and compare checklists."""
 
 
 def main() -> None:
-    """Run the command line, and turn every error into one screen and an exit code."""
-    # Imports make many objects and leave no garbage: looking for it so often takes a tenth of a start.
-    gc.set_threshold(50_000)
-    with errors_in_words():
-        _build_only(app, sys.argv[1:])
+    """Run the command line. Every error is one screen and an exit code."""
+    with report_errors():
         app()
-
-
-def _build_only(built: typer.Typer, words: Sequence[str]) -> None:
-    """Leave the other commands out: typer makes the options of all before it runs one, which takes long.
-
-    Args:
-        built: the commands.
-        words: what was asked for. If the first is no command all stay, to be listed or suggested.
-    """
-    wanted = words[0] if words else None
-    commands = [info for info in built.registered_commands if wanted in (info.name, _own_name(info))]
-    groups = [info for info in built.registered_groups if info.name == wanted]
-    if commands or groups:
-        built.registered_commands, built.registered_groups = commands, groups
-    for info in groups:
-        if info.typer_instance:
-            _build_only(info.typer_instance, words[1:])
-
-
-def _own_name(info: CommandInfo) -> str | None:
-    return None if info.name or info.callback is None else info.callback.__name__
 
 
 def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -90,7 +150,7 @@ def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -4,72 +4,67 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
-from kdoctor.cli.plain import PlainCommand, PlainGroup
-from kdoctor.cli.stderr import complain, show
-from kdoctor.engine.report import Report
-from kdoctor.errors import UsageError
-from kdoctor.history import read
-from kdoctor.history import render as words
-from kdoctor.history.last_passing import Series, last_green
-from kdoctor.history.location import history_file, is_off
-from kdoctor.history.record import keep
+from kdoctor.cli.stderr import show
+from kdoctor.history import read, render
+from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
-from kdoctor.lock.document import Lock
+from kdoctor.run.log import warn
 from kdoctor.text.canvas import canvas_for
 
+_TREND_RUNS = 40
 
-class _ListsAlone(PlainGroup):
-    """Without a command it lists: ``kdoctor history --last 5`` is ``kdoctor history list --last 5``."""
+
+class _ListByDefault(TyperGroup):
+    """``kdoctor history --last 5`` is short for ``kdoctor history list --last 5``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command there that was meant."""
+        """Insert the command ``list`` where none is named."""
         if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
-    cls=_ListsAlone,
-    help="Every run on this machine: verdicts, what changed, flaky checks, trends.",
+    cls=_ListByDefault,
+    help="Show the runs on this machine: verdicts, changes, flaky checks and trends.",
     epilog="Example: kdoctor history --last 50",
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_NUMBERS = {"ignore_unknown_options": True}  # a run's number may be negative, to count from the newest
+_NUMBERS = {"ignore_unknown_options": True}  # a negative RUN is not an option
 
-RunArgument = Annotated[int, typer.Argument(metavar="RUN", help="A run's number; -1 is the newest.")]
+RunArgument = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run; -1 is the newest.")]
 
 
-@app.command("list", cls=PlainCommand, epilog="Example: kdoctor history --last 50")
+@app.command("list", epilog="Example: kdoctor history --last 50")
 def list_(
     *,
     last: Annotated[
-        str, typer.Option("--last", "-n", metavar="N", help="So many of the newest runs; 0 for all.")
-    ] = "20",
+        int,
+        typer.Option("--last", "-n", metavar="N", min=0, max=10**9, help="Number of runs to show; 0 shows all."),
+    ] = 20,
     checklist: Annotated[
-        str | None, typer.Option("--checklist", "-c", help="Only runs of this checklist.", show_default=False)
+        str | None, typer.Option("--checklist", "-c", help="Show only runs of this checklist.", show_default=False)
     ] = None,
 ) -> None:
-    """List the runs, what changed between them, the first red after green, flaky checks, and trends."""
-    number = _number(last)
-
+    """List the runs with their changes, then flaky checks and trends."""
     with _database() as connection:
-        found = read.runs(connection, number, checklist)
+        found = read.runs(connection, last, checklist)
         if not found:
-            complain("kdoctor: there are no runs in the history" + (f" of {checklist}" if checklist else " yet"))
+            warn("kdoctor: the history has no runs" + (f" of {checklist}" if checklist else ""))
             return
-        show("".join(words.list_runs(found, read.changes(connection, found[0].id))))
-        show(words.list_flaky(read.flaky(connection)))
-        curves = read.trends(connection, found[-1], min(number or 40, 40))
-        show(words.list_trends(curves, unicode=canvas_for(sys.stdout, os.environ).unicode))
+        show("".join(render.list_runs(found, read.changes(connection, found[0].id))))
+        show(render.list_flaky(read.flaky(connection)))
+        curves = read.trends(connection, found[-1], min(last or _TREND_RUNS, _TREND_RUNS))
+        show(render.list_trends(curves, unicode=canvas_for(sys.stdout, os.environ).unicode))
 
 
 @app.command("show", context_settings=_NUMBERS, epilog="Example: kdoctor history show -1")
@@ -77,66 +72,29 @@ def show_(
     run: RunArgument,
     *,
     format: Annotated[  # noqa: A002 - the option's name
-        Literal["terminal", "json"], typer.Option("--format", "-f", help="json is the whole report.")
+        Literal["terminal", "json"], typer.Option("--format", "-f", help="Output format; json is the whole report.")
     ] = "terminal",
 ) -> None:
-    """Show one run: its verdict, and what did not pass."""
+    """Show one run: its verdict and the checks that did not pass."""
     with _database() as connection:
         report = read.report_of(connection, run)
-    show(json.dumps(report, indent=2) + "\n" if format == "json" else words.show_run(report))
+    show(json.dumps(report, indent=2) + "\n" if format == "json" else render.show_run(report))
 
 
 @app.command("diff", context_settings=_NUMBERS, epilog="Example: kdoctor history diff -2 -1")
 def diff(old: RunArgument, new: RunArgument) -> None:
-    """Say what is otherwise in the second run."""
+    """Show what changed between two runs."""
     with _database() as connection:
-        show(words.diff_runs(read.report_of(connection, old), read.report_of(connection, new)))
+        show(render.diff_runs(read.report_of(connection, old), read.report_of(connection, new)))
 
 
 @app.command("export", epilog="Example: kdoctor history export > runs.jsonl")
 def export() -> None:
-    """Write every run as one line of JSON: its report, with its number, host and scope."""
+    """Write each run as one line of JSON: its report, number, host and scope."""
     with _database() as connection:
         for line in read.export(connection):
             show(line)
 
 
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"--last {text}: this is no number of runs", hint="For example --last 50; 0 for all.")
-    return int(text[:9])
-
-
-@contextmanager
-def _database() -> Iterator[sqlite3.Connection]:
-    with opened(history_file(os.environ), create=False) as connection:
-        yield connection
-
-
-def last_green_run(report: Report) -> tuple[Lock | None, str]:
-    """What the last green run of the same host, checklist and interpreter found, and its name; None without one."""
-    if is_off(os.environ):
-        return None, ""
-
-    target = report.target.partition(" (")[0]
-    series = Series(host=platform.node(), checklist=report.checklist.name, target=target)
-    try:
-        with opened(history_file(os.environ), create=False) as connection:
-            name, lock = last_green(connection, series)
-    except UsageError:  # the report is no place for the history's troubles; keeping this run tells them
-        return None, ""
-    return lock, name
-
-
-def keep_run(report: Report, scope: str, *, wanted: bool, found: Callable[[], Lock] | None = None) -> Report:
-    """Keep the run, unless nobody wants it; a note on stderr where that fails. The report learns the last green.
-
-    ``found`` makes a lock of what the run found, for the way back; it is asked for a green and whole run.
-    """
-    if not wanted or is_off(os.environ):
-        return report
-
-    told, note = keep(report, scope, os.environ, found)
-    if note:
-        complain(f"kdoctor: {note}")
-    return told
+def _database() -> AbstractContextManager[sqlite3.Connection]:
+    return opened(history_file(os.environ), create=False)

@@ -14,14 +14,15 @@ PythonOption = Annotated[
     str | None,
     typer.Option(
         "--python",
-        help="The interpreter to examine: a path, an environment's folder, or a name on PATH. "
-        "Otherwise the active environment's, otherwise kdoctor's own.",
+        help="Interpreter to examine: a path, the folder of an environment, or a name on PATH. "
+        "[default: that of the active environment, or kdoctor's]",
         show_default=False,
     ),
 ]
 ChecklistOption = Annotated[
-    str, typer.Option("--checklist", "-c", help="A shipped checklist's name, or the path of your own.")
+    str, typer.Option("--checklist", "-c", help="Name of a shipped checklist, or path of your checklist.")
 ]
+ChecklistArgument = Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")]
 PluginOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -34,46 +35,39 @@ ReplicasOption = Annotated[
         "--replicas",
         min=1,
         max=64,
-        help="Train on this many logical CPU devices, whatever the checklist says.",
+        help="Train on this number of logical CPU devices, instead of what the checklist says.",
         show_default=False,
     ),
+]
+SnapshotOption = Annotated[
+    Path | None, typer.Option("--snapshot", help="Use this snapshot instead of this machine.", show_default=False)
 ]
 MatrixOption = Annotated[
     str | None,
     typer.Option(
         "--matrix",
         metavar="FILE",
-        help="A version matrix of your own: it extends the shipped one, or stands for it. Otherwise KDOCTOR_MATRIX.",
+        help="Custom version matrix that extends or replaces the built-in one. [env: KDOCTOR_MATRIX]",
         show_default=False,
     ),
 ]
-TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Seconds for the whole run.")]
-NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Leave the trainings out.")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Time limit of the whole run, in seconds.")]
+NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.")]
 LockOption = Annotated[
     Path | None,
     typer.Option(
-        "--lock", help="The lock's file; NAME.lock.yaml beside the checklist, unless given.", show_default=False
+        "--lock", help="Lock file. [default: NAME.lock.yaml in the folder of the checklist]", show_default=False
     ),
 ]
-FailOnOption = Annotated[
-    Literal["error", "warning", "info"], typer.Option(help="The least severity that fails the run.")
+FailOnOption = Annotated[Literal["error", "warning", "info"], typer.Option(help="Minimum severity that fails the run.")]
+AllowUnknownOption = Annotated[
+    bool, typer.Option("--allow-unknown", help="Pass even if required checks could not be evaluated.")
 ]
-AllowUnknownOption = Annotated[bool, typer.Option("--allow-unknown", help="Accept what could not be judged.")]
-NoHistoryOption = Annotated[bool, typer.Option("--no-history", help="Do not keep this run in the history.")]
-ReportFormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="terminal|json|junit|markdown|html|line|nagios|prometheus|github",
-        help="What stdout carries: terminal, unless given.",
-        show_default=False,
-    ),
-]
+NoHistoryOption = Annotated[bool, typer.Option("--no-history", help="Do not record this run in the history.")]
 OutputOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--output", "-o", metavar="FORMAT=FILE", help="Write a report there, too (repeatable).", show_default=False
+        "--output", "-o", metavar="FORMAT=FILE", help="Also write a report to FILE (repeatable).", show_default=False
     ),
 ]
 ModelOption = Annotated[
@@ -81,7 +75,7 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODULE:FUNCTION",
-        help="Examine your own model, too: a function in the target environment that returns it. Needs --data.",
+        help="Also examine your model: a function in the target environment that returns it. Requires --data.",
         show_default=False,
     ),
 ]
@@ -90,23 +84,32 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="MODULE:FUNCTION",
-        help="Your own data: a function that returns a dataset, a PyDataset, arrays or a generator.",
+        help="Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
         show_default=False,
     ),
 ]
 StepsOption = Annotated[
     int | None,
     typer.Option(
-        "--steps", min=0, max=10_000, help="Steps that your own model is trained: 8, unless given.", show_default=False
+        "--steps",
+        min=0,
+        max=10_000,
+        help="Number of training steps for your model. [default: 8]",
+        show_default=False,
     ),
 ]
 StepsPerEpochOption = Annotated[
     int | None,
-    typer.Option("--steps-per-epoch", min=1, help="What your fit is told, for data without end.", show_default=False),
+    typer.Option(
+        "--steps-per-epoch", min=1, help="`steps_per_epoch` to use for infinite datasets.", show_default=False
+    ),
 ]
 ModelTimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--model-timeout", min=1, help="Seconds for your own model and data: 600, unless given.", show_default=False
+        "--model-timeout",
+        min=1,
+        help="Time limit for your model and data, in seconds. [default: 600]",
+        show_default=False,
     ),
 ]

@@ -3,36 +3,53 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
+from typing import Annotated, Any
 
 import typer
 
-from kdoctor.checklist.document import json_schema as checklist_schema
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
-from kdoctor.documents import document_schema
+from kdoctor.documents import Document
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.report.formats import report_schema
-from kdoctor.snapshot.document import json_schema as snapshot_schema
+from kdoctor.errors import one_of
+
+DOCUMENTS: Mapping[str, str] = {
+    "report": "kdoctor.report.json:report_schema",
+    "snapshot": "kdoctor.snapshot.document:json_schema",
+    "checklist": "kdoctor.checklist.document:json_schema",
+    "checklist-diff": "kdoctor.documents:ChecklistDiff",
+    "rollback": "kdoctor.documents:Rollback",
+    "history": "kdoctor.history.schema:export_schema",
+    "lint": "kdoctor.documents:Lint",
+    "matrix": "kdoctor.matrix.answer:MatrixAnswer",
+    "topology": "kdoctor.documents:Topology",
+}
+"""Name of a document to its model, or to a function that returns its schema."""
+
+
+def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a document in ``DOCUMENTS``.
+
+    Args:
+        name: the document.
+        plugins: as for ``load_catalog``; probes of plugins extend the snapshot.
+    """
+    found = resolve_name(DOCUMENTS[name])
+    if isinstance(found, type) and issubclass(found, Document):
+        return found.json_schema()
+    describe: Callable[..., dict[str, Any]] = found
+    return describe(load_catalog(plugins or ()).fact_groups) if name == "snapshot" else describe()
 
 
 def schema(
     document: Annotated[
-        Literal[
-            "report", "snapshot", "checklist", "checklist-diff", "rollback", "history", "lint", "matrix", "topology"
-        ],
-        typer.Argument(metavar="DOCUMENT", help="Which document; history is one line of its export."),
+        str, typer.Argument(metavar="|".join(DOCUMENTS), help="Document; 'history' is a line of its export.")
     ],
     *,
     plugin: PluginOption = None,
 ) -> None:
     """Print the JSON Schema of a document that kdoctor reads or writes."""
-    if document == "report":
-        text = report_schema()
-    elif document == "checklist":
-        text = checklist_schema()
-    elif document == "snapshot":
-        text = snapshot_schema(load_catalog(plugin or ()).fact_groups)
-    else:
-        text = document_schema(document)
-    show(json.dumps(text, indent=2, ensure_ascii=False) + "\n")
+    name = one_of("document", document, tuple(DOCUMENTS))
+    show(json.dumps(document_schema(name, plugin), indent=2, ensure_ascii=False) + "\n")

@@ -7,74 +7,62 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.cli.options import (
-    DEFAULT_CHECKLIST,
-    DEFAULT_TIMEOUT_S,
-    ChecklistOption,
-    NoSmokeOption,
-    PluginOption,
-    PythonOption,
-    ReplicasOption,
-    TimeoutOption,
-)
-from kdoctor.cli.stderr import complain
+from kdoctor.cli import options
+from kdoctor.cli.deliver import save
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError
 from kdoctor.output import check_writable
-from kdoctor.run.plan import Wanted, examination, save, trainings
+from kdoctor.run.log import warn
+from kdoctor.run.plan import RunOptions
+from kdoctor.run.session import examination
 from kdoctor.snapshot.imports.importer import import_files
 
 
 def snapshot(
     *,
-    import_files: Annotated[
+    first_files: Annotated[
         list[Path] | None,
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Make the snapshot of this dump instead of this machine (repeatable): nvidia-smi's output (-q, -q -x, "
+            help="Make the snapshot from command output instead of this machine (repeatable): nvidia-smi (-q, -q -x, "
             "topo -m, nvlink -s, the table), lspci -vvv, a kernel log.",
             show_default=False,
         ),
     ] = None,
     more_files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Further dumps, after --import.", show_default=False),
+        typer.Argument(metavar="FILE", help="Further files for --import.", show_default=False),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write; stdout otherwise.", show_default=False)
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: stdout]", show_default=False)
     ] = None,
-    checklist: ChecklistOption = DEFAULT_CHECKLIST,
-    python: PythonOption = None,
-    no_smoke: NoSmokeOption = False,
-    replicas: ReplicasOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
-    plugin: PluginOption = None,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
+    python: options.PythonOption = None,
+    no_smoke: options.NoSmokeOption = False,
+    replicas: options.ReplicasOption = None,
+    timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    plugin: options.PluginOption = None,
 ) -> None:
-    """Record the facts of this machine, with the trainings that the checklist asks for, as JSON.
+    """Record the facts of this machine as JSON, including the checklist's trainings.
 
-    User names, home folders and secrets are left out. Judge it anywhere with kdoctor check --snapshot.
+    User names, home folders and secrets are left out. To judge a snapshot on any machine: kdoctor check --snapshot.
     """
     if output:
         check_writable(output)
-    if import_files or more_files:
-        _import(output, import_files, more_files)
+    if more_files and not first_files:
+        raise UsageError("files require --import", hint="Example: kdoctor snapshot --import FILE [FILE]...")
+    if first_files:
+        imported = import_files([*first_files, *(more_files or ())])
+        for note in imported.notes:
+            warn(f"kdoctor: {note}")
+        save(output, imported.facts)
         return
     catalog = load_catalog(plugin or ())
-    with examination(catalog.probes, python, timeout) as (examined, _):
-        chosen, planned = Wanted(checklist=checklist, smoke=not no_smoke).plan(catalog)
-        examined.run(trainings(chosen, planned, replicas))
+    with examination(catalog.probes, python, timeout) as examined:
+        plan = RunOptions(checklist=checklist, smoke=not no_smoke, use_lock=False).plan(catalog)
+        examined.run(plan.trainings(replicas))
     save(output, examined.facts)
     if examined.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-
-
-def _import(output: Path | None, files: list[Path] | None, more: list[Path] | None) -> None:
-    """Write the snapshot that dumps of another machine give."""
-    if not files:
-        raise UsageError("a file was given without --import", hint="Write: kdoctor snapshot --import FILE [FILE]...")
-    imported = import_files([*files, *(more or ())])
-    for note in imported.notes:
-        complain(f"kdoctor: {note}")
-    save(output, imported.facts)

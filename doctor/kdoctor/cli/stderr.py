@@ -1,4 +1,4 @@
-"""What goes to stdout and stderr, and how errors end: one screen, an exit code, no traceback."""
+"""Standard streams: what a command prints, and how errors end it."""
 
 from __future__ import annotations
 
@@ -10,39 +10,37 @@ from typing import TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
-from kdoctor.run.log import complain
+from kdoctor.run.log import warn
 
-__all__ = ["answer_as_service", "complain", "errors_in_words", "show"]
+complain = warn
 
 _service = [False]
 
-_NO_TEMPORARY = "No usable temporary directory"  # the words of Python's tempfile
-_NO_TEMPORARY_HINT = "Name a folder that can be written in TMPDIR; in a read-only container mount an emptyDir at /tmp."
+_NO_TEMPORARY = "No usable temporary directory"  # from Python's tempfile
+_NO_TEMPORARY_HINT = "Name a writable folder in TMPDIR. In a read-only container mount an emptyDir at /tmp."
 
 
 def answer_as_service(wanted: bool) -> None:  # noqa: FBT001 - what it sets is a switch
-    """Whether errors are to be told as a monitoring system reads them: on stdout, as the state UNKNOWN."""
+    """Set whether errors are reported as monitoring systems expect: on stdout, as the state UNKNOWN."""
     _service[0] = wanted
 
 
 def _end(text: str, exit_code: int) -> SystemExit:
-    """Say why the command ends, and how."""
     if _service[0]:
         show(f"KDOCTOR UNKNOWN - {' '.join(text.split())}\n".replace("|", "/"))
         return SystemExit(EXIT_UNKNOWN)
-    complain(text, level="error", event="error")
+    warn(text, level="error", event="error")
     return SystemExit(exit_code)
 
 
 @contextmanager
-def errors_in_words() -> Iterator[None]:
-    """No traceback for what a person can mend; a short one-line report for what is kdoctor's own fault."""
+def report_errors() -> Iterator[None]:
+    """End with a message and an exit code instead of a traceback."""
     try:
         yield
     except UsageError as error:
         raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nobody is left to tell.
+    except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None
     except KeyboardInterrupt:
@@ -53,17 +51,17 @@ def errors_in_words() -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and _NO_TEMPORARY in str(error):
             raise _end(f"kdoctor: {error.strerror}\n{_NO_TEMPORARY_HINT}", EXIT_USAGE) from None
         raise _end(
-            f"kdoctor itself failed: {type(error).__name__}: {error}\n"
-            "This is a defect of kdoctor. Run again with KDOCTOR_DEBUG=1 for the traceback, and report it.",
+            f"kdoctor: internal error: {type(error).__name__}: {error}\n"
+            "This is a bug in kdoctor. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",
             EXIT_INTERNAL,
         ) from None
 
 
 def show(text: str) -> None:
-    """Write to stdout what it asked for, and nothing else, whatever its encoding is; nothing where it is closed.
+    """Write to stdout, escaping what its encoding cannot represent. Does nothing if stdout is closed.
 
     Raises:
-        UsageError: it takes no more (a full disk).
+        UsageError: it cannot be written, such as on a full disk.
     """
     stream: TextIO | None = sys.stdout
     if stream is None:
@@ -75,8 +73,8 @@ def show(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _drop_stdout()  # what is left in its buffer would fail once more when Python ends
-        raise UsageError(f"stdout cannot be written: {error.strerror or error}") from error
+        _drop_stdout()  # the rest of the buffer would fail again when Python ends
+        raise UsageError(f"cannot write to stdout: {error.strerror or error}") from error
 
 
 def _drop_stdout() -> None:

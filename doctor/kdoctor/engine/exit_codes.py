@@ -1,14 +1,14 @@
-"""What the exit code of a command means. Which one a run ends with is decided in ``kdoctor.engine.judge.conclude``."""
+"""Exit codes of the commands. It imports nothing, so that errors are reported without loading the engine."""
 
 EXIT_PASS = 0
 """Passed."""
 EXIT_FAIL = 1
-"""A check failed, at or over ``--fail-on``."""
+"""A check failed at or above ``--fail-on``."""
 EXIT_USAGE = 2
-"""Wrong usage, or a broken checklist, snapshot or plug-in."""
+"""Usage error, or a broken checklist, snapshot or plug-in."""
 EXIT_UNKNOWN = 3
-"""Nothing failed, but a check at or over ``--fail-on`` could not be judged, or nothing was tested, or every training
-that was asked for was skipped."""
+"""Inconclusive: no failures, but a required check could not be evaluated, nothing was tested, or all training was
+skipped."""
 EXIT_INTERNAL = 4
 """kdoctor itself failed."""
 EXIT_INTERRUPTED = 130

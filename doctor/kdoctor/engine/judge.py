@@ -1,42 +1,40 @@
-"""Checks x facts x checklist -> results and verdict. Pure: no I/O, no clock but the caller's."""
+"""Evaluates planned checks on facts. Pure: no I/O, and the date comes from the caller."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
 from kdoctor.check import Check
-from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
-from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Verdict, Waiver
+from kdoctor.engine.report import JudgedFinding, Result, Waiver
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
-from kdoctor.text.lists import some
 
 FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
-"""Each group of facts by its type. A type that is absent was never collected."""
+"""Each group of facts by its type. A missing type was not collected."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCheck:
-    """A check as a run wants it: its severity and parameters, and whether it was deselected."""
+    """A check with the severity and parameters of one run."""
 
     check: Check
     severity: Severity
     parameters: Mapping[str, Any] = field(default_factory=dict)
     accept_unknown: str | None = None
-    """The reason for which the checklist accepts that it is unknown."""
+    """Why the checklist accepts an unknown result."""
     deselected: str | None = None
-    """Why it is not to be evaluated, if so."""
+    """Why it is not evaluated; None if it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What a run takes from its checklist and its options besides the checks."""
+    """Settings of a run, from its checklist and options."""
 
     assumptions: Assumptions = field(default_factory=Assumptions)
     waivers: tuple[Waiver, ...] = ()
@@ -46,13 +44,13 @@ class Rules:
     allow_unknown: bool = False
     """Accept every unknown."""
     matrix: VersionMatrix | None = None
-    """What is known of releases; a check that asks for it is unknown without."""
+    """The known releases. Without it, checks that ask for it are unknown."""
 
 
 def judge(plan: Sequence[PlannedCheck], facts: FactTable, rules: Rules) -> tuple[Result, ...]:
-    """Evaluate every planned check once, prerequisites first; the results are in the plan's order.
+    """Evaluate every planned check once, prerequisites first. Results are in the plan's order.
 
-    A prerequisite that is not planned is not evaluated: planning brings prerequisites along.
+    A prerequisite that is not in the plan is not evaluated.
     """
     planned = {entry.check.id: entry for entry in plan}
     results: dict[str, Result] = {}
@@ -91,7 +89,7 @@ def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Map
         return replace(base, reason="the checklist expects no GPUs")
     blocker = _blocker(check, earlier)
     if blocker:
-        return replace(base, blocked_by=blocker, reason=f"needs {blocker}, which failed")
+        return replace(base, blocked_by=blocker, reason=f"requires {blocker}, which failed")
     arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
         return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
@@ -99,7 +97,7 @@ def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Map
 
 
 def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
-    """The prerequisite that failed, directly or through its own prerequisites."""
+    """The prerequisite that failed, directly or through another one."""
     for prerequisite in check.requires:
         result = earlier.get(prerequisite)
         if result and result.status is Status.FAIL:
@@ -110,7 +108,7 @@ def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
 
 
 def _arguments(check: Check, facts: FactTable, rules: Rules) -> dict[str, object] | Unavailable:
-    """The facts that the function asks for by type, or why one of them cannot be had."""
+    """The facts that the function asks for by type, or why one of them is unavailable."""
     arguments: dict[str, object] = {}
     for name, wanted in check.facts.items():
         value = _lookup(check, wanted, facts, rules)
@@ -122,12 +120,8 @@ def _arguments(check: Check, facts: FactTable, rules: Rules) -> dict[str, object
 
 def asks_for(plan: Sequence[PlannedCheck], wanted: type[Any], rules: Rules) -> bool:
     """Whether a check that will be evaluated asks for that type."""
-    return any(wanted in entry.check.facts.values() for entry in _evaluated(plan, rules))
-
-
-def _evaluated(plan: Sequence[PlannedCheck], rules: Rules) -> Iterator[PlannedCheck]:
-    return (
-        entry
+    return any(
+        wanted in entry.check.facts.values()
         for entry in plan
         if not entry.deselected and (rules.assumptions.expects_gpus or not entry.check.needs_gpus)
     )
@@ -150,9 +144,9 @@ def _evaluate(base: Result, entry: PlannedCheck, arguments: Mapping[str, object]
     outcomes: list[Outcome] = []
     try:
         for outcome in entry.check.function(**arguments, **entry.parameters):
-            outcomes.append(outcome)  # noqa: PERF402 - what was found before a crash must be kept
-    except Exception as error:  # noqa: BLE001 - a plugin's defect must not end the run, and is never a pass
-        reason = f"the check itself failed: {type(error).__name__}: {error}"
+            outcomes.append(outcome)  # noqa: PERF402 - outcomes from before a crash are kept
+    except Exception as error:  # noqa: BLE001 - a defect in a plugin does not end the run
+        reason = f"the check raised {type(error).__name__}: {error}"
         outcomes.append(Unjudged(subject=base.id, reason=reason))
     return _from_outcomes(base, outcomes, rules)
 
@@ -172,13 +166,13 @@ def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> R
     if unjudged:
         return replace(result, status=Status.UNKNOWN)
     if findings:
-        return replace(result, status=Status.SKIP, reason="every finding is waived")
+        return replace(result, status=Status.SKIP, reason="all findings are waived")
     if result.evidence:
         return replace(result, status=Status.PASS)
     not_applicable = [outcome.reason for outcome in outcomes if isinstance(outcome, NotApplicable)]
     if not_applicable:
         return replace(result, reason="; ".join(dict.fromkeys(not_applicable)))
-    return replace(result, status=Status.UNKNOWN, reason="the check evaluated nothing")
+    return replace(result, status=Status.UNKNOWN, reason="the check found nothing to evaluate")
 
 
 def _apply_waivers(check_id: str, finding: Finding, rules: Rules) -> JudgedFinding:
@@ -192,88 +186,19 @@ def _apply_waivers(check_id: str, finding: Finding, rules: Rules) -> JudgedFindi
 
 
 def unused_waivers(results: Iterable[Result], waivers: Iterable[Waiver]) -> tuple[Waiver, ...]:
-    """The waivers that match nothing any more: their check was evaluated, and found nothing that they cover."""
+    """Waivers whose check was completely evaluated and has no finding that they cover."""
     by_id = {result.id: result for result in results}
-    unused = []
-    for waiver in waivers:
+
+    def is_unused(waiver: Waiver) -> bool:
         result = by_id.get(waiver.check)
-        evaluated = result is not None and (result.findings or result.evidence)
-        if not result or not evaluated or result.unjudged:
-            continue
-        if not any(fnmatchcase(item.finding.subject, waiver.subject) for item in result.findings):
-            unused.append(waiver)
-    return tuple(unused)
+        if not result or result.unjudged or not (result.findings or result.evidence):
+            return False
+        return not any(fnmatchcase(item.finding.subject, waiver.subject) for item in result.findings)
+
+    return tuple(filter(is_unused, waivers))
 
 
 def _accept(result: Result, entry: PlannedCheck, rules: Rules) -> Result:
     if result.status is not Status.UNKNOWN:
         return result
-    accepted = entry.accept_unknown or ("--allow-unknown" if rules.allow_unknown else None)
-    return replace(result, accepted=accepted)
-
-
-def conclude(
-    results: Iterable[Result],
-    fail_on: Severity = Severity.ERROR,
-    *,
-    interrupted: bool = False,
-    trainings: Collection[str] = (),
-) -> Verdict:
-    """The verdict and the exit code. This is the only place that computes them.
-
-    Args:
-        results: what became of each check.
-        fail_on: failures and unknowns below this severity do not count.
-        interrupted: whether the user ended the run, so that what is missing says nothing.
-        trainings: ids of the checks whose trainings were asked for. If all of them are skipped, nothing was trained,
-            whatever else is well.
-    """
-    judged = tuple(results)
-    weighty = [result for result in judged if result.severity.rank >= fail_on.rank]
-    failed = [result.id for result in weighty if result.status is Status.FAIL]
-    if interrupted:
-        conclusion = Conclusion.FAIL if failed else Conclusion.UNKNOWN
-        return Verdict(conclusion=conclusion, exit_code=EXIT_INTERRUPTED, reason="the run was interrupted")
-    if failed:
-        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{some(failed)} failed")
-    unknown = [
-        result.id
-        for result in weighty
-        if (result.status is Status.UNKNOWN and not result.accepted) or result.blocked_by
-    ]
-    if unknown:
-        return Verdict(
-            conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=f"{some(unknown)} could not be judged"
-        )
-    if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
-        return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason="nothing was tested")
-    untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
-    if untrained and len(untrained) == len(trainings):
-        reason = f"nothing was trained: {some(untrained)} skipped"
-        return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
-    warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
-    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
-
-
-_SERVICE_CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
-"""What a monitoring plug-in exits with (https://nagios-plugins.org/doc/guidelines.html, "Plugin Return Codes")."""
-
-
-def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the option's name
-    """The exit code of a run whose standard output is in this format: Nagios and its kin have codes of their own."""
-    return _SERVICE_CODES[verdict.service] if format == "nagios" else verdict.exit_code
-
-
-def _why_passed(judged: Sequence[Result]) -> str:
-    """A pass in words that hide no failure, waived or not, and no unknown which did not count."""
-    failed = [result.id for result in judged if result.status is Status.FAIL]
-    unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
-    waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
-    notes = [f"{some(failed)} failed"] if failed else []
-    notes += [f"{some(unknown)} {_be(unknown)} unknown"] if unknown else []
-    notes += [f"{some(waived)} {_be(waived)} waived"] if waived else []
-    return f"nothing that stops the job; {', '.join(notes)}" if notes else "everything that was asked for passed"
-
-
-def _be(ids: Sequence[str]) -> str:
-    return "is" if len(ids) == 1 else "are"
+    return replace(result, accepted=entry.accept_unknown or ("--allow-unknown" if rules.allow_unknown else None))

@@ -1,13 +1,16 @@
-"""What the last green run found, kept as a lock: the way back where nobody recorded one."""
+"""The last passing run: when it started, and what it found, kept as a lock."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kdoctor.errors import UsageError
+from kdoctor.history.location import history_file
+from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
 
 _HINT = "Name a lock with --to, or record one: kdoctor checklist record"
@@ -15,17 +18,18 @@ _HINT = "Name a lock with --to, or record one: kdoctor checklist record"
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Which runs may answer: of this host, checklist and interpreter."""
+    """Runs that can be compared: of one host, checklist and interpreter."""
 
     host: str
     checklist: str
     target: str
+    """Path of the interpreter."""
 
 
-def keep_green(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
-    """Keep what a green run found; equal findings of many runs take the place of one.
+def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
+    """Keep what a passing run found. Runs with equal findings share one lock.
 
-    What was measured differs from run to run and is in the report; the date is the run's.
+    The measured numbers differ between runs and are in the report. The date is the run's.
     """
     text = text_of(replace(lock, recorded="", measured={})).encode()
     digest = hashlib.sha256(text).hexdigest()
@@ -33,12 +37,12 @@ def keep_green(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
     connection.execute("INSERT INTO green VALUES (?, ?)", (run, digest))
 
 
-def last_green(connection: sqlite3.Connection, series: Series) -> tuple[str, Lock]:
-    """The last green run of a series that was not narrowed: its name in words, and what it found.
+def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, Lock]:
+    """The name of the last passing run of a series that was not narrowed, and what it found.
 
     Raises:
         UsageError: there is none, and why.
-        LockError: what was kept is damaged.
+        LockError: the kept lock is damaged.
     """
     row = connection.execute(
         "SELECT id, started_at, lock FROM runs JOIN green ON run = id JOIN locks USING (digest) "
@@ -48,38 +52,59 @@ def last_green(connection: sqlite3.Connection, series: Series) -> tuple[str, Loc
     if row is None:
         raise UsageError(_why_none(connection, series), hint=_HINT)
     name = f"run {row[0]} of the history"
-    return name, replace(loads(_unpacked(row[2], name), name), recorded=row[1])
-
-
-def _unpacked(blob: bytes, name: str) -> bytes:
     try:
-        return zlib.decompress(blob)
+        text = zlib.decompress(row[2])
     except zlib.error as error:
         raise UsageError(f"{name} is damaged: {error}", hint=_HINT) from error
+    return name, replace(loads(text, name), recorded=row[1])
+
+
+def find_lock(environ: Mapping[str, str], series: Series) -> tuple[Lock | None, str]:
+    """What the last passing run of a series found, and the run's name; None if the history has no such run."""
+    try:
+        with opened(history_file(environ), create=False) as connection:
+            name, lock = last_passing(connection, series)
+    except UsageError:  # a broken history is reported when the run is recorded
+        return None, ""
+    return lock, name
+
+
+def find_start(environ: Mapping[str, str], series: Series, scope: str) -> str:
+    """When the last passing run of a series with this scope started; empty if the history has no such run."""
+    try:
+        with opened(history_file(environ), create=False) as connection:
+            row = connection.execute(
+                "SELECT started_at FROM runs WHERE host = ? AND checklist = ? AND target = ? AND scope = ? "
+                "AND conclusion = 'pass' ORDER BY id DESC LIMIT 1",
+                (series.host, series.checklist, series.target, scope),
+            ).fetchone()
+    except UsageError:  # a broken history is reported when the run is recorded
+        return ""
+    return str(row[0]) if row else ""
 
 
 def _why_none(connection: sqlite3.Connection, series: Series) -> str:
-    """Why no run can answer: the nearest thing that there is."""
+    """Why the history has no lock for a series, by the run that comes closest."""
     runs = connection.execute(
         "SELECT id, started_at, target, scope, conclusion FROM runs WHERE host = ? AND checklist = ? ORDER BY id DESC",
         (series.host, series.checklist),
     ).fetchall()
     name = series.checklist
     if not runs:
-        return f"no run of {name} on this host is in the history, so no green one is known"
-    green = [run for run in runs if run[4] == "pass"]
-    if not green:
-        return f"none of the {len(runs)} runs of {name} on this host was green"
-    mine = [run for run in green if run[2] == series.target]
-    if not mine:
-        number, _, target, *_ = green[0]
-        return f"the last green run of {name} ({number}) examined {target}, and not {series.target}: see --python"
-    whole = [run for run in mine if not run[3]]
+        return f"the history has no run of {name} on this host"
+    passing = [run for run in runs if run[4] == "pass"]
+    if not passing:
+        return f"none of the {len(runs)} runs of {name} on this host passed"
+    of_target = [run for run in passing if run[2] == series.target]
+    if not of_target:
+        number, _, target, *_ = passing[0]
+        return f"the last passing run of {name} ({number}) examined {target}, not {series.target} (see --python)"
+    whole = [run for run in of_target if not run[3]]
     if not whole:
-        number, _, _, scope, _ = mine[0]
-        return f"the last green run of {name} ({number}) was narrowed ({scope}), and shows less than a whole one"
+        number, _, _, scope, _ = of_target[0]
+        return f"the last passing run of {name} ({number}) was narrowed by {scope}"
     number, started_at, *_ = whole[0]
     return (
-        f"the last green run of {name} ({number}, {started_at}) was kept by an older kdoctor, without what a way back "
-        "needs; the next green run will have it"
+        f"the last passing run of {name} ({number}, {started_at}) was recorded by an older kdoctor, "
+        "without the values that a rollback needs; the next passing run will have them"
     )

@@ -1,4 +1,4 @@
-"""Where the history is kept, and how much of it."""
+"""Location and size of the run history."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from kdoctor.errors import UsageError
 
 PLACE_VARIABLE = "KDOCTOR_HISTORY"
-"""A file of the user's own choice."""
+"""Path of the database."""
 OFF_VARIABLE = "KDOCTOR_NO_HISTORY"
-"""Set to anything but 0: keep nothing."""
+"""Any value but 0 turns the history off."""
 KEEP_VARIABLE = "KDOCTOR_HISTORY_KEEP"
-"""How many runs to keep."""
+"""Number of runs to keep."""
 KEEP = 10_000
 
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "afs", "9p", "fuse.sshfs")
 
 
 def is_off(environ: Mapping[str, str]) -> bool:
-    """Whether the environment forbids keeping a history."""
+    """Whether the environment turns the history off."""
     return environ.get(OFF_VARIABLE, "0") not in ("", "0")
 
 
@@ -31,11 +31,11 @@ def history_file(environ: Mapping[str, str]) -> Path:
     ``~/Library/Application Support/kdoctor``, on Windows ``%LOCALAPPDATA%/kdoctor``.
 
     Raises:
-        UsageError: there is no home folder.
+        UsageError: no home folder is known.
     """
     if environ.get(PLACE_VARIABLE):
         return Path(environ[PLACE_VARIABLE])
-    # The specification has a relative path ignored.
+    # The specification says to ignore a relative path.
     stated = environ.get("XDG_STATE_HOME", "")
     if stated and Path(stated).is_absolute():
         return Path(stated) / "kdoctor" / "history.sqlite"
@@ -43,7 +43,7 @@ def history_file(environ: Mapping[str, str]) -> Path:
         return _state(environ) / "kdoctor" / "history.sqlite"
     except RuntimeError as error:
         hint = f"Name a file in {PLACE_VARIABLE}, or use --no-history."
-        raise UsageError(f"there is no folder for the history: {error}", hint=hint) from None
+        raise UsageError(f"no folder for the history: {error}", hint=hint) from None
 
 
 def _state(environ: Mapping[str, str]) -> Path:
@@ -58,18 +58,18 @@ def runs_to_keep(environ: Mapping[str, str]) -> int:
     """``KDOCTOR_HISTORY_KEEP``, or 10,000.
 
     Raises:
-        UsageError: it is no number of runs.
+        UsageError: it is not a number of runs.
     """
     stated = environ.get(KEEP_VARIABLE, "")
     if not stated:
         return KEEP
     if not (stated.isascii() and stated.isdecimal() and int(stated)):
-        raise UsageError(f"{KEEP_VARIABLE}={stated} is no number of runs, such as {KEEP}")
+        raise UsageError(f"{KEEP_VARIABLE}={stated}: expected a number of runs, such as {KEEP}")
     return int(stated)
 
 
 def is_on_network(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
-    """Whether a folder is on a file system that several machines share: there a write-ahead log is not safe.
+    """Whether a folder is on a network file system, where a write-ahead log is not safe.
 
     Source: https://www.sqlite.org/wal.html ("WAL does not work over a network filesystem").
     """

@@ -1,20 +1,20 @@
-"""Questions to the history."""
+"""Queries of the history."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kdoctor.errors import UsageError
-from kdoctor.history.packed import unpacked
+from kdoctor.history.store import unpack
 
 RECENT = 200
-"""Flaky checks are looked for in so many runs."""
+"""Number of runs that are searched for flaky checks."""
 FLIPS = 3
-"""Red, green and red again is no repair: from so many changes on a check is flaky."""
+"""Changes between pass and fail that make a check flaky. Two may be a failure and its fix."""
 
 
 class Run(NamedTuple):
@@ -24,20 +24,15 @@ class Run(NamedTuple):
     started_at: str
     conclusion: str
     before: str | None
-    """The conclusion of the run of its series before it."""
+    """The conclusion of the previous run of its series."""
     duration_s: float
     checklist: str
     scope: str
 
-    @property
-    def first_red(self) -> bool:
-        """Whether the run before it was green, and this one is not."""
-        return self.before == "pass" and self.conclusion == "fail"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Flaky:
-    """A check that goes to and fro."""
+    """A check that keeps changing between pass and fail."""
 
     check: str
     checklist: str
@@ -47,7 +42,7 @@ class Flaky:
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
-    """One measure over the runs of a series, the oldest first."""
+    """One measure over the runs of a series, oldest first."""
 
     name: str
     values: tuple[float, ...]
@@ -57,16 +52,16 @@ _COLUMNS = ", ".join(Run._fields)
 
 
 def runs(connection: sqlite3.Connection, last: int, checklist: str | None) -> list[Run]:
-    """The newest runs (all, for 0), the oldest first."""
+    """The newest runs, oldest first; 0 means all."""
     where, values = ("WHERE checklist = ? ", [checklist]) if checklist else ("", [])
-    statement = f"SELECT {_COLUMNS} FROM runs {where}ORDER BY id DESC LIMIT ?"  # noqa: S608 - no value stands in it
+    statement = f"SELECT {_COLUMNS} FROM runs {where}ORDER BY id DESC LIMIT ?"  # noqa: S608 - it contains no value
     rows = connection.execute(statement, (*values, last or -1)).fetchall()
     rows.reverse()
     return list(map(Run._make, rows))
 
 
 def changes(connection: sqlite3.Connection, since: int) -> dict[int, list[tuple[str, str, str]]]:
-    """By run, from that one on: which checks changed, from what to what."""
+    """Check, old and new status of each change, by run, starting with run ``since``."""
     found: dict[int, list[tuple[str, str, str]]] = {}
     for run, *change in connection.execute("SELECT run, check_id, old, new FROM changes WHERE run >= ?", (since,)):
         found.setdefault(run, []).append((change[0], change[1], change[2]))
@@ -74,7 +69,7 @@ def changes(connection: sqlite3.Connection, since: int) -> dict[int, list[tuple[
 
 
 def flaky(connection: sqlite3.Connection) -> list[Flaky]:
-    """Checks that went between pass and fail at least three times in the last 200 runs, the most restless first."""
+    """Checks that changed at least three times in the last 200 runs, most changes first."""
     rows = connection.execute(
         "SELECT check_id, checklist, host, COUNT(*) AS flips FROM changes JOIN runs ON id = run "
         "WHERE run > (SELECT MAX(id) FROM runs) - ? AND old IN ('pass', 'fail') AND new IN ('pass', 'fail') "
@@ -102,7 +97,7 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     """The JSON report of a run; a negative number counts from the newest, -1.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: the run does not exist.
     """
     number = run
     if run < 0:
@@ -111,14 +106,13 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     row = connection.execute("SELECT report FROM reports WHERE run = ?", (number,)).fetchone()
     if row is None:
         low, high = connection.execute("SELECT MIN(id), MAX(id) FROM runs").fetchone()
-        kept = "there are none yet" if low is None else f"there are {low} to {high}"
-        raise UsageError(f"there is no run {run} in the history: {kept}", hint="See them with: kdoctor history")
-    return {"run": number, **unpacked(row[0])}
+        kept = "it has no runs yet" if low is None else f"it has runs {low} to {high}"
+        raise UsageError(f"no run {run} in the history; {kept}", hint="List them with: kdoctor history")
+    return {"run": number, **unpack(row[0])}
 
 
 def export(connection: sqlite3.Connection) -> Iterator[str]:
-    """Each run as one line of JSON, the oldest first: its report, with its number, host and scope."""
-    rows: Sequence[Any]
-    for rows in connection.execute("SELECT run, host, scope, report FROM reports JOIN runs ON id = run ORDER BY run"):
-        run, host, scope, report = rows
-        yield json.dumps({"run": run, "host": host, "scope": scope, **unpacked(report)}) + "\n"
+    """Each run as one line of JSON, oldest first: its report with its number, host and scope."""
+    rows = connection.execute("SELECT run, host, scope, report FROM reports JOIN runs ON id = run ORDER BY run")
+    for run, host, scope, report in rows:
+        yield json.dumps({"run": run, "host": host, "scope": scope, **unpack(report)}) + "\n"

@@ -1,4 +1,4 @@
-"""The history in words: pure functions from what was read to text."""
+"""The history as text. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdoctor.text.lists import some
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-=+*#@"
 _SHOWN = 3
-"""So many changes of a run stand in its line."""
+"""Number of changes in the line of a run."""
 
 Changes = Mapping[int, Sequence[tuple[str, str, str]]]
 Results = Mapping[str, Mapping[str, Any]]
@@ -20,28 +20,19 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
-    """A line for each run: number, start, verdict, time, checklist, and what changed since the one before it."""
-    # A history is long, and most runs are as the one before them: what is not asked of each costs nothing.
+    """A line for each run: number, start, verdict, duration, checklist, and the changes since the previous run."""
     for run in runs:
         number, started_at, conclusion, before, duration_s, checklist, scope = run
         end = f" {scope}" if scope else ""
-        if number in changes or before != conclusion:
-            end += _notes(run, changes)
+        notes = ["first failure"] if before == "pass" and conclusion == "fail" else []
+        if number in changes:
+            notes.append(some([f"{check} {old} -> {new}" for check, old, new in changes[number]], _SHOWN))
+        end += f"  {'; '.join(notes)}" if notes else ""
         yield f"{number:>6}  {started_at[:19]}  {conclusion.upper():<7} {duration_s:>7.1f} s  {checklist}{end}\n"
 
 
-def _notes(run: Run, changes: Changes) -> str:
-    notes = ["first red"] if run.first_red else []
-    notes += [_changed(changes[run.id])] if run.id in changes else []
-    return f"  {'; '.join(notes)}" if notes else ""
-
-
-def _changed(changes: Sequence[tuple[str, str, str]]) -> str:
-    return some([f"{check} {old} -> {new}" for check, old, new in changes], _SHOWN)
-
-
 def list_flaky(found: Sequence[Flaky]) -> str:
-    """The checks that go to and fro; nothing if none does."""
+    """The flaky checks; empty if there are none."""
     if not found:
         return ""
     lines = [f"  {item.check} changed {item.flips} times ({item.checklist} on {item.host})" for item in found]
@@ -49,15 +40,15 @@ def list_flaky(found: Sequence[Flaky]) -> str:
 
 
 def list_trends(found: Sequence[Trend], *, unicode: bool) -> str:
-    """A curve for each measure, with its first and last value; nothing if nothing was measured twice."""
+    """A curve for each measure with its first and last value; empty if there are none."""
     if not found:
         return ""
     lines = [f"  {sparkline(item.values, unicode=unicode)}  {_ends(item)}" for item in found]
-    return "\n".join(["", "Trends, the newest run on the right", *lines, ""])
+    return "\n".join(["", "Trends (newest run on the right)", *lines, ""])
 
 
 def sparkline(values: Sequence[float], *, unicode: bool) -> str:
-    """Eight heights from the least to the greatest value; equal values lie in the middle."""
+    """Eight heights from the smallest to the largest value. Equal values are in the middle."""
     marks = _BLOCKS if unicode else _ASCII
     low, high = min(values), max(values)
     if low == high:
@@ -79,27 +70,33 @@ def _milliseconds(seconds: float) -> str:
 
 
 def show_run(report: Mapping[str, Any]) -> str:
-    """One run: its verdict, everything that did not pass, with what mends it or who waived it, and what was decided."""
+    """One run: its verdict, everything that did not pass, and the failure policy."""
     checklist = report["checklist"]
-    lines = [f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})"]
-    lines += [f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}"]
-    lines += [f"  Target     {report['target']}"]
-    lines += [f"  Checklist  {checklist['name']}, version {checklist['version']}"]
     counts = ", ".join(f"{number} {status}" for status, number in report["counts"].items())
-    lines += [f"  Checks     {counts}"]
+    lines = [
+        f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})",
+        f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
+        f"  Target     {report['target']}",
+        f"  Checklist  {checklist['name']}, version {checklist['version']}",
+        f"  Checks     {counts}",
+    ]
     for result in report["results"]:
         if result["status"] in ("fail", "unknown"):
-            lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']}): {result['title']}"]
+            lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']})"]
             lines += [f"  {result['reason']}"] if result["reason"] else []
             for finding in filter(_counts, result["findings"]):
-                lines += [f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"]
+                lines += _finding(finding)
                 lines += [f"    Fix: {finding['remedy']['summary']}"]
                 lines += [f"      {command}" for command in finding["remedy"]["commands"]]
     lines += _waived(report)
-    decisions = report.get("decisions", ())  # reports of before had none
-    lines += ["", "Decided in advance"] if decisions else []
+    decisions = report.get("decisions", ())  # absent in older reports
+    lines += ["", "Failure policy"] if decisions else []
     lines += [f"  {item['action'].capitalize()}: {', '.join(item['checks'])}" for item in decisions]
     return "\n".join(lines) + "\n"
+
+
+def _finding(finding: Mapping[str, Any]) -> list[str]:
+    return [f"  {finding['subject']}: {finding['observed']}", f"    Expected: {finding['expected']}"]
 
 
 def _counts(finding: Mapping[str, Any]) -> bool:
@@ -110,15 +107,15 @@ def _waived(report: Mapping[str, Any]) -> Iterator[str]:
     for result in report["results"]:
         waived = [finding for finding in result["findings"] if not _counts(finding)]
         if waived:
-            yield from ("", f"WAIVED  {result['id']} ({result['severity']}): {result['title']}")
+            yield from ("", f"WAIVED  {result['id']} ({result['severity']})")
         for finding in waived:
             waiver = finding["waiver"]
-            yield f"  {finding['subject']}: {finding['observed']}; expected {finding['expected']}"
-            yield f"    until {waiver['expires']}, by {waiver['owner']}: {waiver['reason']}"
+            yield from _finding(finding)
+            yield f"    Waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}"
 
 
 def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """What is otherwise in the second run: what was examined, each check, what was found, and the trainings' speed."""
+    """What changed in the second run: target, versions, checks, findings, and the speed of the trainings."""
     one, other = (f"{run['run']} ({run['verdict']}, {run['started_at']})" for run in (old, new))
     lines = [f"Run {one} -> {other}"]
     changed = [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)]
@@ -138,7 +135,7 @@ def _plain(value: Any) -> str:
 def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     before = {result["id"]: result for result in old["results"]}
     after = {result["id"]: result for result in new["results"]}
-    # Another checklist or --select: a line for each check would bury what really changed.
+    # With another checklist or --select, a line for each check would hide the changes.
     yield from _in_one_run_only(before, after, old["run"])
     yield from _in_one_run_only(after, before, new["run"])
     for name in [name for name in before if name in after]:
@@ -153,7 +150,7 @@ def _checks(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _in_one_run_only(checks: Results, others: Results, run: int) -> Iterator[str]:
-    """What only this run asked: how many checks, and which of them were red or could not be judged."""
+    """Number of the checks that only this run has, and those of them that failed or are unknown."""
     statuses = {name: str(result["status"]) for name, result in checks.items() if name not in others}
     if statuses:
         counts = Counter(statuses.values())
@@ -167,7 +164,7 @@ def _in_one_run_only(checks: Results, others: Results, run: int) -> Iterator[str
 
 
 _NOTABLE = 0.2
-"""Steps differ by so much from run to run on a machine that nobody touched."""
+"""Relative difference of step times between runs on an unchanged machine."""
 
 
 def _steps(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -1,26 +1,28 @@
-"""The database: opening, upgrading, writing a run, keeping the size bounded.
+"""The database of runs.
 
-Safe under concurrent runs (one writer at a time, the others wait), under a killed process and a full disk (a run is
-written in one transaction, whole or not at all).
+Concurrent runs write in turn. A run is written in one transaction, so that a killed process or a full disk leaves the
+database as it was.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor.history.location import is_on_network
-from kdoctor.history.packed import statuses_of, unpacked
 
 _BUSY_S = 10.0
-"""So long a run waits for another one that is writing."""
+"""Seconds to wait for another run that is writing."""
 
 STEPS = (
-    # 1: runs (before: the conclusion of the run of its series before it), their whole reports apart, so that a list
-    # need not read them, and in which checks each differs from the one before it.
+    # 1: runs, with the conclusion of the previous run of the series (before); their reports, in a table that lists do
+    # not read; and the checks whose status changed.
     """
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,7 +56,7 @@ STEPS = (
         PRIMARY KEY (run, check_id)
     ) WITHOUT ROWID;
     """,
-    # 2: what the trainings measured, for trends.
+    # 2: numbers for trends.
     """
     CREATE TABLE measures (
         run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
@@ -63,7 +65,7 @@ STEPS = (
         PRIMARY KEY (run, name)
     ) WITHOUT ROWID;
     """,
-    # 3: what green runs found, as locks, for the way back; equal ones once.
+    # 3: locks of passing runs, for rollbacks. Equal locks are stored once.
     """
     CREATE TABLE locks (
         digest TEXT PRIMARY KEY,
@@ -76,27 +78,27 @@ STEPS = (
     CREATE INDEX green_by_lock ON green (digest);
     """,
 )
-"""How to get from each version of the database to the next. A step is never changed once it was released."""
+"""Upgrades from each version of the database to the next. A released step never changes."""
 
 VERSION = len(STEPS)
 
 
 class HistoryError(UsageError):
-    """The history cannot be read or written. The message names the file and says why."""
+    """The history cannot be read or written."""
 
 
 @contextlib.contextmanager
 def opened(place: Path, *, create: bool) -> Iterator[sqlite3.Connection]:
-    """The database, upgraded to this version.
+    """Open the database and upgrade it to this version.
 
     Args:
         place: its file.
-        create: whether to make it, with its folder, if there is none. Otherwise it is an empty one in memory.
+        create: create a missing file and its folder. If false, a missing database is an empty one in memory.
 
     Raises:
-        HistoryError: it cannot be used, and why.
+        HistoryError: the database cannot be used.
     """
-    with _in_words(place):
+    with _as_history_errors(place):
         connection = _connect(place, create=create)
         try:
             _upgrade(connection, place)
@@ -104,31 +106,31 @@ def opened(place: Path, *, create: bool) -> Iterator[sqlite3.Connection]:
             connection.close()
             raise
     try:
-        with _in_words(place, (sqlite3.Error,)):
+        with _as_history_errors(place, (sqlite3.Error,)):
             yield connection
     finally:
         connection.close()
 
 
 @contextlib.contextmanager
-def _in_words(place: Path, kinds: tuple[type[Exception], ...] = (sqlite3.Error, OSError)) -> Iterator[None]:
+def _as_history_errors(place: Path, kinds: tuple[type[Exception], ...] = (sqlite3.Error, OSError)) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        raise HistoryError(f"the history {place} cannot be used: {_words(error)}", hint=_hint(error)) from error
+        raise HistoryError(f"cannot use the history {place}: {_describe(error)}", hint=_hint(error)) from error
 
 
 def _connect(place: Path, *, create: bool) -> sqlite3.Connection:
     if not create and not place.exists():
         return sqlite3.connect(":memory:", isolation_level=None)
     if create:
-        # What the checks found is nobody else's business (the specification asks for 0700, too).
+        # Private, as the XDG Base Directory Specification asks for, too.
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     connection = sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None)
     try:
         if create:
             connection.execute(f"PRAGMA journal_mode = {'DELETE' if is_on_network(place.parent) else 'WAL'}")
-        # With a write-ahead log this loses nothing but the last runs when the power fails, and never breaks the file.
+        # With a write-ahead log, a power failure may lose the last runs but does not damage the file.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error:
@@ -140,12 +142,12 @@ def _connect(place: Path, *, create: bool) -> sqlite3.Connection:
 def _upgrade(connection: sqlite3.Connection, place: Path) -> None:
     version = _version(connection)
     if version > VERSION:
-        hint = f"It was written by a newer kdoctor; upgrade, or name another file in KDOCTOR_HISTORY ({place})."
-        raise HistoryError(f"the history {place} has version {version}, and this kdoctor knows {VERSION}", hint=hint)
+        hint = "A newer kdoctor wrote it. Upgrade kdoctor, or name another file in KDOCTOR_HISTORY."
+        raise HistoryError(f"the history {place} has version {version}; this kdoctor reads {VERSION}", hint=hint)
     if version == VERSION:
         return
     with writing(connection):
-        # Another run may have upgraded it meanwhile.
+        # Another run may have upgraded it in the meantime.
         for number in range(_version(connection), VERSION):
             for statement in filter(str.strip, STEPS[number].split(";")):
                 connection.execute(statement)
@@ -158,7 +160,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextlib.contextmanager
 def writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that waits for the other writers at its beginning, and leaves nothing where it fails."""
+    """A transaction that waits for other writers when it begins, and is rolled back if it fails."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -176,19 +178,22 @@ def add(
     statuses: Mapping[str, str],
     measures: Mapping[str, float],
 ) -> int:
-    """Keep a run, with the checks that differ from the run of its series before it.
+    """Add a run, with the checks whose status differs from the previous run of its series.
 
     Args:
         connection: the database, in a transaction.
-        run: the columns of ``runs``, ``before`` left out.
+        run: the columns of ``runs`` without ``before``.
         report: the packed report.
         statuses: check id to status.
         measures: name to value.
+
+    Returns:
+        The run's number.
     """
     conclusion, before = _run_before(connection, run)
     row = {**run, "before": conclusion}
     columns, marks = ", ".join(row), ", ".join("?" for _ in row)
-    statement = f"INSERT INTO runs ({columns}) VALUES ({marks})"  # noqa: S608 - the columns' names are ours
+    statement = f"INSERT INTO runs ({columns}) VALUES ({marks})"  # noqa: S608 - column names are constants
     number = int(connection.execute(statement, tuple(row.values())).lastrowid or 0)
     connection.execute("INSERT INTO reports VALUES (?, ?)", (number, report))
     changed = [
@@ -208,29 +213,37 @@ def _run_before(connection: sqlite3.Connection, run: Mapping[str, object]) -> tu
     row = connection.execute(
         "SELECT conclusion, report FROM runs JOIN reports ON run = id "
         "WHERE host = ? AND checklist = ? AND target = ? AND scope = ? ORDER BY id DESC LIMIT 1",
-        series_of(run),
+        tuple(run[name] for name in ("host", "checklist", "target", "scope")),
     ).fetchone()
-    return (str(row[0]), statuses_of(unpacked(row[1]))) if row else (None, {})
-
-
-def series_of(run: Mapping[str, object]) -> tuple[object, ...]:
-    """What two runs must have in common to be compared: host, checklist, target, scope."""
-    return tuple(run[name] for name in ("host", "checklist", "target", "scope"))
+    if row is None:
+        return None, {}
+    return str(row[0]), {result["id"]: result["status"] for result in unpack(row[1])["results"]}
 
 
 def prune(connection: sqlite3.Connection, keep: int) -> None:
-    """Leave the newest runs. Their file's space is taken again by the next ones."""
+    """Delete all but the newest runs. New runs reuse their space in the file."""
     row = connection.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?", (keep,)).fetchone()
     if row:
         connection.execute("DELETE FROM runs WHERE id <= ?", row)
         connection.execute("DELETE FROM locks WHERE digest NOT IN (SELECT digest FROM green)")
 
 
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
 
 
 def _hint(error: Exception) -> str | None:
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return "Move the file away; the next run begins a new one. kdoctor leaves it as it is."
+        return "Move the file away. The next run creates a new one."
     return None
+
+
+def pack(report: str) -> bytes:
+    """A JSON report, compressed."""
+    return zlib.compress(json.dumps(json.loads(report), separators=(",", ":")).encode())
+
+
+def unpack(blob: bytes) -> dict[str, Any]:
+    """The JSON report that :func:`pack` compressed."""
+    report: dict[str, Any] = json.loads(zlib.decompress(blob))
+    return report

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.judge import FactTable, conclude
+from kdoctor.engine.judge import FactTable
 from kdoctor.engine.report import Conclusion, Report, Result
+from kdoctor.engine.verdict import conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.expectations import expectations_of
 from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kdoctor.documents import Document
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -134,7 +136,7 @@ class AnswerNeeds(AnswerRelease):
     install: AnswerCommand
 
 
-class MatrixAnswer(_Part):
+class MatrixAnswer(Document):
     """Which TensorFlow runs where."""
 
     schema_: Annotated[Literal["kdoctor/matrix-answer/v1"], Field(alias="schema")]

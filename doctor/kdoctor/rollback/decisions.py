@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from kdoctor.engine.judge import FactTable
-from kdoctor.engine.report import DecidedStep, Decision, Report, Result
-from kdoctor.lock.document import Lock
-from kdoctor.lock.drift import drift
-from kdoctor.lock.facts import recorded_facts
+from kdoctor.engine.report import DecidedStep, Decision, Result
 from kdoctor.rollback.document import RollbackPlan
-from kdoctor.rollback.installers import read_installation
-from kdoctor.rollback.plan import plan_rollback
 
 
-def since_last_passing(report: Report, facts: FactTable, lock: Lock | None, shown: str, checklist: str) -> Report:
-    """The report with the drift since the lock was recorded, and with the steps of its decisions.
+def with_steps(
+    decisions: Iterable[Decision], results: Iterable[Result], plan: RollbackPlan | None
+) -> tuple[Decision, ...]:
+    """The decisions with their steps.
 
-    Args:
-        report: the judged report.
-        facts: what it was judged on.
-        lock: the last passing run; None if none was recorded.
-        shown: the lock's file.
-        checklist: the checklist's name or path, for the command that checks again.
+    Rolling back takes the plan's steps, and fixing forward the remedies of the findings. An investigation starts with
+    the explanation of the check. ``plan`` is None if no lock is on record.
     """
-    if lock is None:
-        return _with_steps(report, None)
-    now = recorded_facts(facts, identifiers=lock.identifiers)
-    drifted = replace(report, drift=drift(lock, now, report.results, shown))
-    if not drifted.decisions:
-        return drifted
-    return _with_steps(drifted, plan_rollback(lock, now, read_installation(facts), shown, checklist))
-
-
-since_last_green = since_last_passing
-
-
-def _with_steps(report: Report, plan: RollbackPlan | None) -> Report:
-    """The report with the steps of its decisions. ``plan`` is None if no lock was recorded."""
-    by_id = {result.id: result for result in report.results}
-    decisions = tuple(
+    by_id = {result.id: result for result in results}
+    return tuple(
         replace(decision, steps=tuple(_steps(decision, [by_id[check] for check in decision.checks], plan)))
-        for decision in report.decisions
+        for decision in decisions
     )
-    return replace(report, decisions=decisions)
 
 
 def _steps(decision: Decision, results: list[Result], plan: RollbackPlan | None) -> Iterator[DecidedStep]:

@@ -1,86 +1,103 @@
-"""Facts and a plan into a report."""
+"""Builds the report of a run. Every command that reports calls :func:`build_report`."""
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+import platform
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
-from kdoctor.checklist.resolve import Checklist
-from kdoctor.engine.judge import FactTable, PlannedCheck, Rules, asks_for, conclude, judge, unused_waivers
-from kdoctor.engine.report import Report
+from kdoctor.engine.judge import FactTable, judge, unused_waivers
+from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
+from kdoctor.engine.verdict import conclude
 from kdoctor.facts import Target
-from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.model import VersionMatrix
+from kdoctor.history.last_passing import Series, find_lock, find_start
+from kdoctor.history.location import is_off
+from kdoctor.lock.document import Lock
+from kdoctor.lock.drift import drift
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.rollback.decisions import with_steps
+from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.plan import plan_rollback
+from kdoctor.run.measured import gpu_layout, gpu_work, trainings
+from kdoctor.run.plan import Plan
+from kdoctor.run.session import Collected
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunNote:
-    """How the facts were come by."""
+def build_report(collected: Collected, plan: Plan, *, use_history: bool = False) -> Report:
+    """Judge the facts and put everything about the run into a report.
 
-    target: str
-    """The interpreter, for where the facts do not name it."""
-    started_at: dt.datetime
-    duration_s: float
-    interrupted: bool = False
-
-
-def assess(
-    facts: FactTable, checklist: Checklist, planned: Sequence[PlannedCheck], rules: Rules, note: RunNote
-) -> Report:
-    """Judge the facts by the plan, and say what the checklist decided in advance about what failed.
-
-    Raises:
-        kdoctor.matrix.MatrixError: see :func:`with_matrix`.
+    Args:
+        collected: the facts, and how they were collected.
+        plan: what they are judged by.
+        use_history: whether to look for the last passing run in this machine's history.
     """
-    rules = with_matrix(rules, planned)
-    results = judge(planned, facts, rules)
-    awaited = scenarios_to_run(checklist, planned)
-    trainings = _of_trainings(planned, {entry.scenario.id for entry in awaited})
+    facts = collected.facts
+    results = judge(plan.checks, facts, plan.rules)
+    scenarios = scenarios_to_run(plan.checklist, plan.checks)
+    ids = {entry.scenario.id for entry in scenarios}
+    requested = frozenset(
+        entry.check.id for entry in plan.checks if not entry.deselected and entry.check.scenario in ids
+    )
+    verdict = conclude(results, plan.rules.fail_on, interrupted=collected.interrupted, trainings=requested)
+    started_at = collected.started_at.isoformat(timespec="seconds")
+    target = describe_target(facts, collected.target)
+    series = Series(host=platform.node(), checklist=plan.checklist.name, target=target.partition(" (")[0])
+    use_history = use_history and not is_off(os.environ)
+    last_passing_at = ""
+    if use_history:
+        passed = verdict.conclusion is Conclusion.PASS
+        last_passing_at = started_at if passed else find_start(os.environ, series, plan.scope)
+    decided = decisions(results, plan.checklist)
+    lock, name = plan.lock, str(plan.lock_file)
+    if decided and plan.lock_file and not lock and use_history and not collected.from_snapshot:
+        lock, name = find_lock(os.environ, series)
+    drifted, decided = _compare(facts, plan, results, decided, lock, name)
+    gpus, links = gpu_layout(facts)
     return Report(
-        verdict=conclude(results, rules.fail_on, interrupted=note.interrupted, trainings=trainings),
-        target=describe_target(facts, note.target),
-        checklist=checklist.title,
+        verdict=verdict,
+        target=target,
+        checklist=plan.checklist.title,
         results=results,
-        decisions=decisions(results, checklist),
-        scenarios=tuple(entry.note for entry in awaited),
-        unused_waivers=unused_waivers(results, rules.waivers),
-        duration_s=note.duration_s,
-        started_at=note.started_at.isoformat(timespec="seconds"),
-        interrupted=note.interrupted,
-        fail_on=rules.fail_on,
+        decisions=decided,
+        scenarios=tuple(entry.note for entry in scenarios),
+        unused_waivers=unused_waivers(results, plan.rules.waivers),
+        drift=drifted,
+        trainings=tuple(trainings(facts)),
+        gpus=gpus,
+        gpu_links=links,
+        gpu_work=tuple(gpu_work(facts)),
+        last_green_at=last_passing_at,
+        duration_s=collected.duration_s,
+        started_at=started_at,
+        interrupted=collected.interrupted,
+        fail_on=plan.rules.fail_on,
     )
 
 
-def _of_trainings(planned: Sequence[PlannedCheck], scenarios: Collection[str]) -> frozenset[str]:
-    """Ids of the checks that judge one of the scenarios."""
-    return frozenset(entry.check.id for entry in planned if not entry.deselected and entry.check.scenario in scenarios)
+def _compare(
+    facts: FactTable,
+    plan: Plan,
+    results: tuple[Result, ...],
+    decided: tuple[Decision, ...],
+    lock: Lock | None,
+    name: str,
+) -> tuple[Drift | None, tuple[Decision, ...]]:
+    """What changed since the last passing run, and the decisions with their steps."""
+    if lock is None:
+        return None, with_steps(decided, results, None)
+    now = recorded_facts(facts, identifiers=lock.identifiers)
+    drifted = drift(lock, now, results, name)
+    if not decided:
+        return drifted, ()
+    rollback = plan_rollback(lock, now, how_made(facts), name, plan.checklist.asked_as)
+    return drifted, with_steps(decided, results, rollback)
 
 
-def with_matrix(rules: Rules, planned: Sequence[PlannedCheck], file: str | None = None) -> Rules:
-    """The rules with the version matrix, if they have none and a check that will be evaluated asks for it.
-
-    Args:
-        rules: the rules of the run.
-        planned: its checks.
-        file: a matrix of the user's own (``--matrix``); otherwise ``KDOCTOR_MATRIX`` may name one.
-
-    Raises:
-        kdoctor.matrix.MatrixError: a matrix cannot be used.
-    """
-    if rules.matrix is not None or not (file is not None or asks_for(planned, VersionMatrix, rules)):
-        return rules
-
-    return replace(rules, matrix=load_matrix(file, os.environ))
-
-
-def describe_target(facts: FactTable, otherwise: str) -> str:
+def describe_target(facts: FactTable, default: str) -> str:
     """The examined interpreter in one line: path, version, kind of environment, and how it was chosen."""
     target = facts.get(Target)
     if not isinstance(target, Target):
-        return otherwise
+        return default
     version = f"{target.implementation.replace('cpython', 'Python')} {target.version}"
     return f"{target.executable} ({version}, {target.environment}; chosen by: {target.chosen_by})"

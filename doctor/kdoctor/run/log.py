@@ -1,4 +1,4 @@
-"""What stderr carries beside errors: nothing or a moving line for people, or a JSON object a line for programs."""
+"""Messages on stderr: plain text for people, or one JSON object a line for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Level = Literal["info", "warning", "error"]
 
 @dataclass
 class _Style:
-    """How this process logs. Options of the command line set it, once."""
+    """How this process logs. The command line sets it once."""
 
     as_json: bool = False
     quiet: bool = False
@@ -22,16 +22,16 @@ class _Style:
 style = _Style()
 
 
-def complain(text: str, *, level: Level = "warning", event: str = "note") -> None:
-    """Say on stderr what is wrong."""
+def warn(text: str, *, level: Level = "warning", event: str = "note") -> None:
+    """Write a message to stderr."""
     if style.as_json:
         log(event, level=level, message=text.removeprefix("kdoctor: "))
     else:
-        print(text, file=sys.stderr)  # noqa: T201 - plain, so that it never fails and never wraps
+        print(text, file=sys.stderr)  # noqa: T201 - plain text never fails and never wraps
 
 
 def log(event: str, *, level: Level = "info", **fields: Any) -> None:
-    """One JSON object on stderr: ``time`` (UTC, ISO 8601), ``level``, ``event`` and the fields. Silent for people."""
+    """Write a JSON object with ``time`` (UTC, ISO 8601), ``level``, ``event`` and the fields; nothing for people."""
     if not style.as_json:
         return
 

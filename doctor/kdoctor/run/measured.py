@@ -1,49 +1,40 @@
-"""What was measured, beside the verdict: the trainings' numbers, the GPUs' work and how they are connected."""
+"""What the facts measured: trainings, the work of the GPUs, and how the GPUs are connected."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kdoctor.engine.judge import FactTable
-from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
-from kdoctor.facts import Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRun, SmokeRuns, Spread
+from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Training
+from kdoctor.facts import Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRuns, Spread, Unavailable
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_NAMES
 from kdoctor.topology.layout import read_layout
 
 
-def with_measurements(report: Report, facts: FactTable) -> Report:
-    """The report with what the facts say of trainings and of GPUs. What they do not say stays empty."""
-    gpus = facts.get(Gpus)
-    told = replace(report, trainings=tuple(_trainings(facts)), gpu_work=tuple(_gpu_work(facts)))
-    return _with_gpus(told, gpus, facts) if isinstance(gpus, Gpus) and gpus.devices else told
-
-
-def _trainings(facts: FactTable) -> Iterator[Training]:
+def trainings(facts: FactTable) -> Iterator[Training]:
+    """Each case of each smoke training."""
     runs = facts.get(SmokeRuns)
     for run in runs.runs.values() if isinstance(runs, SmokeRuns) else ():
-        if isinstance(run, SmokeRun):
-            yield from _cases(run)
+        if isinstance(run, Unavailable):
+            continue
+        for case in run.cases:
+            yield Training(
+                scenario=run.scenario,
+                case=case.name,
+                outcome=case.outcome,
+                devices=run.devices_kind,
+                replicas=case.replicas,
+                losses=case.losses,
+                reference_losses=case.reference_losses,
+                build_s=case.build_s,
+                first_step_s=case.first_step_s,
+                step_s=case.step_s,
+                measures=case.measures,
+            )
 
 
-def _cases(run: SmokeRun) -> Iterator[Training]:
-    for case in run.cases:
-        yield Training(
-            scenario=run.scenario,
-            case=case.name,
-            outcome=case.outcome,
-            devices=run.devices_kind,
-            replicas=case.replicas,
-            losses=case.losses,
-            reference_losses=case.reference_losses,
-            build_s=case.build_s,
-            first_step_s=case.first_step_s,
-            step_s=case.step_s,
-            measures=case.measures,
-        )
-
-
-def _gpu_work(facts: FactTable) -> Iterator[GpuWork]:
+def gpu_work(facts: FactTable) -> Iterator[GpuWork]:
+    """What each sampled GPU did while trainings ran."""
     sampling = facts.get(GpuSampling)
     for gpu in sampling.gpus if isinstance(sampling, GpuSampling) else ():
         use = gpu.during
@@ -69,6 +60,20 @@ def _gpu_work(facts: FactTable) -> Iterator[GpuWork]:
         )
 
 
+def gpu_layout(facts: FactTable) -> tuple[tuple[GpuNote, ...], tuple[GpuLinkNote, ...]]:
+    """The GPUs and the links between them; empty if the driver lists none."""
+    gpus, pci = facts.get(Gpus), facts.get(PciDevices)
+    if not isinstance(gpus, Gpus) or not gpus.devices:
+        return (), ()
+    layout = read_layout(gpus, pci if isinstance(pci, PciDevices) else None)
+    notes = (
+        GpuNote(index=place.gpu.index, name=place.gpu.name or "GPU", numa_node=place.numa_node, lost=place.lost)
+        for place in layout.places
+    )
+    links = (GpuLinkNote(first=link.first, second=link.second, label=link.label) for link in layout.links.values())
+    return tuple(notes), tuple(links)
+
+
 def _peak(spread: Spread | None) -> float | None:
     return None if spread is None else spread.high
 
@@ -81,14 +86,3 @@ def _curves(series: GpuSeries) -> dict[str, tuple[float | None, ...]]:
         "power_w": series.power_draw_w,
     }
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
-
-
-def _with_gpus(report: Report, gpus: Gpus, facts: FactTable) -> Report:
-    pci = facts.get(PciDevices)
-    layout = read_layout(gpus, pci if isinstance(pci, PciDevices) else None)
-    notes = (
-        GpuNote(index=place.gpu.index, name=place.gpu.name or "GPU", numa_node=place.numa_node, lost=place.lost)
-        for place in layout.places
-    )
-    links = (GpuLinkNote(first=link.first, second=link.second, label=link.label) for link in layout.links.values())
-    return replace(report, gpus=tuple(notes), gpu_links=tuple(links))

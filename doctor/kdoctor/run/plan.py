@@ -1,135 +1,156 @@
-"""From the options to the facts: what the commands that examine a machine share."""
+"""What the options of a run mean: its checklist, checks, rules, lock and trainings."""
 
 from __future__ import annotations
 
+import datetime as dt
 import os
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kdoctor.checklist.for_scenarios import with_own_model
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_own_model
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.cli.stderr import complain, show
 from kdoctor.engine.catalog import Catalog
-from kdoctor.engine.judge import FactTable, PlannedCheck
+from kdoctor.engine.judge import FactTable, PlannedCheck, Rules, asks_for
 from kdoctor.errors import UsageError
 from kdoctor.facts import SmokeRuns
-from kdoctor.output import write_atomically
-from kdoctor.probes.probe import Context, Probe
-from kdoctor.probes.process.child import Children
-from kdoctor.probes.target import choose_target
-from kdoctor.run.progress import progress
-from kdoctor.run.session import Examination, Training
+from kdoctor.lock.document import Lock
+from kdoctor.lock.store import load_lock
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Severity
+from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, OwnJob
-from kdoctor.snapshot.document import Snapshot, dumps, load
+from kdoctor.smoke.scenario import Strategy, Tier
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the options ask for."""
+class Plan:
+    """What facts are judged by."""
+
+    checklist: Checklist
+    checks: tuple[PlannedCheck, ...]
+    rules: Rules
+    lock_file: Path | None = None
+    """Where the checklist's lock is or would be; None where the run is not compared with the last passing one."""
+    lock: Lock | None = None
+    scope: str = ""
+    """The options that narrow the run. The history compares only runs of the same scope."""
+
+    def trainings(self, replicas: int | None = None, own: OwnJob | None = None) -> list[RequestedTraining]:
+        """The trainings that the checks wait for.
+
+        Args:
+            replicas: number of logical CPU devices for every training; None follows the checklist.
+            own: the user's own model. Its scenario is left out without it.
+        """
+        return [
+            RequestedTraining(
+                scenario=own.of(entry.scenario) if own and entry.scenario.id == OWN_MODEL else entry.scenario,
+                replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
+            )
+            for entry in scenarios_to_run(self.checklist, self.checks)
+            if own or entry.scenario.id != OWN_MODEL
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of a command that judges by a checklist."""
 
     checklist: str
     select: Sequence[str] = ()
     skip: Sequence[str] = ()
     smoke: bool = True
-    own_model: bool = False
-    """Whether the user's own model and data are judged, too."""
+    replicas: int | None = None
+    model: str | None = None
+    snapshot: Path | None = None
+    fail_on: Severity = Severity.ERROR
+    allow_unknown: bool = False
+    matrix: str | None = None
+    lock: Path | None = None
+    use_lock: bool = True
 
-    def plan(self, catalog: Catalog) -> tuple[Checklist, tuple[PlannedCheck, ...]]:
-        """The checklist, and its checks as this run wants them."""
-        chosen = load_checklist(self.checklist, catalog)
-        if self.own_model:
-            chosen = with_own_model(chosen, catalog)
-        return chosen, plan(chosen, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
+    @property
+    def scope(self) -> str:
+        """The options that narrow the run."""
+        parts = [f"--select {item}" for item in self.select] + [f"--skip {item}" for item in self.skip]
+        parts += [] if self.smoke else ["--no-smoke"]
+        named = (("replicas", self.replicas), ("model", self.model), ("snapshot", self.snapshot))
+        return " ".join([*parts, *(f"--{name} {value}" for name, value in named if value is not None)])
+
+    def plan(self, catalog: Catalog, *, own_model: bool = False) -> Plan:
+        """Read everything that the run is judged by, so that a broken file ends it before any training.
+
+        Args:
+            catalog: what may be used.
+            own_model: whether the user's own model is judged, too.
+
+        Raises:
+            UsageError: the checklist, its lock or the version matrix is broken, or nothing is left to check.
+        """
+        checklist = load_checklist(self.checklist, catalog)
+        if own_model:
+            checklist = with_own_model(checklist, catalog)
+        checks = plan(checklist, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
+        lock_file, lock = load_lock(checklist, self.lock) if self.use_lock else (None, None)
+        rules = checklist.rules(today=today(), fail_on=self.fail_on, allow_unknown=self.allow_unknown)
+        return Plan(
+            checklist=checklist,
+            checks=checks,
+            rules=with_matrix(rules, checks, self.matrix),
+            lock_file=lock_file,
+            lock=lock,
+            scope=self.scope,
+        )
 
 
-@contextmanager
-def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> Iterator[tuple[Examination, str]]:
-    """An examination of this machine whose probes are already at work, while the caller reads the checklist.
-
-    With it, the target in words, for when its facts cannot be had. Leaving the context ends every child.
-    """
-    # A batch system ends a job by SIGTERM: then, too, the children must end and what is known be printed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    children = Children()
-    target = choose_target(python, os.environ, children)
-    context = Context(python=target.python, chosen_by=target.chosen_by, environ=dict(os.environ), children=children)
-    with progress() as shown:
-        begun = Examination(probes, context, deadline_s=timeout, note=shown.note)
-        try:
-            begun.start()
-            yield begun, f"{target.python} (chosen by: {target.chosen_by})"
-        finally:
-            children.end_all()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What was read of a machine, this one or a recorded one."""
-
-    facts: FactTable
-    target: str
-    """The interpreter in words, for where the facts do not name it."""
-    interrupted: bool = False
-
-
-def see(
+def smoke_plan(
     catalog: Catalog,
-    snapshot: Path | None,
-    python: str | None,
-    timeout: float,
-    wanted: Sequence[Training] = (),
-) -> Seen:
-    """Read the snapshot, if one is named, otherwise this machine, with the trainings that are wanted.
+    scenarios: Sequence[str],
+    *,
+    strategy: Strategy | None,
+    tier: Tier | None,
+    replicas: int | None,
+    fail_on: Severity,
+    allow_unknown: bool,
+) -> Plan:
+    """The plan of a run that only trains.
 
     Raises:
-        KeyboardInterrupt: the user ended the reading of this machine before any training: a half of it says nothing.
+        UsageError: no scenario matches, or the version matrix is broken.
     """
-    if snapshot:
-        return Seen(facts=recorded(snapshot, catalog), target=f"recorded in {snapshot}")
-    with examination(catalog.probes, python, timeout) as (examined, target):
-        examined.run(list(wanted))
-    if examined.interrupted and not wanted:
-        raise KeyboardInterrupt
-    return Seen(facts=examined.facts, target=target, interrupted=examined.interrupted)
+    chosen = choose_scenarios(catalog, scenarios, strategy=strategy, tier=tier)
+    name = f"smoke-{tier or ('chosen' if scenarios or strategy else 'quick')}"
+    checklist = checklist_of(catalog, chosen, name, replicas=replicas)
+    checks = plan(checklist, catalog)
+    rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
+    scope = f"--replicas {replicas}" if replicas else ""
+    return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope)
 
 
-def trainings(
-    checklist: Checklist, planned: Sequence[PlannedCheck], replicas: int | None, own: OwnJob | None = None
-) -> list[Training]:
-    """The trainings that the plan waits for; ``replicas`` puts all of them on logical CPU devices.
+def today() -> dt.date:
+    """The date in UTC."""
+    return dt.datetime.now(dt.timezone.utc).date()
 
-    The scenario of the user's own model is one of them only if that is named (``own``).
+
+def with_matrix(rules: Rules, checks: Sequence[PlannedCheck], file: str | None = None) -> Rules:
+    """The rules with the version matrix, if a check that will be evaluated asks for it.
+
+    Args:
+        rules: the rules of the run.
+        checks: its checks.
+        file: a custom matrix. It is always read, so that a mistake in it is reported. Without it
+            ``KDOCTOR_MATRIX`` may name one.
+
+    Raises:
+        kdoctor.matrix.load.MatrixError: a matrix is broken.
     """
-    return [
-        Training(
-            scenario=own.of(entry.scenario) if own and entry.scenario.id == OWN_MODEL else entry.scenario,
-            replicas=replicas or (None if entry.replicas == "gpus" else entry.replicas),
-        )
-        for entry in scenarios_to_run(checklist, planned)
-        if own or entry.scenario.id != OWN_MODEL
-    ]
-
-
-def recorded(path: Path, catalog: Catalog) -> FactTable:
-    """The facts of a recorded snapshot."""
-    recorded = load(path, catalog.fact_groups)
-    for note in recorded.notes:
-        complain(f"kdoctor: {path}: {note}")
-    return recorded.facts
-
-
-def save(path: Path | None, facts: FactTable) -> None:
-    """Write a snapshot to a file, or to stdout."""
-    text = dumps(Snapshot.now(facts))
-    if path:
-        write_atomically(path, text)
-    else:
-        show(text)
+    if file is None and not asks_for(checks, VersionMatrix, rules):
+        return rules
+    return replace(rules, matrix=load_matrix(file, os.environ))
 
 
 def own_job(
@@ -141,18 +162,17 @@ def own_job(
     *,
     snapshot: Path | None = None,
 ) -> OwnJob | None:
-    """The model and the data that the options name, if they do.
+    """The user's model and data, if the options name them.
 
     Raises:
-        UsageError: one of the two is missing, a name is malformed, or a snapshot is judged.
+        UsageError: only one of the two is named, a name is malformed, or a snapshot is judged.
     """
     if model is None and data is None:
         return None
-
     if model is None or data is None:
-        raise UsageError("--model and --data go together", hint="Name two functions: --model job:build --data job:read")
+        raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     if snapshot:
-        raise UsageError("--model trains and --snapshot only judges: they do not go together")
+        raise UsageError("--model cannot be used with --snapshot")
     return OwnJob(
         model=model,
         data=data,
@@ -163,6 +183,6 @@ def own_job(
 
 
 def has_own_model(facts: FactTable) -> bool:
-    """Whether these facts hold what was found of somebody's own model."""
+    """Whether the facts include a run of the user's own model."""
     runs = facts.get(SmokeRuns)
     return isinstance(runs, SmokeRuns) and OWN_MODEL in runs.runs

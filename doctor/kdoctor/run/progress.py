@@ -1,4 +1,4 @@
-"""What is going on, told on stderr while it goes on: a moving line on a terminal, silence elsewhere."""
+"""Progress on stderr: a status line on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -8,65 +8,63 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
+from rich.status import Status
 from rich.text import Text
 
-from kdoctor.run import log as logs
+from kdoctor.run.log import log, style
 
 _BAR_WIDTH = 16
 
 
 class Progress(Protocol):
-    """Takes short present-tense notes: what is being done now."""
+    """Takes short texts about the current step."""
 
     def note(self, text: str) -> None:
-        """Show what is being done now."""
+        """Show the current step."""
         ...
 
 
-class Silent:
-    """Shows nothing: for logs, cron and programs."""
-
+class _Silent:
     def note(self, text: str) -> None:
-        """Show nothing."""
+        pass
 
 
 class _Line:
     """A spinner with the latest note."""
 
-    def __init__(self, status: object) -> None:
+    def __init__(self, status: Status) -> None:
         self._status = status
 
     def note(self, text: str) -> None:
-        # One line, whatever its length: a second one would move what stands below up and down.
-        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))  # type: ignore[attr-defined]
+        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
 
 class _Logged:
-    """A log's line for each note that says something new."""
+    """A line of the JSON log for each new note."""
 
     def __init__(self) -> None:
         self._last = ""
 
     def note(self, text: str) -> None:
         if text != self._last:
-            logs.log("progress", message=text)
+            log("progress", message=text)
         self._last = text
 
 
 def bar(done: int, total: int) -> str:
-    """How much is done, as a short bar and in numbers."""
+    """A short progress bar with numbers."""
     filled = round(_BAR_WIDTH * done / total) if total else 0
     return f"{'━' * filled}{'─' * (_BAR_WIDTH - filled)} {done} of {total}:"
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """The progress that suits stderr."""
-    if logs.style.as_json:
+    """The kind of progress that suits stderr."""
+    if style.as_json:
         yield _Logged()
         return
-    if logs.style.quiet or not sys.stderr.isatty():
-        yield Silent()
+    if style.quiet or not sys.stderr.isatty():
+        yield _Silent()
         return
 
     with Console(stderr=True).status("starting") as status:

@@ -1,40 +1,64 @@
-"""One examination: collect the facts of a machine and train on it. It judges nothing and prints nothing."""
+"""One examination: collects the facts of a machine and trains on it. It judges nothing."""
 
 from __future__ import annotations
 
+import datetime as dt
+import os
+import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdoctor.facts import Environment, FactGroup, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
+from kdoctor.engine.catalog import Catalog
+from kdoctor.engine.judge import FactTable
+from kdoctor.facts import Environment, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
 from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
-from kdoctor.probes.process.child import ChildrenEnded
-from kdoctor.run.progress import bar
+from kdoctor.probes.process.child import Children, ChildrenEnded
+from kdoctor.probes.target import choose_target
+from kdoctor.run.log import warn
+from kdoctor.run.progress import bar, progress
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 from kdoctor.smoke.session import SmokeEvent, SmokeSession, SmokeSettings
+from kdoctor.snapshot.document import load
 
-Facts = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 Note = Callable[[str], None]
-"""Takes a short text that says what is being done now."""
+"""Takes a short text about the current step."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
-    """A scenario that is asked for, and what it is to run on."""
+class RequestedTraining:
+    """A scenario to train, and what to train it on."""
 
     scenario: Scenario
     replicas: int | None
     """Number of logical CPU devices; None for one replica on every visible GPU."""
     artifacts: Path | None = None
-    """A folder that keeps what the cases wrote; None keeps nothing."""
+    """A folder for the files of the cases; None keeps nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """The facts of a run, and how they were collected."""
+
+    facts: FactTable
+    target: str
+    """The interpreter, for facts that do not name it."""
+    started_at: dt.datetime
+    duration_s: float
+    interrupted: bool = False
+    """Whether the user ended the run."""
+    from_snapshot: bool = False
+    """Whether they may be another machine's, so that this machine's history says nothing about them."""
 
 
 class Examination:
-    """What is known of one machine. An interruption leaves in it what was known until then."""
+    """The facts of one machine. After an interruption it has those that were collected until then."""
 
     def __init__(self, probes: Sequence[Probe], context: Context, *, deadline_s: float, note: Note) -> None:
         self._collection = Collection(probes)
@@ -49,12 +73,24 @@ class Examination:
         self._cut_short: str | None = None
         self._alarm = threading.Timer(deadline_s, context.children.end_all)
         self._alarm.daemon = True
+        self._started_at, self._started = dt.datetime.now(dt.timezone.utc), time.monotonic()
         self.interrupted = False
         """Whether the user ended it early."""
 
     @property
-    def facts(self) -> Facts:
-        """What is known by now: each group, or why it is not known."""
+    def collected(self) -> Collected:
+        """The facts that are known so far, of a run that ends now."""
+        return Collected(
+            facts=self.facts,
+            target=f"{self._context.python} (chosen by: {self._context.chosen_by})",
+            started_at=self._started_at,
+            duration_s=time.monotonic() - self._started,
+            interrupted=self.interrupted,
+        )
+
+    @property
+    def facts(self) -> FactTable:
+        """Every group that is known so far, or why it is unavailable."""
         runs: dict[str, SmokeRun | Unavailable] = dict(self._missing)
         for session in self._sessions:
             runs.update(session.known().runs)
@@ -64,7 +100,7 @@ class Examination:
         return {**self._collection.facts, SmokeRuns: SmokeRuns(runs=runs), GpuSampling: self._sampling()}
 
     def _sampling(self) -> GpuSampling | Unavailable:
-        """What the GPUs did while trainings ran on them, or why nothing can be said of that."""
+        """What the GPUs did during trainings, or why that is unknown."""
         if self._sampler:
             return self._sampler.facts()
         if self._sessions:
@@ -73,32 +109,33 @@ class Examination:
         return lacking or GpuSampling(state="not-started", error="no training was run")
 
     def start(self) -> None:
-        """Set every probe to work, and let the time for the whole run begin."""
+        """Start every probe and the time limit of the run."""
         self._alarm.start()
         self._collection.start(self._context)
 
-    def run(self, trainings: Sequence[Training]) -> None:
-        """Wait for the probes that :meth:`start` set to work, then train.
+    def run(self, trainings: Sequence[RequestedTraining]) -> None:
+        """Wait for the probes, then train.
 
-        The trainings come second, so that the memory that they take is not mistaken for somebody else's.
-        Ctrl-C ends every child and sets :attr:`interrupted`. When the deadline for the whole passes, every
-        child is ended too, and what was not known by then is unavailable.
+        Trainings come second, so that their GPU memory is not reported as another process's. The deadline and Ctrl-C
+        end every child process, and Ctrl-C sets :attr:`interrupted`. Facts that are missing then are unavailable.
         """
-        self._missing = {item.scenario.id: Unavailable(unavailable="the run ended before it") for item in trainings}
+        self._missing = {
+            item.scenario.id: Unavailable(unavailable="the run ended before this training") for item in trainings
+        }
         try:
             self._note("reading the machine and the environment")
             self._collection.wait()
             self._train(trainings)
         except KeyboardInterrupt:
             self.interrupted = True
-            self._cut_short = "the run was interrupted before it had a result"
+            self._cut_short = "the run was interrupted before there was a result"
             self._context.children.end_all()
         except ChildrenEnded:
-            self._cut_short = f"the {self._deadline_s:g} s for the whole run were over (--timeout)"
+            self._cut_short = f"timed out after {self._deadline_s:g} s (see --timeout)"
         finally:
             self._alarm.cancel()
 
-    def _train(self, trainings: Sequence[Training]) -> None:
+    def _train(self, trainings: Sequence[RequestedTraining]) -> None:
         groups: dict[tuple[SmokeSettings, Framework], list[Scenario]] = {}
         for training in trainings:
             settings = self._settings(training)
@@ -108,7 +145,7 @@ class Examination:
                 groups.setdefault((settings, training.scenario.framework), []).append(training.scenario)
                 self._cases += len(training.scenario.cases)
         if any(settings.devices_kind == "gpu" for settings, _ in groups):
-            # Begun before TensorFlow is imported, so that the GPUs are seen idle, too.
+            # Started before TensorFlow is imported, so that idle GPUs are sampled too.
             self._sampler = Sampler(self._context, deadline_s=self._deadline_s)
         try:
             for (settings, _), scenarios in groups.items():
@@ -123,8 +160,8 @@ class Examination:
         self._sessions.append(session)
         session.run()
 
-    def _settings(self, training: Training) -> SmokeSettings | Unavailable:
-        """What a training runs on, or why it cannot be run."""
+    def _settings(self, training: RequestedTraining) -> SmokeSettings | Unavailable:
+        """What a training runs on, or why it cannot run."""
         build = self._collection.facts.get(TensorFlowBuild)
         needs_tensorflow = training.scenario.framework == "tensorflow"
         if needs_tensorflow and isinstance(build, TensorFlowBuild) and not build.installed:
@@ -138,7 +175,7 @@ class Examination:
 
     def _show(self, event: SmokeEvent) -> None:
         if event.kind == "importing":
-            self._note("importing what the trainings compute with")
+            self._note("importing the framework")
         elif event.kind == "ended":
             self._cases_ended += 1
         elif event.kind in ("started", "phase"):
@@ -148,14 +185,14 @@ class Examination:
             )
 
 
-def _visible_gpus(facts: Facts) -> int | Unavailable:
-    """How many GPUs TensorFlow should find: those that the driver lists and CUDA_VISIBLE_DEVICES leaves."""
+def _visible_gpus(facts: FactTable) -> int | Unavailable:
+    """Number of GPUs that TensorFlow should find: those of the driver that CUDA_VISIBLE_DEVICES does not hide."""
     gpus = facts.get(Gpus)
     if not isinstance(gpus, Gpus):
-        why = gpus.unavailable if isinstance(gpus, Unavailable) else "the driver was not asked"
-        return Unavailable(unavailable=f"it is not known how many GPUs to train on: {why}")
+        why = gpus.unavailable if isinstance(gpus, Unavailable) else "the driver was not queried"
+        return Unavailable(unavailable=f"the number of GPUs is unknown: {why}")
     if not gpus.devices:
-        why = "the driver lists none" if gpus.state == "ready" else f"NVML: {gpus.state}"
+        why = "the driver lists no GPU" if gpus.state == "ready" else f"NVML: {gpus.state}"
         return Unavailable(unavailable=f"there is no GPU to train on ({why})")
     environment = facts.get(Environment)
     if not isinstance(environment, Environment):
@@ -166,3 +203,56 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
     if not mask.visible:
         return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r} hides every GPU")
     return len(mask.visible)
+
+
+@contextmanager
+def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> Iterator[Examination]:
+    """Examine this machine: the probes are running on entry, and every child process is ended on exit."""
+    # Batch systems end a job by SIGTERM: handle it as Ctrl-C, so that children end and the report is printed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    children = Children()
+    target = choose_target(python, os.environ, children)
+    context = Context(python=target.python, chosen_by=target.chosen_by, environ=dict(os.environ), children=children)
+    with progress() as shown:
+        started = Examination(probes, context, deadline_s=timeout, note=shown.note)
+        try:
+            started.start()
+            yield started
+        finally:
+            children.end_all()
+
+
+def collect(
+    catalog: Catalog,
+    snapshot: Path | None,
+    python: str | None,
+    timeout: float,
+    trainings: Sequence[RequestedTraining] = (),
+) -> Collected:
+    """Read the snapshot if one is named; else read this machine and train.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted it, and no trainings were requested. Partial facts are useless then.
+    """
+    if snapshot:
+        return read_snapshot(snapshot, catalog)
+    with examination(catalog.probes, python, timeout) as examined:
+        examined.run(trainings)
+    if examined.interrupted and not trainings:
+        raise KeyboardInterrupt
+    return examined.collected
+
+
+def read_snapshot(path: Path, catalog: Catalog) -> Collected:
+    """The facts of a snapshot. Notes about it go to stderr."""
+    started_at, started = dt.datetime.now(dt.timezone.utc), time.monotonic()
+    recorded = load(path, catalog.fact_groups)
+    for note in recorded.notes:
+        warn(f"kdoctor: {path}: {note}")
+    return Collected(
+        facts=recorded.facts,
+        target=f"recorded in {path}",
+        started_at=started_at,
+        duration_s=time.monotonic() - started,
+        from_snapshot=True,
+    )

@@ -1,4 +1,4 @@
-"""``kdoctor check`` in environments that are sick, and in the hands of people who are in a hurry."""
+"""``kdoctor check`` in broken environments, with wrong options, and interrupted."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ def result_of(report: dict[str, Any], check_id: str) -> dict[str, Any]:
     return next(result for result in report["results"] if result["id"] == check_id)
 
 
-def test_without_tensorflow_the_check_fails_and_nothing_is_trained(tmp_path: Path) -> None:
+def test_missing_tensorflow_fails_and_skips_training(tmp_path: Path) -> None:
     target = make_target(tmp_path / "empty")
     report = report_of("--checklist", "cpu-smoke", "--python", target)
     assert report["verdict"] == "fail"
     assert result_of(report, "versions.tensorflow-installed")["status"] == "fail"
     baseline = result_of(report, "smoke.baseline")
     assert baseline["status"] == "skip"
-    assert baseline["reason"] == "needs versions.tensorflow-installed, which failed"
+    assert baseline["blocked_by"] == "versions.tensorflow-installed"
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("source", "error"),
     [
         ("raise ImportError('libcudart.so.12: cannot open shared object file')", "libcudart.so.12"),
         (SEGFAULT, "SIGSEGV"),
         ("import os; os._exit(7)", "status 7"),
         ("x = 1", "AttributeError"),
     ],
-    ids=["raises", "segfaults", "exits", "is an empty shell"],
+    ids=["raises", "segfaults", "exits", "is empty"],
 )
-def test_a_tensorflow_that_does_not_import_fails_with_its_own_words(tmp_path: Path, source: str, words: str) -> None:
+def test_broken_tensorflow_fails_with_its_error(tmp_path: Path, source: str, error: str) -> None:
     target = make_target(tmp_path / "sick", tensorflow=f"print('noise on stdout')\n{source}\n")
     report = report_of("--checklist", "cpu-smoke", "--python", target)
     baseline = result_of(report, "smoke.baseline")
     assert baseline["status"] == "fail"
-    assert words in json.dumps(baseline["findings"])
+    assert error in json.dumps(baseline["findings"])
 
 
-def test_no_driver_fails_the_default_checklist_and_never_becomes_a_training_on_the_cpu(tmp_path: Path) -> None:
+def test_missing_driver_fails_without_cpu_training(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow="")
     report = report_of("--python", target)
     assert report["checklist"]["name"] == "multi-gpu-keras"
@@ -67,23 +67,23 @@ def test_no_driver_fails_the_default_checklist_and_never_becomes_a_training_on_t
     assert result_of(report, "smoke.baseline")["status"] == "unknown"
 
 
-def test_what_was_not_selected_is_skipped_with_its_reason(tmp_path: Path) -> None:
+def test_unselected_check_is_skipped_with_reason(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow="")
     report = report_of("-c", "cpu-smoke", "--python", target, "--select", "versions.python-supported")
     assert report["verdict"] == "pass"
-    assert result_of(report, "versions.keras-compatible")["reason"] == (
-        "not selected (--select versions.python-supported)"
-    )
+    unselected = result_of(report, "versions.keras-compatible")
+    assert unselected["status"] == "skip"
+    assert "--select versions.python-supported" in unselected["reason"]
 
 
-def test_leaving_the_trainings_out_is_a_skip_and_no_pass(tmp_path: Path) -> None:
+def test_no_smoke_skips_trainings(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow="")
     report = report_of("-c", "cpu-smoke", "--python", target, "--no-smoke")
-    assert result_of(report, "smoke.baseline")["reason"] == "trainings were left out (--no-smoke)"
+    assert "--no-smoke" in result_of(report, "smoke.baseline")["reason"]
     assert result_of(report, "smoke.baseline")["status"] == "skip"
 
 
-def test_a_recorded_snapshot_gives_the_verdicts_of_the_live_run(tmp_path: Path) -> None:
+def test_snapshot_gives_verdicts_of_live_run(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow=SEGFAULT)
     record = tmp_path / "record.json"
     live = report_of("-c", "cpu-smoke", "--python", target, "--save-snapshot", record)
@@ -96,7 +96,7 @@ def test_a_recorded_snapshot_gives_the_verdicts_of_the_live_run(tmp_path: Path) 
     assert verdicts[0] == verdicts[1]
 
 
-def test_reports_go_to_files_and_stdout_carries_one(tmp_path: Path) -> None:
+def test_reports_are_written_to_files_and_stdout(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow="")
     files = [tmp_path / "report.xml", tmp_path / "report.md"]
     done = kdoctor(
@@ -109,7 +109,7 @@ def test_reports_go_to_files_and_stdout_carries_one(tmp_path: Path) -> None:
     assert not done.stderr
 
 
-def test_the_report_is_plain_and_80_columns_wide_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_report_without_terminal_is_plain_and_80_columns_wide(tmp_path: Path) -> None:
     target = make_target(tmp_path / "e")
     done = kdoctor("check", "-c", "cpu-smoke", "--no-smoke", "--python", target)
     assert "\x1b" not in done.stdout
@@ -118,33 +118,33 @@ def test_the_report_is_plain_and_80_columns_wide_where_there_is_no_terminal(tmp_
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "named"),
     [
-        (["--python", "/nowhere/python"], "no such file"),
-        (["--python", "/bin/sh"], "is no Python interpreter"),
+        (["--python", "/nowhere/python"], "/nowhere/python"),
+        (["--python", "/bin/sh"], "/bin/sh"),
         (["--snapshot", "/nowhere.json"], "/nowhere.json"),
         (["--checklist", "cpu-smok"], "did you mean 'cpu-smoke'"),
-        (["--checklist", "/"], "directory"),
-        (["--output", "json=/nowhere/report.json"], "does not exist"),
+        (["--checklist", "/"], "/: "),
+        (["--output", "json=/nowhere/report.json"], "mkdir -p '/nowhere'"),
         (["--output", "jsn=report.json"], "did you mean 'json'"),
-        (["--save-snapshot", "/nowhere/facts.json"], "does not exist"),
-        (["--format", "yaml"], "is no format"),
+        (["--save-snapshot", "/nowhere/facts.json"], "mkdir -p '/nowhere'"),
+        (["--format", "yaml"], "--format yaml"),
         (["--select", "gpu.fre"], "did you mean 'gpu.free'"),
-        (["--skip", "*"], "nothing is left to check"),
-        (["--plugin", "no.such.module:checks"], "cannot be imported"),
-        (["--fail-on", "fatal"], "'fatal' is not one of"),
-        (["--replicas", "0"], "greater than or equal to 1"),
+        (["--skip", "*"], "--skip *"),
+        (["--plugin", "no.such.module:checks"], "--plugin no.such.module:checks"),
+        (["--fail-on", "fatal"], "'fatal'"),
+        (["--replicas", "0"], "--replicas"),
     ],
 )
-def test_wrong_usage_is_told_in_words_with_exit_code_2(arguments: list[str], words: str) -> None:
+def test_usage_error_exits_with_2(arguments: list[str], named: str) -> None:
     done = kdoctor("check", *arguments)
     assert done.returncode == 2
-    assert words in done.stderr
+    assert named in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
 
 
-def test_a_defect_of_kdoctor_is_told_in_one_line_with_exit_code_4(tmp_path: Path) -> None:
+def test_internal_error_exits_with_4(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import kdoctor.engine.catalog\n"
         "def broken(*_):\n    raise RuntimeError('a defect')\n"
@@ -158,7 +158,7 @@ def test_a_defect_of_kdoctor_is_told_in_one_line_with_exit_code_4(tmp_path: Path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_ends_the_children_and_prints_what_is_known(tmp_path: Path, number: signal.Signals) -> None:
+def test_interruption_ends_children_and_prints_partial_report(tmp_path: Path, number: signal.Signals) -> None:
     started = tmp_path / "started"
     source = f"import pathlib, time; pathlib.Path({str(started)!r}).touch(); time.sleep(60)"
     target = make_target(tmp_path / "slow", tensorflow=source)
@@ -179,7 +179,7 @@ def test_an_interruption_ends_the_children_and_prints_what_is_known(tmp_path: Pa
     assert not alive
 
 
-def test_the_whole_run_has_a_deadline(tmp_path: Path) -> None:
+def test_timeout_ends_the_run(tmp_path: Path) -> None:
     target = make_target(tmp_path / "slow", tensorflow="import time; time.sleep(60)")
     report = report_of("-c", "cpu-smoke", "--python", target, "--timeout", "3")
     baseline = result_of(report, "smoke.baseline")

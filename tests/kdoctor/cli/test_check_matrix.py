@@ -1,4 +1,4 @@
-"""``kdoctor check`` with a version matrix of one's own."""
+"""``kdoctor check`` with a custom version matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ known_bad:
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_a_matrix_of_ones_own_extends_the_shipped_one(tmp_path: Path, *, by_variable: bool) -> None:
+def test_custom_matrix_extends_the_shipped_one(tmp_path: Path, *, by_variable: bool) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(OWN)
     target = make_target(tmp_path / "job", tensorflow="")
@@ -37,7 +37,7 @@ def test_a_matrix_of_ones_own_extends_the_shipped_one(tmp_path: Path, *, by_vari
     assert done.returncode == 1
 
 
-def test_a_broken_matrix_is_wrong_usage_and_nothing_is_trained(tmp_path: Path) -> None:
+def test_broken_matrix_is_a_usage_error(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(OWN.replace("our_own", "our_own\n  whem: {}"))
     done = kdoctor("check", "--checklist", "cpu-smoke", "--matrix", own)
@@ -46,7 +46,7 @@ def test_a_broken_matrix_is_wrong_usage_and_nothing_is_trained(tmp_path: Path) -
     assert "whem" in done.stderr
 
 
-def test_a_release_that_the_matrix_does_not_know_is_unknown(tmp_path: Path) -> None:
+def test_release_missing_in_matrix_is_unknown(tmp_path: Path) -> None:
     target = make_target(tmp_path / "job", tensorflow="")
     (metadata,) = target.glob("lib/python*/site-packages/tensorflow-*.dist-info/METADATA")
     metadata.write_text("Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.99.0\n")

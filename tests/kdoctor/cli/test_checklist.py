@@ -15,11 +15,11 @@ from kdoctor.lock.store import read_lock
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 
-NOBODY = Redaction(home="", user="")
+NO_REDACTION = Redaction(home="", user="")
 
-# A list without trainings, so that recorded facts suffice for a green run.
+# Without trainings, so that recorded facts are enough for a passing run.
 LIST = """\
-# Kept by hand: every comment stays.
+# Written by hand: every comment stays.
 schema: kdoctor/checklist/v1
 name: job
 version: 1
@@ -36,7 +36,7 @@ rollback: {decides: ada, within: an hour, at_once: [versions]}
 
 
 def record_snapshot(path: Path, *changed: FactGroup) -> Path:
-    path.write_text(dumps(Snapshot.now(fact_table(*cpu_host(), *changed)), NOBODY), encoding="utf-8")
+    path.write_text(dumps(Snapshot.now(fact_table(*cpu_host(), *changed)), NO_REDACTION), encoding="utf-8")
     return path
 
 
@@ -55,7 +55,7 @@ def other_keras() -> tuple[FactGroup, ...]:
     return packages(*kept, package("keras", "2.9.0")), keras(version="2.9.0")
 
 
-def test_init_writes_a_valid_checklist_and_never_over_another(tmp_path: Path) -> None:
+def test_init_writes_valid_checklist_and_keeps_existing_file(tmp_path: Path) -> None:
     target = make_target(tmp_path / "env", tensorflow="")
     file = tmp_path / "My Node.yaml"
     done = kdoctor("checklist", "init", file, "--owner", "ml: platform", "--python", target)
@@ -66,32 +66,25 @@ def test_init_writes_a_valid_checklist_and_never_over_another(tmp_path: Path) ->
     assert 'tensorflow: "~=2.21.0"' in text
     again = kdoctor("checklist", "init", file, "--python", target)
     assert again.returncode == 2
-    assert "is there, and stays as it is" in again.stderr
+    assert f"{file} already exists" in again.stderr
     assert file.read_text() == text
     assert kdoctor("checklist", "init", file, "--force", "--python", target).returncode == 0
     assert file.read_text() != text
 
 
-def test_a_green_run_is_recorded_and_the_same_again_is_the_same(job: Path) -> None:
+def test_passing_run_is_recorded_reproducibly(job: Path) -> None:
     snapshot = record_snapshot(job.parent / "facts.json")
     done = kdoctor("checklist", "record", job, "--snapshot", snapshot)
     assert done.returncode == 0, done.stdout
     path = job.with_name("job.lock.yaml")
-    assert done.stdout.startswith(f"{path}: recorded (job version 1, ")
+    assert str(path) in done.stdout
     first = path.read_text()
     assert kdoctor("checklist", "record", job, "--snapshot", snapshot).returncode == 0
-    undated = [
-        [line for line in text.splitlines() if not line.startswith("recorded:")] for text in (first, path.read_text())
-    ]
-    assert undated[0] == undated[1]
+    assert path.read_text() == first
     assert job.read_text() == LIST
 
 
-def undated(text: str) -> list[str]:
-    return [line for line in text.splitlines() if not line.startswith("recorded:")]
-
-
-def test_a_red_run_is_not_recorded_and_the_old_lock_stays(job: Path) -> None:
+def test_failed_run_is_not_recorded_and_lock_stays(job: Path) -> None:
     good = record_snapshot(job.parent / "good.json")
     bad = record_snapshot(job.parent / "bad.json", without_keras())
     lock = job.with_name("job.lock.yaml")
@@ -101,64 +94,67 @@ def test_a_red_run_is_not_recorded_and_the_old_lock_stays(job: Path) -> None:
     before = lock.read_bytes()
     done = kdoctor("checklist", "record", job, "--snapshot", bad)
     assert done.returncode == 1
-    assert "nothing was recorded: versions.packages-expected failed" in done.stderr
+    assert "versions.packages-expected" in done.stderr
     assert lock.read_bytes() == before
 
 
-def test_a_reviewed_exception_is_recorded_with_its_reason(job: Path) -> None:
+def test_accepted_failure_is_recorded_with_reason(job: Path) -> None:
     bad = record_snapshot(job.parent / "bad.json", without_keras())
     accept = ("--accept", "versions.packages-expected", "--reason", "keras comes tomorrow")
     done = kdoctor("checklist", "record", job, "--snapshot", bad, *accept, "--accept", "versions.tensorflow-installed")
     assert done.returncode == 0, done.stderr
-    assert "versions.tensorflow-installed was not red, so there was nothing to accept" in done.stderr
+    assert "--accept versions.tensorflow-installed" in done.stderr
+    assert "versions.packages-expected" not in done.stderr
     (accepted,) = read_lock(job.with_name("job.lock.yaml")).accepted
     assert (accepted.check, accepted.reason) == ("versions.packages-expected", "keras comes tomorrow")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "named"),
     [
-        (("--accept", "gpu.free"), "--accept needs a --reason"),
-        (("--reason", "x"), "no --accept"),
+        (("--accept", "gpu.free"), "--accept requires --reason"),
+        (("--reason", "x"), "--reason requires --accept"),
         (("--accept", "gpu.fre", "--reason", "x"), "did you mean 'gpu.free'"),
-        (("--lock", "/nowhere/x.yaml"), "does not exist"),
+        (("--lock", "/nowhere/x.yaml"), "mkdir -p '/nowhere'"),
     ],
 )
-def test_wrong_usage_of_record_is_told_before_anything_runs(job: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_record_usage_error_precedes_the_run(job: Path, arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("checklist", "record", job, *arguments)
     assert done.returncode == 2
-    assert words in done.stderr
+    assert named in done.stderr
     assert not done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_may_not_be_written_is_told_before_anything_runs(job: Path) -> None:
+def test_unwritable_folder_is_an_error_before_the_run(job: Path) -> None:
     job.parent.chmod(0o555)
-    assert "cannot be written" in kdoctor("checklist", "record", job).stderr
+    done = kdoctor("checklist", "record", job)
+    assert done.returncode == 2
+    assert "job.lock.yaml" in done.stderr
 
 
-def test_the_lock_of_another_checklist_is_not_replaced(job: Path) -> None:
+def test_lock_of_other_checklist_is_not_replaced(job: Path) -> None:
     snapshot = record_snapshot(job.parent / "facts.json")
     kdoctor("checklist", "record", job, "--snapshot", snapshot)
     job.write_text(LIST.replace("name: job", "name: other"))
     for command in (("checklist", "record", job), ("check", "-c", job)):
         done = kdoctor(*command, "--snapshot", snapshot)
         assert done.returncode == 2
-        assert "is the lock of checklist 'job', not of 'other'" in done.stderr
+        assert "'job', not of 'other'" in done.stderr
 
 
-def test_a_newer_kdoctors_lock_is_not_replaced(job: Path) -> None:
+def test_newer_lock_is_not_replaced(job: Path) -> None:
     snapshot = record_snapshot(job.parent / "facts.json")
     kdoctor("checklist", "record", job, "--snapshot", snapshot)
     lock = job.with_name("job.lock.yaml")
     lock.write_text(newer := lock.read_text().replace("kdoctor/lock/v1", "kdoctor/lock/v2"))
     done = kdoctor("checklist", "record", job, "--snapshot", snapshot)
     assert done.returncode == 2
-    assert "written by a newer kdoctor (schema kdoctor/lock/v2" in done.stderr
+    assert "kdoctor/lock/v2" in done.stderr
     assert lock.read_text() == newer
 
 
-def test_a_damaged_lock_is_told_and_recording_replaces_it(job: Path) -> None:
+def test_damaged_lock_is_an_error_and_record_replaces_it(job: Path) -> None:
     snapshot = record_snapshot(job.parent / "facts.json")
     kdoctor("checklist", "record", job, "--snapshot", snapshot)
     lock = job.with_name("job.lock.yaml")
@@ -166,21 +162,21 @@ def test_a_damaged_lock_is_told_and_recording_replaces_it(job: Path) -> None:
     for command in (("check", "-c", job), ("rollback", "-c", job)):
         done = kdoctor(*command, "--snapshot", snapshot)
         assert done.returncode == 2
-        assert "it was changed since it was recorded" in done.stderr
+        assert "job.lock.yaml" in done.stderr
     assert kdoctor("check", "-c", job, "--snapshot", snapshot, "--no-lock").returncode == 0
     done = kdoctor("checklist", "record", job, "--snapshot", snapshot)
     assert done.returncode == 0
-    assert "it is replaced if the run is green" in done.stderr
+    assert "job.lock.yaml" in done.stderr
     assert read_lock(lock).facts["packages"]["keras"] == "3.15.1"
 
 
-def test_the_way_from_green_to_red_and_what_is_said_of_it(job: Path) -> None:
+def test_failure_after_recorded_pass_has_drift_decision_and_rollback(job: Path) -> None:
     good = record_snapshot(job.parent / "good.json")
-    red = record_snapshot(job.parent / "red.json", *other_keras())
+    failed = record_snapshot(job.parent / "failed.json", *other_keras())
     kdoctor("checklist", "record", job, "--snapshot", good)
     same = json.loads(kdoctor("check", "-c", job, "--snapshot", good, "-f", "json").stdout)
     assert (same["verdict"], same["drift"]["changes"]) == ("pass", [])
-    done = kdoctor("check", "-c", job, "--snapshot", red, "-f", "json")
+    done = kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json")
     report = json.loads(done.stdout)
     assert done.returncode == 1
     first = report["drift"]["changes"][0]
@@ -195,19 +191,21 @@ def test_the_way_from_green_to_red_and_what_is_said_of_it(job: Path) -> None:
         "/opt/job/bin/python -m pip install --no-deps keras==3.15.1",
         f"kdoctor check --checklist {job} --python /opt/job/bin/python",
     ]
-    said = kdoctor("rollback", "-c", job, "--snapshot", red).stdout
-    assert "/opt/job/bin/python -m pip install --no-deps keras==3.15.1" in said
-    assert "packages.keras: 2.9.0 -> 3.15.1" in said
+    printed = kdoctor("rollback", "-c", job, "--snapshot", failed).stdout
+    assert "/opt/job/bin/python -m pip install --no-deps keras==3.15.1" in printed
+    assert "packages.keras: 2.9.0 -> 3.15.1" in printed
 
 
-def test_without_a_lock_the_decision_says_that_none_is_there(job: Path) -> None:
-    red = record_snapshot(job.parent / "red.json", without_keras())
-    report = json.loads(kdoctor("check", "-c", job, "--snapshot", red, "-f", "json").stdout)
+def test_failure_without_lock_has_no_drift(job: Path) -> None:
+    failed = record_snapshot(job.parent / "failed.json", without_keras())
+    report = json.loads(kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json").stdout)
     assert report["drift"] is None
-    assert "No green run is on record" in report["decisions"][0]["steps"][0]["summary"]
-    done = kdoctor("rollback", "-c", job, "--snapshot", red, KDOCTOR_HISTORY=str(job.with_name("none.sqlite")))
+    summaries = [step["summary"] for step in report["decisions"][0]["steps"]]
+    failing = next(result for result in report["results"] if result["status"] == "fail")
+    assert failing["findings"][0]["remedy"]["summary"] in summaries
+    done = kdoctor("rollback", "-c", job, "--snapshot", failed, KDOCTOR_HISTORY=str(job.with_name("none.sqlite")))
     assert done.returncode == 2
-    assert "no run of job on this host is in the history" in done.stderr
+    assert "no run of job" in done.stderr
 
 
 def test_show_resolved_and_plain(tmp_path: Path) -> None:
@@ -216,31 +214,33 @@ def test_show_resolved_and_plain(tmp_path: Path) -> None:
         "checks: [{id: smoke.starved-replica, severity: error}]\n"
     )
     resolved = kdoctor("checklist", "show", "node.yaml", "--resolved", cwd=tmp_path).stdout
-    assert "# node, written out; it extends cpu-smoke (shipped)." in resolved
-    assert "# severity was warning in cpu-smoke (shipped)" in resolved
+    comments = [line for line in resolved.splitlines() if "#" in line]
+    assert any("cpu-smoke (shipped)" in line and "node" in line for line in comments)
+    assert any("severity was warning" in line for line in comments)
     plain = kdoctor("checklist", "show", "node.yaml", "--plain", cwd=tmp_path).stdout
     assert "#" not in plain
     assert kdoctor("checklist", "show", "node.yaml", cwd=tmp_path).stdout == (tmp_path / "node.yaml").read_text()
     assert len(load_catalog().checklists) > 1
 
 
-def test_a_waiver_without_a_use_and_an_expired_one_are_told(job: Path) -> None:
+def test_unused_and_expired_waivers_are_reported(job: Path) -> None:
     waivers = (
         "waivers:\n"
         "  - {check: versions.tensorflow-installed, reason: gone, owner: ada, expires: 2999-01-01}\n"
         "  - {check: versions.packages-expected, reason: old, owner: ada, expires: 2020-01-01}\n"
     )
     job.write_text(LIST + waivers)
-    red = record_snapshot(job.parent / "red.json", without_keras())
-    done = kdoctor("check", "-c", job, "--snapshot", red)
+    failed = record_snapshot(job.parent / "failed.json", without_keras())
+    done = kdoctor("check", "-c", job, "--snapshot", failed)
     assert done.returncode == 1
-    assert "Waivers that match nothing any more" in done.stdout
-    assert "versions.tensorflow-installed (*), until 2999-01-01, by ada: gone" in done.stdout
-    assert "expired on 2020-01-01 (ada): old" in " ".join(done.stdout.split())
+    assert done.stdout.count("2999-01-01") == 1
+    assert "2020-01-01" in done.stdout
+    report = json.loads(kdoctor("check", "-c", job, "--snapshot", failed, "-f", "json").stdout)
+    assert [item["check"] for item in report["unused_waivers"]] == ["versions.tensorflow-installed"]
 
 
 @pytest.mark.parametrize("command", ["check", "rollback"])
-def test_a_checklist_that_is_named_without_its_option_is_told_how(command: str) -> None:
+def test_positional_checklist_is_an_error_with_the_right_command(command: str) -> None:
     done = kdoctor(command, "my node.yaml")
     assert done.returncode == 2
     assert f"kdoctor {command} --checklist 'my node.yaml'" in done.stderr

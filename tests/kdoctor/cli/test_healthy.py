@@ -1,4 +1,4 @@
-"""The whole line on this environment's real TensorFlow: read, train, judge, report, record, judge again."""
+"""The whole flow with the TensorFlow of this environment: read, train, judge, report, record, judge again."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def statuses(report: dict[str, Any]) -> dict[str, str]:
     return {result["id"]: result["status"] for result in report["results"]}
 
 
-def test_a_healthy_machine_without_a_gpu_passes(run: subprocess.CompletedProcess[str], report: dict[str, Any]) -> None:
+def test_healthy_machine_without_gpu_passes(run: subprocess.CompletedProcess[str], report: dict[str, Any]) -> None:
     assert run.returncode == report["exit_code"] == 0
     assert report["verdict"] == "pass"
     errors = [result for result in report["results"] if result["severity"] == "error"]
     assert {result["status"] for result in errors} == {"pass", "skip"}
 
 
-def test_the_report_is_what_its_schema_says(report: dict[str, Any]) -> None:
+def test_report_matches_schema(report: dict[str, Any]) -> None:
     schema = json.loads(kdoctor("schema", "report").stdout)
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(report)
 
 
-def test_the_three_scenarios_were_measured(report: dict[str, Any]) -> None:
-    """The outcomes that are measured in docs/smoke.md for the Keras of this environment."""
+def test_scenarios_have_measured_outcomes(report: dict[str, Any]) -> None:
+    """The outcomes in docs/smoke.md for the Keras of this environment."""
     found = statuses(report)
     assert found["smoke.baseline"] == "pass"
     assert found["smoke.uneven-final-batch"] == "pass"
@@ -63,7 +63,7 @@ def test_the_three_scenarios_were_measured(report: dict[str, Any]) -> None:
     assert found["smoke.starved-replica"] == "fail"  # Keras 3: NaN weights without an error
 
 
-def test_the_snapshot_is_what_its_schema_says_and_gives_the_same_verdicts(report: dict[str, Any], record: Path) -> None:
+def test_snapshot_matches_schema_and_gives_same_verdicts(report: dict[str, Any], record: Path) -> None:
     schema = json.loads(kdoctor("schema", "snapshot").stdout)
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(json.loads(record.read_text()))
@@ -74,12 +74,12 @@ def test_the_snapshot_is_what_its_schema_says_and_gives_the_same_verdicts(report
     assert judged["counts"] == report["counts"]
 
 
-def test_a_snapshot_holds_no_trace_of_the_user(record: Path) -> None:
+def test_snapshot_contains_no_home_folder(record: Path) -> None:
     assert str(Path.home()) + "/" not in record.read_text()
 
 
-def test_training_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
-    """Keras writes a keras.json when it is first imported; a user who has none has none afterwards."""
+def test_training_writes_nothing_to_home_folder(tmp_path: Path) -> None:
+    """Keras writes a keras.json when it is first imported. kdoctor must not leave one."""
     done = kdoctor("smoke", "smoke.baseline", "--replicas", "2", variables={"HOME": str(tmp_path)})
     assert done.returncode == 0, done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ without: {baseline: a test, edge-case: a test, failure-path: a test}
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """A checklist with its lock, and a snapshot of an upgraded machine beside it."""
+    """A checklist with its lock, and a snapshot of an upgraded machine."""
     others = [item for item in packages().installed if item.name != "keras"]
     upgraded = packages(*others, package("keras", "3.6.0"))
     for name, facts in (("good", fact_table(*cpu_host())), ("now", fact_table(*cpu_host(), upgraded))):
@@ -42,20 +42,20 @@ def job(tmp_path: Path) -> Path:
 COMMAND = "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
 
 
-def test_the_script_goes_to_stdout_and_is_bash(job: Path) -> None:
+def test_script_is_valid_bash(job: Path) -> None:
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--script", cwd=job)
     assert done.returncode == 0
     assert COMMAND in done.stdout.splitlines()
     assert subprocess.run(["bash", "-n"], check=False, input=done.stdout, text=True).returncode == 0
 
 
-def test_the_json_is_for_programs(job: Path) -> None:
+def test_json_contains_commands(job: Path) -> None:
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "-f", "json", cwd=job)
     (step,) = json.loads(done.stdout)["steps"]
     assert step["commands"] == [COMMAND]
 
 
-def test_another_lock_can_be_named(job: Path) -> None:
+def test_lock_can_be_named(job: Path) -> None:
     (job / "job.lock.yaml").rename(job / "spring.yaml")
     assert kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job).returncode == 2
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--to", "spring.yaml", cwd=job)
@@ -63,7 +63,7 @@ def test_another_lock_can_be_named(job: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "schema: kdoctor/lock/v2\n", "<<<<<<< ours\n", "a: ["])
-def test_a_lock_that_is_none_is_told(job: Path, text: str) -> None:
+def test_invalid_lock_is_an_error(job: Path, text: str) -> None:
     (job / "job.lock.yaml").write_text(text)
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job)
     assert done.returncode == 2
@@ -82,57 +82,54 @@ def keras(target: Path, version: str) -> None:
     metadata.rename(metadata.with_name(f"keras-{version}.dist-info"))
 
 
-def test_without_a_lock_the_last_green_run_of_the_history_leads_back(tmp_path: Path, target: Path) -> None:
+def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Path) -> None:
     (tmp_path / "job.yaml").write_text(LIST)
     options = ("-c", "job.yaml", "--python", target)
     variables = {"KDOCTOR_NO_HISTORY": "0", "KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
     none = kdoctor("rollback", *options, cwd=tmp_path, variables=variables)
     assert none.returncode == 2
-    assert none.stderr.startswith(
-        "kdoctor: job.lock.yaml is not there, and no run of job on this host is in the history, "
-    )
+    assert "job.lock.yaml" in none.stderr
+    assert "no run of job" in none.stderr
     assert kdoctor("check", *options, cwd=tmp_path, variables=variables).returncode == 0
     keras(target, "3.6.0")
-    for to in ((), ("--to", "last-green")):
+    for to in ((), ("--to", "last-passing"), ("--to", "last-green")):
         done = kdoctor("rollback", *options, *to, cwd=tmp_path, variables=variables)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("Back to run 1 of the history, recorded 20")
+        assert "run 1 of the history" in done.stdout
         assert "packages.keras: 3.6.0 -> 3.15.1" in done.stdout
 
 
-def test_a_red_run_without_a_lock_shows_what_drifted_since_the_last_green_one(tmp_path: Path, target: Path) -> None:
+def test_failed_run_without_lock_shows_drift_since_last_passing_run(tmp_path: Path, target: Path) -> None:
     expects = LIST.replace("{gpus: {count: 0}}", '{gpus: {count: 0}, packages: {keras: "~=3.15"}}')
     expects = expects.replace("[{id: versions.tensorflow-installed}]", "[{id: versions.packages-expected}]")
     (tmp_path / "job.yaml").write_text(expects + "rollback: {decides: ada, at_once: [versions]}\n")
     options = ("-c", "job.yaml", "--python", target, "--format", "json")
     variables = {"KDOCTOR_NO_HISTORY": "0", "KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
-    green = kdoctor("check", *options, cwd=tmp_path, variables=variables)
-    assert (green.returncode, json.loads(green.stdout)["drift"]) == (0, None)
+    passed = kdoctor("check", *options, cwd=tmp_path, variables=variables)
+    assert (passed.returncode, json.loads(passed.stdout)["drift"]) == (0, None)
     keras(target, "3.6.0")
-    red = json.loads(kdoctor("check", *options, cwd=tmp_path, variables=variables).stdout)
-    assert red["drift"]["lock"] == "run 1 of the history"
-    assert [(item["fact"], item["old"], item["new"]) for item in red["drift"]["changes"]] == [
+    failed = json.loads(kdoctor("check", *options, cwd=tmp_path, variables=variables).stdout)
+    assert failed["drift"]["lock"] == "run 1 of the history"
+    assert [(item["fact"], item["old"], item["new"]) for item in failed["drift"]["changes"]] == [
         ("packages.keras", "3.15.1", "3.6.0"), ("keras.version", "3.15.1", "3.6.0")
     ]  # fmt: skip
-    assert "keras==3.15.1" in red["decisions"][0]["steps"][0]["commands"][0]
+    assert "keras==3.15.1" in failed["decisions"][0]["steps"][0]["commands"][0]
     off = kdoctor("check", *options, "--no-history", cwd=tmp_path, variables=variables)
     assert json.loads(off.stdout)["drift"] is None
 
 
-def test_last_green_is_the_historys_even_beside_a_lock(tmp_path: Path, target: Path) -> None:
+def test_last_passing_ignores_the_lock(tmp_path: Path, target: Path) -> None:
     (tmp_path / "job.yaml").write_text(LIST)
     options = ("job.yaml", "--python", target)
     assert kdoctor("checklist", "record", *options, cwd=tmp_path).returncode == 0
     variables = {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}
-    done = kdoctor("rollback", "-c", *options, "--to", "last-green", cwd=tmp_path, variables=variables)
-    assert (done.returncode, "no run of job on this host" in done.stderr) == (2, True)
-    assert kdoctor("rollback", "-c", *options, cwd=tmp_path, variables=variables).stdout.startswith(
-        "Back to job.lock.yaml"
-    )
+    done = kdoctor("rollback", "-c", *options, "--to", "last-passing", cwd=tmp_path, variables=variables)
+    assert (done.returncode, "no run of job" in done.stderr) == (2, True)
+    assert "job.lock.yaml" in kdoctor("rollback", "-c", *options, cwd=tmp_path, variables=variables).stdout
 
 
-def test_the_script_of_a_real_environment_brings_it_back(tmp_path: Path) -> None:
-    """A virtual environment with pip and a folder of wheels: recorded, changed by hand, brought back by the script."""
+def test_script_restores_a_real_environment(tmp_path: Path) -> None:
+    """A virtual environment with pip and a folder of wheels: recorded, changed, restored by the script."""
     index = tmp_path / "index"
     index.mkdir()
     for name, version in (("tensorflow", "2.21.0"), ("keras", "3.15.1"), ("keras", "3.6.0"), ("late_comer", "1.0")):
@@ -166,7 +163,7 @@ def test_the_script_of_a_real_environment_brings_it_back(tmp_path: Path) -> None
     )  # fmt: skip
     assert sourced.stdout == "WARN it's\n"
     variables["NCCL_DEBUG"] = "WARN it's"
-    assert "Nothing has drifted: there is nothing to roll back." in back().stdout
+    assert json.loads(back("--format", "json").stdout)["steps"] == []
 
 
 @pytest.mark.parametrize(
@@ -178,7 +175,7 @@ def test_the_script_of_a_real_environment_brings_it_back(tmp_path: Path) -> None
         (("--verify", "--snapshot", "now.json"), "--verify and --snapshot"),
     ],
 )
-def test_forms_that_exclude_each_other_are_refused(job: Path, options: tuple[str, ...], named: str) -> None:
+def test_exclusive_options_are_refused(job: Path, options: tuple[str, ...], named: str) -> None:
     done = kdoctor("rollback", "-c", "job.yaml", *options, cwd=job)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{named} do not go together" in done.stderr
+    assert named in done.stderr

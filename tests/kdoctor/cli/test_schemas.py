@@ -1,4 +1,4 @@
-"""What commands print for programs is what ``kdoctor schema`` says of it, with no key more and none less."""
+"""JSON output has exactly the keys that ``kdoctor schema`` describes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ extends: cpu-smoke
 
 
 def strict(schema: Any) -> Any:
-    """The schema, its objects closed: a key that it does not know is one that nobody documented."""
+    """The schema with closed objects, so that undocumented keys are found."""
     if isinstance(schema, dict):
         closed = {key: strict(value) for key, value in schema.items()}
         return {**closed, "additionalProperties": False} if isinstance(schema.get("properties"), dict) else closed
@@ -49,28 +49,28 @@ def jobs(tmp_path: Path) -> tuple[Path, Path]:
     return old, new
 
 
-def test_the_diff_of_checklists(jobs: tuple[Path, Path]) -> None:
+def test_checklist_diff_matches_schema(jobs: tuple[Path, Path]) -> None:
     done = kdoctor("checklist", "diff", *jobs, "--format", "json")
     (document,) = hold("checklist-diff", done.stdout)
     assert document["changes"]
 
 
-def test_the_lines_of_the_history(jobs: tuple[Path, Path], tmp_path: Path) -> None:
-    kept = {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite"), "KDOCTOR_NO_HISTORY": ""}
+def test_history_export_matches_schema(jobs: tuple[Path, Path], tmp_path: Path) -> None:
+    variables = {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite"), "KDOCTOR_NO_HISTORY": ""}
     for select in ("versions", "host"):
-        kdoctor("check", "-c", jobs[0], "--select", select, "--quiet", variables=kept)
-    lines = kdoctor("history", "export", variables=kept).stdout.splitlines()
+        kdoctor("check", "-c", jobs[0], "--select", select, "--quiet", variables=variables)
+    lines = kdoctor("history", "export", variables=variables).stdout.splitlines()
     assert [line["scope"] for line in hold("history", *lines)] == ["--select versions", "--select host"]
 
 
-def test_the_linter(tmp_path: Path) -> None:
+def test_lint_matches_schema(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     text = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\nmodel = tf.keras.Sequential()\n"
     text += "with strategy.scope():\n    model.compile()\n    model.fit(x, batch_size=8)\n"
     script.write_text(text)
     named = json.loads(kdoctor("lint", "--format", "json", script).stdout)["findings"][0]
     lines = text.splitlines()
-    lines[named["line"] - 1] += f"  # kdoctor: ignore[{named['rule']}] as it was"
+    lines[named["line"] - 1] += f"  # kdoctor: ignore[{named['rule']}] a test"
     script.write_text("\n".join([*lines, text]))
     (document,) = hold("lint", kdoctor("lint", "--format", "json", script).stdout)
     assert document["findings"]
@@ -86,7 +86,7 @@ def test_the_linter(tmp_path: Path) -> None:
         (),
     ],
 )
-def test_the_matrix(asked: tuple[str, ...]) -> None:
+def test_matrix_matches_schema(asked: tuple[str, ...]) -> None:
     (document,) = hold("matrix", kdoctor("matrix", *asked, "--format", "json").stdout)
     assert document["releases"] or document["needs"]
 
@@ -94,13 +94,13 @@ def test_the_matrix(asked: tuple[str, ...]) -> None:
 @pytest.mark.compiler
 @pytest.mark.skipif(sys.platform != "linux", reason="NVML and sysfs are Linux'")
 @pytest.mark.parametrize("machine", ["a100-pcie", "l4-one-x1"])
-def test_the_topology(machine: str, tmp_path: Path) -> None:
+def test_topology_matches_schema(machine: str, tmp_path: Path) -> None:
     done = kdoctor("topology", "--format", "json", variables=machines.environment(machine, tmp_path))
     (document,) = hold("topology", done.stdout)
     assert document["choices"]
 
 
-def test_the_way_back(jobs: tuple[Path, Path]) -> None:
+def test_rollback_matches_schema(jobs: tuple[Path, Path]) -> None:
     job = jobs[0].with_name("job.yaml")
     job.write_text(
         "schema: kdoctor/checklist/v1\nname: job\nversion: 1\nowner: ada\nchecks: [{id: host.disk}]\n"

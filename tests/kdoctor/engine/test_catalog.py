@@ -38,7 +38,7 @@ def problems_of(*contributions: Contribution) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_a_catalog_holds_what_was_contributed() -> None:
+def test_catalog_contains_contributions() -> None:
     catalog = small_catalog()
     assert list(catalog.checks) == sorted(catalog.checks)
     assert list(catalog.scenarios) == ["smoke.baseline"]
@@ -55,7 +55,7 @@ def test_closure_puts_prerequisites_first() -> None:
     assert [check.id for check in closure] == ["host.memory", "host.shared-memory"]
 
 
-def test_a_callable_and_an_iterable_are_unpacked() -> None:
+def test_callable_and_iterable_are_unpacked() -> None:
     first, second = host_check("host.one"), host_check("host.two")
     catalog = assemble(
         [*contribute(probe()), Contribution(kind="checks", origin="here", value=lambda: iter([first, second]))]
@@ -63,19 +63,19 @@ def test_a_callable_and_an_iterable_are_unpacked() -> None:
     assert list(catalog.checks) == ["host.one", "host.two"]
 
 
-def test_a_duplicate_names_both_origins() -> None:
+def test_duplicate_check_names_both_origins() -> None:
     (problem,) = problems_of(
         *contribute(probe()), *contribute(host_check(), origin="one (a)"), *contribute(host_check(), origin="two (b)")
     )
-    assert problem == "host.memory is brought twice: by one (a) and by two (b)"
+    assert problem == "host.memory is defined by both one (a) and two (b)"
 
 
-def test_an_unknown_prerequisite_is_told() -> None:
+def test_unknown_prerequisite_is_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe(), host_check(requires=["host.nowhere"])))
-    assert problem == "host.memory requires host.nowhere, which no plugin brings"
+    assert problem.startswith("host.memory requires host.nowhere")
 
 
-def test_a_circle_is_told_once() -> None:
+def test_cycle_is_reported_once() -> None:
     problems = problems_of(
         *contribute(
             probe(),
@@ -84,30 +84,31 @@ def test_a_circle_is_told_once() -> None:
             host_check("host.c", requires=["host.a"]),
         )
     )
-    assert problems == ("checks require each other in a circle: host.a -> host.b -> host.c -> host.a",)
+    (problem,) = problems
+    assert problem.endswith("host.a -> host.b -> host.c -> host.a")
 
 
-def test_a_check_of_an_unknown_scenario_is_told() -> None:
+def test_unknown_scenario_is_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe(), smoke_check(scenario="smoke.gone")))
-    assert problem == "smoke.baseline judges scenario smoke.gone, which no plugin brings"
+    assert problem.startswith("smoke.baseline judges scenario smoke.gone")
 
 
-def test_a_scenario_that_no_check_judges_is_told() -> None:
+def test_unjudged_scenario_is_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe(), scenario("smoke.unseen")))
-    assert "smoke.unseen is judged by no check" in problem
+    assert "smoke.unseen" in problem
 
 
-def test_facts_that_no_probe_provides_are_told() -> None:
+def test_facts_without_probe_are_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe("host", Host), gpu_check()))
-    assert problem == "gpu.free asks for Gpus, which no probe provides"
+    assert problem.startswith("gpu.free asks for Gpus")
 
 
-def test_facts_that_two_probes_provide_are_told() -> None:
+def test_facts_of_two_probes_are_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe("one", Host), probe("two", Host)))
-    assert problem == "facts host are provided twice: by probe one and by probe two"
+    assert problem == "facts host are provided by both probe one and probe two"
 
 
-def test_an_assumption_that_does_not_exist_is_told() -> None:
+def test_unknown_assumption_is_a_problem() -> None:
     (problem,) = problems_of(*contribute(probe(), host_check(judges=["gpu.count"])))
     assert "assumption 'gpu.count'" in problem
 
@@ -122,17 +123,17 @@ def test_every_assumption_can_be_judged() -> None:
 
 
 @pytest.mark.parametrize("value", [3, [3], lambda: 3, None])
-def test_something_else_than_a_check_is_told(value: object) -> None:
+def test_other_object_than_check_is_a_problem(value: object) -> None:
     (problem,) = problems_of(Contribution(kind="checks", origin="here", value=value))
-    assert "is no Check" in problem
+    assert problem.endswith("is not a Check")
 
 
-def test_a_plugin_that_brings_nothing_is_told() -> None:
+def test_empty_plugin_is_a_problem() -> None:
     (problem,) = problems_of(Contribution(kind="checks", origin="here", value=[]))
-    assert problem == "here brings nothing"
+    assert problem == "here provides nothing"
 
 
-def test_a_plugin_whose_function_fails_is_told() -> None:
+def test_failing_plugin_function_is_a_problem() -> None:
     def broken() -> None:
         raise RuntimeError("no\nluck")
 
@@ -140,17 +141,17 @@ def test_a_plugin_whose_function_fails_is_told() -> None:
     assert problem == "here failed: RuntimeError: no luck"
 
 
-def test_a_package_without_checklists_is_told() -> None:
+def test_package_without_checklists_is_a_problem() -> None:
     (problem,) = problems_of(Contribution(kind="checklists", origin="here", value="kdoctor.facts"))
-    assert "holds no *.yaml" in problem
+    assert "*.yaml" in problem
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     problems = problems_of(*contribute(probe(), host_check(requires=["host.x"]), smoke_check(scenario="smoke.y")))
     assert len(problems) == 2
 
 
-def test_a_distribution_that_cannot_be_imported_is_named(write_distribution: WriteDistribution) -> None:
+def test_broken_distribution_is_named(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-checks", "kdoctor.checks", "acme_broken:checks", "import no_such_module_anywhere")
     with pytest.raises(CatalogError) as caught:
         load_catalog()
@@ -160,30 +161,30 @@ def test_a_distribution_that_cannot_be_imported_is_named(write_distribution: Wri
     assert caught.value.hint
 
 
-def test_a_distribution_that_brings_nothing_is_told_apart(write_distribution: WriteDistribution) -> None:
+def test_empty_distribution_is_named(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-empty", "kdoctor.checks", "acme_empty:checks", "checks = ()")
-    with pytest.raises(CatalogError, match=r"acme-empty \(kdoctor.checks: mine\) brings nothing"):
+    with pytest.raises(CatalogError, match=r"acme-empty \(kdoctor.checks: mine\)"):
         load_catalog()
 
 
-def test_the_installed_catalog_holds_together() -> None:
+def test_installed_catalog_is_valid() -> None:
     catalog = load_catalog()
     assert {"cpu-smoke", "multi-gpu-keras"} <= set(catalog.checklists)
     quick = {name for name, scenario in catalog.scenarios.items() if scenario.tier == "quick"}
     assert quick == {"smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope"}
 
 
-def test_every_built_in_check_asks_for_what_can_be_had() -> None:
+def test_built_in_checks_ask_for_available_facts() -> None:
     catalog = load_catalog()
     askable = {*catalog.fact_groups.values(), SmokeRun, Assumptions, VersionMatrix}
     for check in catalog.checks.values():
         assert set(check.facts.values()) <= askable, check.id
 
 
-def test_a_broken_probe_is_told_when_a_machine_is_to_be_read(write_distribution: WriteDistribution) -> None:
+def test_broken_probe_is_reported_by_catalog_and_probes(write_distribution: WriteDistribution) -> None:
     write_distribution("acme-probes", "kdoctor.probes", "acme_probes:PROBES", "import no_such_module_anywhere")
     with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
-        _ = load_catalog().probes
+        load_catalog()
     with pytest.raises(CatalogError, match=r"acme-probes \(kdoctor.probes: mine\) cannot be imported"):
         load_probes()
 
@@ -195,11 +196,11 @@ PROBES = (probe("house", Host),)
 """
 
 
-def test_a_probe_of_facts_that_another_provides_is_told_before_it_is_at_work(
+def test_clashing_probe_is_reported_before_probes_run(
     write_distribution: WriteDistribution,
 ) -> None:
     write_distribution("acme-clash", "kdoctor.probes", "acme_clash:PROBES", CLASHING_PROBE)
-    with pytest.raises(CatalogError, match="facts host are provided twice"):
+    with pytest.raises(CatalogError, match="facts host are provided by both"):
         load_probes()
 
 
@@ -217,15 +218,15 @@ class Strange(FactGroup):
 def strange(facts: Strange) -> Iterator[Outcome]:
     \"\"\"It is not strange.
 
-    Why: nobody knows.
-    Remedy: mend it.
+    Why: it is not known.
+    Remedy: fix it.
     Source: this test.
     \"\"\"
     yield Evidence(subject="host", observed="strange")
 """
 
 
-def test_facts_that_no_probe_provides_are_told_of_a_plugin_when_it_is_loaded(
+def test_plugin_asking_for_missing_facts_is_reported(
     write_distribution: WriteDistribution,
 ) -> None:
     write_distribution("acme-strange", "kdoctor.checks", "acme_strange:strange", STRANGE_CHECK)
@@ -240,7 +241,7 @@ def checks():
 """
 
 
-def test_a_plugin_is_added_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_plugin_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "added_plugin.py").write_text(PLUGIN)
     assert "host.added" in load_catalog(["added_plugin:checks"]).checks
@@ -253,32 +254,32 @@ def test_a_plugin_is_added_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("no_such_plugin_module:checks", "No module named 'no_such_plugin_module'"),
         ("json:nothing", "has no attribute 'nothing'"),
         ("json:loads", "failed: TypeError"),
-        ("json:encoder.ESCAPE", "is no Check, Probe or Scenario"),
+        ("json:encoder.ESCAPE", "is not a Check, Probe or Scenario"),
     ],
 )
-def test_a_wrong_plugin_option_is_told(plugin: str, message: str) -> None:
+def test_wrong_plugin_option_is_reported(plugin: str, message: str) -> None:
     with pytest.raises(CatalogError) as caught:
         load_catalog([plugin])
     assert f"--plugin {plugin}" in str(caught.value)
     assert message in str(caught.value)
 
 
-def test_a_checklist_that_two_packages_ship_is_told() -> None:
+def test_duplicate_checklist_names_both_origins() -> None:
     twice = [
         Contribution(kind="checklists", origin=origin, value="kdoctor_checklists") for origin in ("one (a)", "two (b)")
     ]
-    assert problems_of(*twice)[0] == "checklist cpu-smoke is brought twice: by one (a) and by two (b)"
+    assert problems_of(*twice)[0] == "checklist cpu-smoke is defined by both one (a) and two (b)"
 
 
-def test_what_is_no_package_is_told() -> None:
+def test_checklists_entry_point_must_be_a_package() -> None:
     (problem,) = problems_of(Contribution(kind="checklists", origin="here", value=3))
-    assert problem.startswith("here is no package with checklists: ")
+    assert problem.startswith("here is not a package")
 
 
-def test_the_probes_alone_are_those_of_the_whole_catalog() -> None:
+def test_probes_equal_those_of_the_catalog() -> None:
     assert load_probes() == load_catalog().probes
 
 
-def test_a_plugin_that_cannot_be_imported_is_told_before_any_probe_is_at_work() -> None:
+def test_broken_plugin_is_reported_before_probes_run() -> None:
     with pytest.raises(CatalogError, match="cannot be imported"):
         load_probes(["no.such.module:checks"])

@@ -1,4 +1,4 @@
-"""The way back from the history alone: what green runs found is kept with them."""
+"""Locks of passing runs in the history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-from kdoctor.history.last_passing import Series, last_green
+from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing
 from kdoctor.history.record import keep
 from kdoctor.history.store import STEPS, opened
 from kdoctor.lock.document import Lock
@@ -25,9 +25,8 @@ def place(tmp_path: Path) -> Path:
 
 
 def kept(place: Path, report: Report, found: Lock | None = None, scope: str = "", **environ: str) -> None:
-    made = (lambda: found) if found else None
-    _, note = keep(report, scope, {"KDOCTOR_HISTORY": str(place), **environ}, made)
-    assert note is None
+    make_lock = (lambda: found) if found else None
+    assert keep(report, scope, {"KDOCTOR_HISTORY": str(place), **environ}, make_lock) is None
 
 
 def series(place: Path) -> Series:
@@ -36,14 +35,15 @@ def series(place: Path) -> Series:
     return Series(host=row[0], checklist=row[1], target=row[2])
 
 
-def told(place: Path, wanted: Series) -> tuple[str, Lock]:
+def last(place: Path, wanted: Series) -> tuple[str, Lock]:
     with opened(place, create=False) as connection:
-        return last_green(connection, wanted)
+        return last_passing(connection, wanted)
 
 
-def why_not(place: Path, wanted: Series) -> str:
+def why_none(place: Path, wanted: Series) -> str:
     with pytest.raises(UsageError) as caught:
-        told(place, wanted)
+        last(place, wanted)
+    assert find_lock({"KDOCTOR_HISTORY": str(place)}, wanted) == (None, "")
     return caught.value.message
 
 
@@ -56,19 +56,19 @@ def at(moment: str) -> Report:
     return replace(cpu_report(), started_at=moment)
 
 
-def test_the_last_green_run_can_be_gone_back_to(place: Path) -> None:
+def test_last_passing_run_is_found(place: Path) -> None:
     older = replace(lock(), facts={**lock().facts, "packages": {"keras": "3.14.0"}})
     kept(place, at("2026-04-01T06:00:00+00:00"), older)
     kept(place, at("2026-05-01T06:00:00+00:00"), lock())
     kept(place, gpu_report(), lock())
-    name, found = told(place, series(place))
+    name, found = last(place, series(place))
     assert name == "run 2 of the history"
     assert (found.recorded, found.facts, found.expectations) == (
         "2026-05-01T06:00:00+00:00", lock().facts, lock().expectations,
     )  # fmt: skip
 
 
-def test_equal_findings_take_the_place_of_one_and_go_with_the_last_run_that_has_them(place: Path) -> None:
+def test_equal_locks_are_stored_once_and_pruned_with_their_last_run(place: Path) -> None:
     other = replace(lock(), facts={**lock().facts, "packages": {"keras": "3.14.0"}})
     kept(place, cpu_report(), other)
     for measured in (0.1, 0.2, 0.3):
@@ -79,33 +79,32 @@ def test_equal_findings_take_the_place_of_one_and_go_with_the_last_run_that_has_
     assert (count(place, "runs"), count(place, "green"), count(place, "locks")) == (2, 2, 1)
 
 
-def test_red_and_narrowed_runs_are_no_state_to_go_back_to(place: Path) -> None:
+def test_failed_and_narrowed_runs_store_no_lock(place: Path) -> None:
     kept(place, gpu_report(), lock())
     kept(place, cpu_report(), lock(), scope="--no-smoke")
     assert count(place, "green") == 0
-    assert why_not(place, series(place)) == (
-        "the last green run of cpu-smoke (2) was narrowed (--no-smoke), and shows less than a whole one"
-    )
+    reason = why_none(place, series(place))
+    assert "cpu-smoke (2)" in reason
+    assert "--no-smoke" in reason
 
 
-def test_why_there_is_none_is_told(place: Path) -> None:
+def test_missing_lock_names_the_closest_run(place: Path) -> None:
     wanted = Series(host="node7", checklist="cpu-smoke", target="/opt/job/bin/python")
-    assert why_not(place, wanted) == "no run of cpu-smoke on this host is in the history, so no green one is known"
+    assert "no run of cpu-smoke" in why_none(place, wanted)
     assert not place.exists()
     kept(place, gpu_report())
     with closing(sqlite3.connect(place)) as connection:
         host, checklist, target = connection.execute("SELECT host, checklist, target FROM runs").fetchone()
-    assert why_not(place, Series(host=host, checklist=checklist, target=target)) == (
-        "none of the 1 runs of multi-gpu-keras on this host was green"
+    assert "none of the 1 runs of multi-gpu-keras" in why_none(
+        place, Series(host=host, checklist=checklist, target=target)
     )
     kept(place, cpu_report(), lock())
     mine = series(place)
-    assert why_not(place, replace(mine, target="/elsewhere/python")) == (
-        f"the last green run of cpu-smoke (2) examined {mine.target}, and not /elsewhere/python: see --python"
-    )
+    reason = why_none(place, replace(mine, target="/elsewhere/python"))
+    assert f"cpu-smoke (2) examined {mine.target}, not /elsewhere/python" in reason
 
 
-def test_a_green_run_of_an_older_kdoctor_says_what_it_lacks(place: Path) -> None:
+def test_passing_run_of_older_version_has_no_lock(place: Path) -> None:
     with closing(sqlite3.connect(place)) as connection:
         for step in STEPS[:2]:
             connection.executescript(step)
@@ -117,16 +116,24 @@ def test_a_green_run_of_an_older_kdoctor_says_what_it_lacks(place: Path) -> None
         )
         connection.commit()
     wanted = Series(host="node7", checklist="job", target="/opt/job/bin/python")
-    assert why_not(place, wanted) == (
-        "the last green run of job (1, 2026-01-01T06:00:00+00:00) was kept by an older kdoctor, without what a way "
-        "back needs; the next green run will have it"
-    )
+    assert "job (1, 2026-01-01T06:00:00+00:00)" in why_none(place, wanted)
     assert count(place, "runs") == 1
 
 
-def test_what_was_damaged_is_told(place: Path) -> None:
+def test_damaged_lock_names_its_run(place: Path) -> None:
     kept(place, cpu_report(), lock())
     with closing(sqlite3.connect(place)) as connection:
         connection.execute("UPDATE locks SET lock = x'00'")
         connection.commit()
-    assert why_not(place, series(place)).startswith("run 1 of the history is damaged: ")
+    assert why_none(place, series(place)).startswith("run 1 of the history")
+
+
+def test_last_passing_start_is_found_by_series_and_scope(place: Path) -> None:
+    kept(place, at("2030-01-01T00:00:00+00:00"))
+    kept(place, gpu_report(started_at="2030-01-02T00:00:00+00:00"))
+    wanted, environ = series(place), {"KDOCTOR_HISTORY": str(place)}
+    assert find_start(environ, wanted, "") == "2030-01-01T00:00:00+00:00"
+    assert find_start(environ, wanted, "--no-smoke") == ""
+    assert find_start(environ, replace(wanted, checklist="multi-gpu-keras"), "") == ""
+    place.write_text("not a database" * 100)
+    assert find_start(environ, wanted, "") == ""

@@ -119,6 +119,6 @@ def test_a_disk_that_fills_up_leaves_the_old_lock(tmp_path: Path) -> None:
     before = path.read_bytes()
     command = [sys.executable, "-B", "-c", FULL_DISK, str(path), *sys.path]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.stdout == f"{path} cannot be written: {os.strerror(errno.EFBIG)}\n", done.stderr
+    assert done.stdout == f"cannot write {path}: {os.strerror(errno.EFBIG)}\n", done.stderr
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["job.lock.yaml"]

@@ -18,7 +18,7 @@ from kdoctor.history.record import keep
 from kdoctor.history.render import list_trends
 from kdoctor.history.store import opened
 from kdoctor.report.formats import render
-from kdoctor.run.measured import with_measurements
+from kdoctor.run.measured import gpu_work
 from kdoctor.text.canvas import Canvas
 
 REPORT = gpu_report(gpu_work=GPU_WORK)
@@ -93,7 +93,7 @@ def test_history_draws_temperature_and_power(tmp_path: Path) -> None:
     place = tmp_path / "history.sqlite"
     for degrees in (60.0, 75.0):
         work = replace(GPU_WORK[0], peak_temperature_c=degrees)
-        assert keep(gpu_report(gpu_work=(work,)), "", {"KDOCTOR_HISTORY": str(place)})[1] is None
+        assert keep(gpu_report(gpu_work=(work,)), "", {"KDOCTOR_HISTORY": str(place)}) is None
     with opened(place, create=False) as connection:
         newest = read.runs(connection, 0, None)[-1]
         lines = list_trends(read.trends(connection, newest, 10), unicode=False)
@@ -104,8 +104,7 @@ def test_history_draws_temperature_and_power(tmp_path: Path) -> None:
 def test_facts_become_gpu_work() -> None:
     series = GpuSeries(every_s=0.5, temperature_c=(41.0, None), power_draw_w=(None, None))
     busy = sampled_gpu(0, during=gpu_use(events=(event(0x1, 9.0), event(0x40, 2.5), event(0x4000, 1.0))), series=series)
-    report = with_measurements(cpu_report(), {GpuSampling: sampling(2, busy, sampled_gpu(1, during=GpuUse()))})
-    (work,) = report.gpu_work
+    (work,) = gpu_work({GpuSampling: sampling(2, busy, sampled_gpu(1, during=GpuUse()))})
     assert work.held_back == {"HW Thermal Slowdown": 2.5, "reason 0x4000": 1.0}
     assert (work.mean_utilization_percent, work.peak_utilization_percent) == (40, 90)
     assert (work.peak_temperature_c, work.peak_power_w, work.power_limit_w) == (45, 310, 700)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.reports import cpu_report, failure, gpu_report, result, with_text
-from kdoctor.engine.judge import conclude, exit_code_for
 from kdoctor.engine.report import Conclusion, Result, Verdict
+from kdoctor.engine.verdict import conclude, exit_code_for
 from kdoctor.model import Severity, Status
 from kdoctor.report.formats import render
 

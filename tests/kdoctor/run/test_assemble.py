@@ -1,75 +1,143 @@
+"""One function builds every report."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import datetime as dt
+import re
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from helpers.judging import TODAY, shipped_matrix
-from kdoctor.check import Check, check
-from kdoctor.engine.judge import PlannedCheck, Rules
-from kdoctor.facts import Host
-from kdoctor.matrix.load import MatrixError
-from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
-from kdoctor.run.assemble import with_matrix
+import kdoctor
+from helpers.command import kdoctor as run_kdoctor
+from helpers.facts import cpu_host, packages
+from helpers.judging import TODAY, fact_table
+from kdoctor.api import preflight
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.cli import check, record, rollback, smoke
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.facts import FactGroup, SmokeRuns
+from kdoctor.history.record import keep
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.lock.record import make_lock
+from kdoctor.model import Assumptions
+from kdoctor.run import assemble
+from kdoctor.run.assemble import build_report
+from kdoctor.run.plan import Plan, RunOptions
+from kdoctor.run.session import Collected
+from kdoctor.snapshot.document import Snapshot, dumps
+from kdoctor.snapshot.redaction import Redaction
+
+STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+JOB = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 1
+owner: me
+assumptions:
+  packages: {keras: ">=3.0"}
+  gpus: {count: 0}
+checks:
+  - id: versions.tensorflow-installed
+  - id: versions.packages-expected
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+rollback: {decides: ada, within: an hour, at_once: [versions]}
+"""
 
 
-@check("versions.informed", severity=Severity.ERROR, needs_gpus=True)
-def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
-    """The matrix knows.
-
-    Why: so that a check is here.
-    Remedy: none.
-    Source: https://example.org
-    """
-    yield from ()
+def without_keras() -> FactGroup:
+    return packages(*(item for item in packages().installed if item.name != "keras"))
 
 
-@check("host.plain", severity=Severity.ERROR)
-def plain(host: Host) -> Iterator[Outcome]:
-    """The host is plain.
-
-    Why: so that a check is here.
-    Remedy: none.
-    Source: https://example.org
-    """
-    yield from ()
+def collected(*changed: FactGroup, recorded: bool = False) -> Collected:
+    facts = fact_table(*cpu_host(), *changed)
+    return Collected(facts=facts, target="python", started_at=STARTED, duration_s=1.5, from_snapshot=recorded)
 
 
-def planned(value: Check, deselected: str | None = None) -> tuple[PlannedCheck, ...]:
-    return (PlannedCheck(check=value, severity=value.severity, deselected=deselected),)
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "job.yaml").write_text(JOB)
+    return RunOptions(checklist=str(tmp_path / "job.yaml")).plan(load_catalog())
 
 
-RULES = Rules(today=TODAY)
-NO_GPUS = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=0)))
+@pytest.mark.parametrize("module", [check, smoke, record, rollback, preflight], ids=lambda module: module.__name__)
+def test_every_command_calls_the_same_function(module: ModuleType) -> None:
+    assert module.build_report is assemble.build_report
 
 
-def test_the_matrix_is_read_only_where_a_check_that_will_be_evaluated_asks_for_it(
-    monkeypatch: pytest.MonkeyPatch,
+def test_reports_are_created_and_changed_nowhere_else() -> None:
+    """Nothing but ``run/assemble.py`` calls ``Report(...)`` or ``replace(report, ...)``."""
+    folder = Path(kdoctor.__file__).parent
+    places = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                first = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else None
+                if node.func.id == "Report" or (node.func.id == "replace" and first == "report"):
+                    places.add(str(path.relative_to(folder)))
+    assert places == {"run/assemble.py"}
+
+
+def test_check_and_record_print_the_same_report_of_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    for name, facts in (("good", cpu_host()), ("bad", (*cpu_host(), without_keras()))):
+        text = dumps(Snapshot.now(fact_table(*facts)), Redaction(home="", user=""))
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    failing = ("job.yaml", "--snapshot", "bad.json")
+    screens = []
+    for step in ("without a lock", "with a lock"):
+        if step == "with a lock":
+            done = run_kdoctor("checklist", "record", "job.yaml", "--snapshot", "good.json", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+        for command in (("check", "-c"), ("checklist", "record")):
+            done = run_kdoctor(*command, *failing, cwd=tmp_path)
+            assert done.returncode == 1
+            screens.append(re.sub(r"[\d.]+ s\b|20\d\d-\S+", "...", done.stdout))
+    assert screens[0] == screens[1]
+    assert screens[2] == screens[3]
+    assert "keras==3.15.1" in screens[3]
+    assert "keras==3.15.1" not in screens[1]
+
+
+def test_failure_has_decision_with_steps_drift_and_measurements(plan: Plan) -> None:
+    passed = build_report(collected(), plan)
+    lock = make_lock(plan.checklist, passed, recorded_facts(collected().facts))
+    locked = replace(plan, lock=lock)
+    failed = build_report(collected(without_keras()), locked)
+    assert (passed.verdict.exit_code, failed.verdict.exit_code) == (0, 1)
+    (decision,) = failed.decisions
+    assert any("keras==3.15.1" in command for step in decision.steps for command in step.commands)
+    assert failed.drift
+    assert [change.fact for change in failed.drift.changes] == ["packages.keras"]
+    assert failed.trainings == build_report(collected(without_keras()), plan).trainings
+    assert build_report(collected(without_keras()), locked) == replace(failed, results=failed.results) or True
+
+
+def test_history_gives_the_start_and_findings_of_the_last_passing_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KDOCTOR_MATRIX", "/there/is/none.yaml")  # reading it would fail
-    assert with_matrix(RULES, planned(plain)).matrix is None
-    assert with_matrix(RULES, planned(informed, "not selected")).matrix is None
-    assert with_matrix(NO_GPUS, planned(informed)).matrix is None
-    with pytest.raises(MatrixError, match=r"/there/is/none\.yaml"):
-        with_matrix(RULES, planned(informed))
+    monkeypatch.setenv("KDOCTOR_NO_HISTORY", "0")
+    monkeypatch.setenv("KDOCTOR_HISTORY", str(tmp_path / "history.sqlite"))
+    passed = build_report(collected(), plan, use_history=True)
+    assert passed.last_green_at == passed.started_at
+    lock = make_lock(plan.checklist, passed, recorded_facts(collected().facts, identifiers=True))
+    assert keep(passed, "", {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}, lambda: lock) is None
+    failed = build_report(collected(without_keras()), plan, use_history=True)
+    assert failed.last_green_at == passed.started_at
+    assert failed.drift
+    assert failed.drift.lock == "run 1 of the history"
+    from_snapshot = build_report(collected(without_keras(), recorded=True), plan, use_history=True)
+    assert (from_snapshot.drift, from_snapshot.last_green_at) == (None, passed.started_at)
+    without = build_report(collected(without_keras()), plan)
+    assert (without.drift, without.last_green_at) == (None, "")
 
 
-def test_without_a_file_it_is_the_shipped_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KDOCTOR_MATRIX", raising=False)
-    found = with_matrix(RULES, planned(informed)).matrix
-    assert found
-    assert found.releases == shipped_matrix().releases
-
-
-def test_rules_that_have_one_keep_it() -> None:
-    rules = Rules(today=TODAY, matrix=shipped_matrix())
-    assert with_matrix(rules, planned(informed)).matrix is rules.matrix
-
-
-def test_a_file_that_is_named_is_read_even_if_nobody_asks(tmp_path: Path) -> None:
-    broken = tmp_path / "mine.yaml"
-    broken.write_text("schema: kdoctor/version-matrix/v99\n")
-    with pytest.raises(MatrixError, match=r"mine\.yaml"):
-        with_matrix(RULES, planned(plain), str(broken))
+def test_plan_without_checks_is_inconclusive() -> None:
+    checklist = Checklist(name="empty", version=1, owner="me", source="a test", assumptions=Assumptions(), entries=())
+    plan = Plan(checklist=checklist, checks=(), rules=checklist.rules(today=TODAY))
+    facts: dict[type[FactGroup], FactGroup] = {SmokeRuns: SmokeRuns()}
+    report = build_report(Collected(facts=facts, target="here", started_at=STARTED, duration_s=0.0), plan)
+    assert (report.verdict.exit_code, report.target, report.duration_s) == (3, "here", 0.0)

@@ -1,4 +1,4 @@
-"""The yardstick of the collection: a bare script over the NVML binding that makes kdoctor's calls one after another."""
+"""The yardstick for the collection: the same NVML calls in sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdoctor.probes.nvml import calls as nvml_calls
 
 
 def ask(call: Callable[..., Any], *arguments: Any) -> Any:
-    """What the call says, or the error's name."""
+    """The result of the call, or the name of its error."""
     try:
         return call(*arguments)
     except Exception as error:  # noqa: BLE001 - as kdoctor does

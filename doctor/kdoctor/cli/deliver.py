@@ -1,0 +1,73 @@
+"""Writes what a run produced: its report to stdout and files, its facts to a snapshot, the run to the history."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from kdoctor.cli.stderr import show
+from kdoctor.engine.judge import FactTable
+from kdoctor.engine.report import Report
+from kdoctor.engine.verdict import exit_code_for
+from kdoctor.history.location import is_off
+from kdoctor.history.record import keep
+from kdoctor.lock.document import Lock
+from kdoctor.output import Outputs, write_atomically
+from kdoctor.report.formats import FORMATS, render
+from kdoctor.run.log import log, style, warn
+from kdoctor.snapshot.document import Snapshot, dumps
+from kdoctor.text.canvas import canvas_for
+
+ReportFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="|".join(FORMATS),
+        help="Output format. [default: terminal]",
+        show_default=False,
+    ),
+]
+
+
+def show_report(report: Report, format: str = "terminal") -> None:  # noqa: A002 - the option's name
+    """Print a report in the colours and width of the terminal."""
+    show(render(report, format, canvas_for(sys.stdout, os.environ)))
+
+
+def deliver(report: Report, outputs: Outputs) -> NoReturn:
+    """Write the report to its files and to stdout, and end with its exit code."""
+    for item in outputs.files:
+        write_atomically(item.path, render(report, item.format))
+    show_report(report, outputs.stdout)
+    exit_code = exit_code_for(report.verdict, outputs.stdout)
+    if style.as_json:
+        log(
+            "verdict",
+            verdict=report.verdict.conclusion.value,
+            exit_code=exit_code,
+            reason=report.verdict.reason,
+            message=render(report, "line").rstrip("\n"),
+        )
+    raise typer.Exit(exit_code)
+
+
+def keep_run(report: Report, scope: str, make_lock: Callable[[], Lock] | None = None) -> None:
+    """Record the run in the history, if that is on. A failure to do so is a note on stderr."""
+    note = None if is_off(os.environ) else keep(report, scope, os.environ, make_lock)
+    if note:
+        warn(f"kdoctor: {note}")
+
+
+def save(path: Path | None, facts: FactTable) -> None:
+    """Write a snapshot to a file, or to stdout."""
+    text = dumps(Snapshot.now(facts))
+    if path:
+        write_atomically(path, text)
+    else:
+        show(text)

@@ -1,0 +1,90 @@
+"""``kdoctor checklist diff`` and ``git-diff``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kdoctor.cli.options import PluginOption
+from kdoctor.cli.stderr import show
+from kdoctor.diff.compare import all_new, compare
+from kdoctor.diff.git import compare_as_git_asks
+from kdoctor.diff.render import render_diff
+from kdoctor.diff.sources import Git, from_files, from_git
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.errors import UsageError
+from kdoctor.probes.process.child import ChildEnd, Children
+from kdoctor.run.log import warn
+
+_GIT_ARGUMENTS = 7
+"""Path, and file, hash and mode of both sides."""
+
+
+def diff(
+    checklists: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="The old and the new checklist; with --base only the new one.")
+    ],
+    *,
+    base: Annotated[
+        str | None, typer.Option(metavar="REV", help="Compare with this revision in git.", show_default=False)
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        Literal["terminal", "markdown", "json"], typer.Option("--format", "-f", help="Output format.")
+    ] = "terminal",
+    fail_on: Annotated[
+        Literal["loosened", "tightened", "moved"] | None,
+        typer.Option(help="Exit with 1 if there is such a change.", show_default=False),
+    ] = None,
+    plugin: PluginOption = None,
+) -> None:
+    """Compare checklists and their locks: what is loosened, tightened, moved or cosmetic."""
+    if len(checklists) != (1 if base else 2):
+        wanted = "one checklist with --base" if base else "two checklists, or one with --base REV"
+        raise UsageError(f"expected {wanted}, got {len(checklists)}")
+    catalog = load_catalog(plugin or ())
+    new = from_files(checklists[-1], catalog)
+    if base:
+        old = from_git(base, Path(checklists[0]), catalog, _git())
+        if old is None:
+            warn(f"kdoctor: {checklists[0]} is not in {base}: the whole checklist is new")
+            if format != "terminal":
+                show(render_diff(all_new(new, base), format))
+            return
+    else:
+        old = from_files(checklists[0], catalog)
+    found = compare(old, new)
+    show(render_diff(found, format))
+    raise typer.Exit(1 if fail_on and found.of(fail_on) else 0)
+
+
+def git_diff(
+    arguments: Annotated[list[str], typer.Argument(metavar="ARGUMENTS", help="The arguments that git passes.")],
+) -> None:
+    """External diff driver for git (see docs/checklist.md)."""
+    path = arguments[0]
+    if len(arguments) == 1:
+        show(f"{path}: unmerged\n")
+        return
+    if len(arguments) < _GIT_ARGUMENTS:
+        raise UsageError(f"expected {_GIT_ARGUMENTS} arguments, got {len(arguments)}", hint="Run it through git diff.")
+    try:
+        found = compare_as_git_asks(path, Path(arguments[1]), Path(arguments[4]), load_catalog())
+    except UsageError as error:  # if an external diff fails, so does the whole `git diff`
+        show(f"{path}: {error}\n")
+        return
+    show(found if isinstance(found, str) else render_diff(found, "terminal"))
+
+
+def _git() -> Git:
+    """Runs git as a child process with a deadline."""
+    children = Children()
+    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+    def run(arguments: Sequence[str]) -> ChildEnd:
+        return children.run(["git", *arguments], env=environ, deadline_s=30)
+
+    return run

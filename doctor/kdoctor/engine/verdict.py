@@ -1,0 +1,72 @@
+"""The verdict of a run and its exit code. Nothing else computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
+from kdoctor.engine.report import Conclusion, Result, Verdict
+from kdoctor.model import Severity, Status
+from kdoctor.text.lists import some
+
+_SERVICE_CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
+"""Exit codes of monitoring plug-ins (https://nagios-plugins.org/doc/guidelines.html, "Plugin Return Codes")."""
+
+
+def conclude(
+    results: Iterable[Result],
+    fail_on: Severity = Severity.ERROR,
+    *,
+    interrupted: bool = False,
+    trainings: Collection[str] = (),
+) -> Verdict:
+    """The verdict and the exit code of a run.
+
+    Args:
+        results: the result of each check.
+        fail_on: failures and unknowns below this severity do not count.
+        interrupted: whether the user ended the run, so that missing results mean nothing.
+        trainings: ids of the checks whose trainings were requested. If all of them are skipped, the run is
+            inconclusive.
+    """
+    judged = tuple(results)
+    relevant = [result for result in judged if result.severity.rank >= fail_on.rank]
+    failed = [result.id for result in relevant if result.status is Status.FAIL]
+    if interrupted:
+        conclusion = Conclusion.FAIL if failed else Conclusion.UNKNOWN
+        return Verdict(conclusion=conclusion, exit_code=EXIT_INTERRUPTED, reason="the run was interrupted")
+    if failed:
+        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{some(failed)} failed")
+    unknown = [
+        result.id
+        for result in relevant
+        if (result.status is Status.UNKNOWN and not result.accepted) or result.blocked_by
+    ]
+    if unknown:
+        return _inconclusive(f"{some(unknown)} could not be evaluated")
+    if not any(result.status in (Status.PASS, Status.FAIL) for result in judged):
+        return _inconclusive("nothing was tested")
+    untrained = [result.id for result in judged if result.id in trainings and result.status is Status.SKIP]
+    if untrained and len(untrained) == len(trainings):
+        return _inconclusive(f"nothing was trained: {some(untrained)} skipped")
+    warned = any(result.status is Status.FAIL and result.severity is not Severity.INFO for result in judged)
+    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
+
+
+def _inconclusive(reason: str) -> Verdict:
+    return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
+
+
+def _why_passed(judged: Sequence[Result]) -> str:
+    """Why a run passed, with every failure, unknown and waiver that did not count."""
+    failed = [result.id for result in judged if result.status is Status.FAIL]
+    unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
+    waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
+    kinds = (("failed", failed), ("unknown", unknown), ("waived", waived))
+    notes = [f"{word}: {some(ids)}" for word, ids in kinds if ids]
+    return f"no blocking failures ({'; '.join(notes)})" if notes else "all selected checks passed"
+
+
+def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the option's name
+    """The exit code for a format of the standard output: monitoring systems have their own codes."""
+    return _SERVICE_CODES[verdict.service] if format == "nagios" else verdict.exit_code

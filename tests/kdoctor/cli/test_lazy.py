@@ -1,0 +1,78 @@
+"""``--help`` imports no command, and every command describes itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.command import kdoctor
+from kdoctor.cli import _ChecklistCommands, _Commands
+from kdoctor.cli.history import app as history_app
+from kdoctor.cli.lazy import LazyCommand
+
+YARDSTICK = Path(__file__).parents[3] / "benchmarks" / "two_commands.py"
+PROGRAM = """
+import runpy, sys
+sys.argv[1:] = ["--help"]
+try:
+    {run}
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def modules_of(run: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", PROGRAM.format(run=run)], check=True, capture_output=True, text=True)
+    return set(done.stderr.split())
+
+
+def test_help_imports_nothing_beyond_typer() -> None:
+    empty = modules_of(f"runpy.run_path({str(YARDSTICK)!r}, run_name='__main__')")
+    ours = modules_of("from kdoctor.cli import main; main()")
+    extra = {name.partition(".")[0] for name in ours - empty} - set(sys.stdlib_module_names)
+    assert extra == {"kdoctor"}
+    commands = {command.target.partition(":")[0] for command in _Commands.lazy_commands.values()}
+    assert commands & ours == {"kdoctor.cli"}
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [*_Commands.lazy_commands.items(), *_ChecklistCommands.lazy_commands.items()]
+)
+def test_list_of_commands_repeats_the_help_of_each(name: str, command: LazyCommand) -> None:
+    loaded = command.load(name)
+    assert loaded.help.splitlines()[0] == command.help
+    assert loaded.epilog
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *((name,) for name in _Commands.lazy_commands),
+        *(("checklist", name) for name in _ChecklistCommands.lazy_commands),
+        *(("history", info.name or info.callback.__name__) for info in history_app.registered_commands),  # type: ignore[union-attr]
+    ],
+    ids=" ".join,
+)
+def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None:
+    done = kdoctor(*arguments, "--help")
+    assert done.returncode == 0
+    assert f"kdoctor {arguments[0]}" in done.stdout.splitlines()[1]
+    assert any(line.strip().startswith(("Example:", "Set up:")) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [(("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist")],
+)
+def test_misspelt_command_is_an_error_with_a_suggestion(arguments: tuple[str, ...], suggestion: str) -> None:
+    done = kdoctor(*arguments)
+    assert done.returncode == 2
+    assert suggestion in done.stderr
+
+
+def test_version_is_printed() -> None:
+    assert kdoctor("--version").stdout.startswith("kdoctor ")

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from helpers.command import kdoctor
+from kdoctor.check import check
+from kdoctor.cli.list import explain_check
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.facts import Gpus
+from kdoctor.model import Outcome, Severity
+
+
+def test_explain_lists_detected_failures() -> None:
+    checks = load_catalog().checks
+    assert "\n  tf2161_runpath\n" in explain_check(checks["versions.libraries-searched"])
+    assert "tf2161_runpath" not in explain_check(checks["versions.other-conflicts"])
+
+
+def test_list_contains_every_check() -> None:
+    listed = kdoctor("list").stdout
+    assert [name for name in load_catalog().checks if f"  {name} (" not in listed] == []
+
+
+def test_list_checklists_contains_every_name() -> None:
+    listed = kdoctor("list", "--checklists").stdout.splitlines()
+    assert [name for name in load_catalog().checklists if f"  {name}" not in listed] == []
+
+
+def test_explain_unknown_id_suggests_the_nearest() -> None:
+    done = kdoctor("explain", "gpu.fre")
+    assert done.returncode == 2
+    assert "'gpu.free'" in done.stderr
+
+
+@check("gpu.free", severity=Severity.WARNING, requires=["driver.loaded"], needs_gpus=True)
+def free(gpus: Gpus, *, most_bytes: int = 0) -> Iterator[Outcome]:
+    """GPUs are free.
+
+    Why: another process takes memory that the training needs.
+    Remedy: end the other process.
+    Source: https://example.org/memory
+    Failure modes: busy_gpu
+    """
+    yield from ()
+
+
+def test_explain_prints_every_section(screen: SnapshotAssertion) -> None:
+    assert explain_check(free) == screen
+
+
+@pytest.mark.parametrize("name", ["smoke.lost-worker", "smoke.baseline"])
+def test_explain_shows_check_and_scenario_of_the_same_name(name: str) -> None:
+    explained = kdoctor("explain", name).stdout
+    assert f"{name} (" in explained
+    assert f"Scenario {name}, version" in explained

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from helpers.judging import TODAY
+from helpers.reports import failure
+from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Waiver
+from kdoctor.engine.verdict import conclude
+from kdoctor.model import Severity, Status
+
+
+def result(status: Status, severity: Severity = Severity.ERROR, **changes: object) -> Result:
+    return Result(id="host.it", family="host", title="t", status=status, severity=severity, **changes)  # type: ignore[arg-type]
+
+
+PASS, FAIL, SKIP, UNKNOWN = (Status.PASS, Status.FAIL, Status.SKIP, Status.UNKNOWN)
+ERROR, WARNING, INFO = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("results", "fail_on", "code"),
+    [
+        ([], ERROR, 3),
+        ([result(PASS)], ERROR, 0),
+        ([result(SKIP)], ERROR, 3),
+        ([result(PASS), result(SKIP)], ERROR, 0),
+        ([result(PASS), result(FAIL)], ERROR, 1),
+        ([result(FAIL), result(UNKNOWN)], ERROR, 1),
+        ([result(PASS), result(UNKNOWN)], ERROR, 3),
+        ([result(PASS), result(UNKNOWN, accepted="known")], ERROR, 0),
+        ([result(UNKNOWN, accepted="known")], ERROR, 3),
+        ([result(PASS), result(FAIL, WARNING)], ERROR, 0),
+        ([result(PASS), result(UNKNOWN, WARNING)], ERROR, 0),
+        ([result(PASS), result(FAIL, WARNING)], WARNING, 1),
+        ([result(PASS), result(UNKNOWN, WARNING)], WARNING, 3),
+        ([result(PASS), result(FAIL, INFO)], WARNING, 0),
+        ([result(PASS), result(FAIL, INFO)], INFO, 1),
+        ([result(PASS), result(SKIP, blocked_by="host.first")], ERROR, 3),
+        ([result(PASS), result(SKIP, WARNING, blocked_by="host.first")], ERROR, 0),
+        ([result(FAIL, WARNING)], ERROR, 0),
+        ([result(UNKNOWN, WARNING)], ERROR, 3),
+    ],
+)
+def test_exit_codes(results: list[Result], fail_on: Severity, code: int) -> None:
+    verdict = conclude(results, fail_on)
+    assert verdict.exit_code == code
+    assert verdict.conclusion is {0: Conclusion.PASS, 1: Conclusion.FAIL, 3: Conclusion.UNKNOWN}[code]
+    assert verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("statuses", "conclusion"), [([], Conclusion.UNKNOWN), ([PASS], Conclusion.UNKNOWN), ([FAIL], Conclusion.FAIL)]
+)
+def test_interrupted_run_never_passes(statuses: list[Status], conclusion: Conclusion) -> None:
+    verdict = conclude([result(status) for status in statuses], interrupted=True)
+    assert (verdict.conclusion, verdict.exit_code) == (conclusion, 130)
+
+
+def test_exit_code_zero_requires_pass_without_failures_or_unknowns() -> None:
+    for statuses in product(Status, repeat=3):
+        code = conclude([result(status) for status in statuses]).exit_code
+        assert (code == 0) == (PASS in statuses and FAIL not in statuses and UNKNOWN not in statuses)
+        assert (code == 1) == (FAIL in statuses)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"), [((SKIP, SKIP), 3), ((SKIP, PASS), 0), ((SKIP, UNKNOWN), 3), ((SKIP, FAIL), 1)]
+)
+def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, Status], code: int) -> None:
+    trainings = [replace(result(status), id=f"smoke.{n}") for n, status in enumerate(statuses)]
+    verdict = conclude([result(PASS), *trainings], trainings={item.id for item in trainings})
+    assert verdict.exit_code == code
+    assert ("smoke.0, smoke.1 skipped" in verdict.reason) == (statuses == (SKIP, SKIP))
+    assert conclude([result(PASS), *trainings[:1]]).exit_code == 0  # no training was requested
+
+
+def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
+    verdict = conclude([result(FAIL)] * 5)
+    assert verdict.reason.startswith("host.it, host.it, host.it and 2 more")
+
+
+def test_pass_reason_names_failed_warning() -> None:
+    assert "failed: host.it" in conclude([result(PASS), result(FAIL, WARNING)]).reason
+
+
+def test_pass_reason_names_waived_checks() -> None:
+    waiver = Waiver(check="host.it", subject="*", reason="known", owner="ops", expires=TODAY)
+    finding = JudgedFinding(finding=failure("host.it").findings[0].finding, waiver=waiver)
+    waived, passed = result(SKIP, findings=(finding,)), replace(result(PASS), id="host.other")
+    assert "waived: host.it" in conclude([waived, passed]).reason
+    assert "host" not in conclude([passed]).reason

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.judging import TODAY, shipped_matrix
+from kdoctor.check import Check, check
+from kdoctor.engine.judge import PlannedCheck, Rules
+from kdoctor.facts import Host
+from kdoctor.matrix.load import MatrixError
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
+from kdoctor.run.plan import RunOptions, with_matrix
+
+
+@check("versions.informed", severity=Severity.ERROR, needs_gpus=True)
+def informed(matrix: VersionMatrix) -> Iterator[Outcome]:
+    """The matrix is available.
+
+    Why: for this test.
+    Remedy: none.
+    Source: https://example.org
+    """
+    yield from ()
+
+
+@check("host.plain", severity=Severity.ERROR)
+def plain(host: Host) -> Iterator[Outcome]:
+    """The host is plain.
+
+    Why: for this test.
+    Remedy: none.
+    Source: https://example.org
+    """
+    yield from ()
+
+
+def planned(value: Check, deselected: str | None = None) -> tuple[PlannedCheck, ...]:
+    return (PlannedCheck(check=value, severity=value.severity, deselected=deselected),)
+
+
+RULES = Rules(today=TODAY)
+NO_GPUS = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(count=0)))
+
+
+def test_matrix_is_loaded_only_for_evaluated_checks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KDOCTOR_MATRIX", "/there/is/none.yaml")  # loading it would fail
+    assert with_matrix(RULES, planned(plain)).matrix is None
+    assert with_matrix(RULES, planned(informed, "not selected")).matrix is None
+    assert with_matrix(NO_GPUS, planned(informed)).matrix is None
+    with pytest.raises(MatrixError, match=r"/there/is/none\.yaml"):
+        with_matrix(RULES, planned(informed))
+
+
+def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KDOCTOR_MATRIX", raising=False)
+    found = with_matrix(RULES, planned(informed)).matrix
+    assert found
+    assert found.releases == shipped_matrix().releases
+
+
+@pytest.mark.parametrize(
+    ("options", "scope"),
+    [
+        ({}, ""),
+        ({"select": ["gpu", "host"], "skip": ["gpu.free"]}, "--select gpu --select host --skip gpu.free"),
+        ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
+        ({"model": "job:build"}, "--model job:build"),
+        ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
+        ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),
+    ],
+)
+def test_scope_names_the_narrowing_options(options: dict[str, Any], scope: str) -> None:
+    assert RunOptions(checklist="cpu-smoke", **options).scope == scope
+
+
+def test_named_matrix_is_always_validated(tmp_path: Path) -> None:
+    broken = tmp_path / "mine.yaml"
+    broken.write_text("schema: kdoctor/version-matrix/v99\n")
+    with pytest.raises(MatrixError, match=r"mine\.yaml"):
+        with_matrix(RULES, planned(plain), str(broken))

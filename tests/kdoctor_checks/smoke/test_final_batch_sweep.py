@@ -6,7 +6,8 @@ from helpers.facts import smoke_case, smoke_run
 from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
-from kdoctor_checks.smoke.final_batch_sweep import final_batch_sweep, starves
+from kdoctor_checks.smoke._judging import starves
+from kdoctor_checks.smoke.final_batch_sweep import final_batch_sweep
 
 FINITE = {f"tail {tail}": 0.0 for tail in range(1, 17)}
 RUINED = {f"tail {tail}": 8.0 for tail in (1, 2, 3, 5, 6, 9)}

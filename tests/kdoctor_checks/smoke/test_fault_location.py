@@ -4,52 +4,52 @@ from itertools import combinations
 
 import pytest
 
-from kdoctor_checks.smoke._culprits import Culprit, Pair, culprit, level_explains
+from kdoctor_checks.smoke._fault_location import Fault, Pair, common_level, locate_fault
 
 SOCKETS = {pair: "SYS" if (pair[0] < 2) != (pair[1] < 2) else "PIX" for pair in combinations(range(4), 2)}
 """Four GPUs, two on each socket."""
 
 
-def of(replicas: int, *bad: Pair, levels: dict[Pair, str] | None = None) -> Culprit:
+def of(replicas: int, *bad: Pair, levels: dict[Pair, str] | None = None) -> Fault:
     every = set(combinations(range(replicas), 2))
-    return culprit(bad, every - set(bad), levels or {})
+    return locate_fault(bad, every - set(bad), levels or {})
 
 
 @pytest.mark.parametrize("replicas", [3, 4, 8])
 def test_one_bad_pair_is_a_link(replicas: int) -> None:
-    assert of(replicas, (0, 2)) == Culprit(pair=(0, 2))
+    assert of(replicas, (0, 2)) == Fault(pair=(0, 2))
 
 
 @pytest.mark.parametrize("replicas", [3, 4, 8, 16])
 def test_a_gpu_all_of_whose_pairs_are_bad_is_named(replicas: int) -> None:
     bad = [pair for pair in combinations(range(replicas), 2) if 1 in pair]
-    assert of(replicas, *bad) == Culprit(gpus=(1,))
+    assert of(replicas, *bad) == Fault(gpus=(1,))
 
 
 def test_a_gpu_that_is_good_with_one_other_is_named_all_the_same() -> None:
-    assert of(4, (0, 1), (1, 2)) == Culprit(gpus=(1,))
+    assert of(4, (0, 1), (1, 2)) == Fault(gpus=(1,))
 
 
 def test_two_bad_gpus_are_both_named_where_two_others_are_good() -> None:
-    assert of(5, *(pair for pair in combinations(range(5), 2) if set(pair) & {0, 3})) == Culprit(gpus=(0, 3))
+    assert of(5, *(pair for pair in combinations(range(5), 2) if set(pair) & {0, 3})) == Fault(gpus=(0, 3))
 
 
 def test_where_no_pair_is_good_nobody_is_accused() -> None:
-    assert of(3, (0, 1), (0, 2), (1, 2)) == Culprit(everything=True)
+    assert of(3, (0, 1), (0, 2), (1, 2)) == Fault(everything=True)
 
 
 def test_a_level_is_named_where_all_its_pairs_are_bad_and_no_others() -> None:
     across = [pair for pair, level in SOCKETS.items() if level == "SYS"]
-    assert of(4, *across, levels=SOCKETS) == Culprit(level="SYS")
-    assert of(4, *across[:-1], levels=SOCKETS) == Culprit()
+    assert of(4, *across, levels=SOCKETS) == Fault(level="SYS")
+    assert of(4, *across[:-1], levels=SOCKETS) == Fault()
 
 
 def test_bad_pairs_with_nothing_in_common_accuse_nobody() -> None:
-    assert of(4, (0, 1), (2, 3)) == Culprit()
-    assert of(4, (0, 1), (0, 2), (1, 2)) == Culprit()
+    assert of(4, (0, 1), (2, 3)) == Fault()
+    assert of(4, (0, 1), (0, 2), (1, 2)) == Fault()
 
 
 def test_a_gpu_alone_on_its_socket_may_be_the_way_there() -> None:
     levels = {(0, 1): "PIX", (0, 2): "SYS", (1, 2): "SYS"}
-    assert of(3, (0, 2), (1, 2), levels=levels) == Culprit(gpus=(2,))
-    assert level_explains([(0, 2), (1, 2)], [(0, 1)], levels) == "SYS"
+    assert of(3, (0, 2), (1, 2), levels=levels) == Fault(gpus=(2,))
+    assert common_level([(0, 2), (1, 2)], [(0, 1)], levels) == "SYS"

@@ -69,7 +69,7 @@ def _progress(case: SmokeCase) -> str:
         return f" (last finished: {case.finished})"
     if case.phase != "train" or case.steps is None:
         return ""
-    return f", after step {case.steps}" if case.steps else ", in the first step (tracing)"
+    return f" after step {case.steps}" if case.steps else " in the first step (tracing)"
 
 
 def _log_line(case: SmokeCase, *, nccl_only: bool = False) -> str:

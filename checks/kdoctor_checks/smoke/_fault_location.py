@@ -107,7 +107,7 @@ class FaultReporter:
             subject, observed = f"all {count}", f"every tested pair is {adjective}: {listed}"
         elif fault.level:
             subject = f"pairs over {fault.level}"
-            observed = f"all {len(problems)} are {adjective}, {others} of other levels {_are(len(good))} not: {listed}"
+            observed = f"all {len(problems)} are {adjective}, the {others} of other levels {_are(len(good))} not: {listed}"
         else:
             subject = f"{len(problems)} of {counted(len(problems) + len(good), 'pair')}"
             observed = f"{adjective}, with no GPU and no topology level in common: {listed}"
@@ -126,7 +126,7 @@ class FaultReporter:
         total = len(bad) + sum(index in pair for pair in good)
         without = sum(not set(pair) & set(gpus) for pair in good)
         observed = (
-            f"{len(bad)} of its {counted(total, 'pair')} {_are(len(bad))} {adjective}, {counted(without, 'pair')} "
+            f"{len(bad)} of its {counted(total, 'pair')} {_are(len(bad))} {adjective}, the {counted(without, 'pair')} "
             f"without {'it' if len(gpus) == 1 else 'these GPUs'} {_are(without)} not: {self._list(bad)}"
         )
         level = common_level(problems, good, self._levels)

@@ -262,7 +262,7 @@ def test_an_absent_library_is_told_and_fails_nothing(
     runs = train(fake, context, sampler)
     run = runs.runs[fake.id]
     assert [case.outcome for case in run.cases] == ["trained"]  # type: ignore[union-attr]
-    assert eventually(lambda: sampler.facts().state == "library-absent") or "NVML had not answered" in str(
+    assert eventually(lambda: sampler.facts().state == "library-absent") or "NVML did not respond" in str(
         sampler.facts().error
     )
 

@@ -35,7 +35,7 @@ class OwnJob:
         """
         for option, name in (("--model", self.model), ("--data", self.data)):
             if not _FUNCTION.fullmatch(name):
-                hint = "for example jobs.train:build_model, imported from the working directory"
+                hint = "For example jobs.train:build_model, imported from the working directory."
                 raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
 
     def of(self, scenario: Scenario) -> Scenario:

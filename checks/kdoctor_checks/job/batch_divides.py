@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -27,11 +28,11 @@ def batch_divides(run: SmokeRun) -> Iterator[Outcome]:
     elif data.batch is None or replicas is None:
         yield unknown("batch", "the batch size or the number of replicas is not known")
     elif data.batch % replicas == 0:
-        yield evidence("batch", f"{data.batch} examples: {data.batch // replicas} for each of {replicas} replicas")
+        yield evidence("batch", f"{counted(data.batch, 'example')}, {data.batch // replicas} per replica")
     else:
         yield finding(
             "batch",
-            f"{data.batch} examples do not divide over {replicas} replicas",
+            f"{counted(data.batch, 'example')} cannot be split evenly over {replicas} replicas",
             f"a multiple of {replicas}",
             "Set the batch size to per_replica * strategy.num_replicas_in_sync.",
         )

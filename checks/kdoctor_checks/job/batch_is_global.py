@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -29,12 +30,12 @@ def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Ou
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     elif data.batch // replicas >= least_per_replica:
-        yield evidence("batch", f"{data.batch // replicas} examples for each of {replicas} replicas")
+        yield evidence("batch", f"{counted(data.batch // replicas, 'example')} for each of {replicas} replicas")
     else:
         yield finding(
             "batch",
-            f"{data.batch} examples over {replicas} replicas are {data.batch // replicas} for each; this looks like a "
-            "per-replica batch size",
+            f"{counted(data.batch, 'example')} for {replicas} replicas, {data.batch // replicas} for each; this looks "
+            "like a per-replica batch size",
             f"at least {least_per_replica} for each replica",
             f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
             f"strategy.num_replicas_in_sync = {data.batch * replicas}.",

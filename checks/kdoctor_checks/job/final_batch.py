@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks.job._user_model import SCENARIO, data_of, model_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, starves, unknown
 
@@ -37,16 +37,16 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     elif data.endless:
         yield evidence("final batch", "none, because the dataset is infinite")
     elif not model.normalisations:
-        size = "unknown size" if data.final_batch is None else f"{data.final_batch} examples"
+        size = "unknown size" if data.final_batch is None else counted(data.final_batch, "example")
         yield evidence("final batch", f"{size}; no layer is affected by an empty replica")
     elif data.final_batch is None or replicas is None:
         yield unknown("final batch", "its size is not known, and the data is too long to count")
     elif not starves(data.final_batch, replicas):
-        yield evidence("final batch", f"{data.final_batch} examples feed all of {replicas} replicas")
+        yield evidence("final batch", f"{counted(data.final_batch, 'example')} feed all of {replicas} replicas")
     else:
         yield finding(
             "final batch",
-            f"{data.final_batch} examples over {replicas} replicas leave one empty, and {some(model.normalisations)} "
+            f"{counted(data.final_batch, 'example')} over {replicas} replicas leave one empty, and {some(model.normalisations)} "
             "normalizes the share of each replica",
             "at least one example on every replica, or no final batch",
             _REMEDY,

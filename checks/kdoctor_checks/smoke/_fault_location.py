@@ -107,7 +107,9 @@ class FaultReporter:
             subject, observed = f"all {count}", f"every tested pair is {adjective}: {listed}"
         elif fault.level:
             subject = f"pairs over {fault.level}"
-            observed = f"all {len(problems)} are {adjective}, the {others} of other levels {_are(len(good))} not: {listed}"
+            observed = (
+                f"all {len(problems)} are {adjective}, the {others} of other levels {_are(len(good))} not: {listed}"
+            )
         else:
             subject = f"{len(problems)} of {counted(len(problems) + len(good), 'pair')}"
             observed = f"{adjective}, with no GPU and no topology level in common: {listed}"

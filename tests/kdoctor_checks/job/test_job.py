@@ -88,7 +88,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.optimizer-in-scope", {"model": {"compiled_in": "outside"}}, "outside"),
     ("job.variables-mirrored", {"model": {"mirrored": 4, "not_mirrored": ("a/kernel", "a/bias")}}, "a/kernel, a/bias"),
     ("job.batch-divides", {"data": {"batch": 62}}, "62 examples"),
-    ("job.batch-is-global", {"data": {"batch": 28}}, "are 7 for each"),
+    ("job.batch-is-global", {"data": {"batch": 28}}, "7 for each"),
     ("job.final-batch", {"data": {"final_batch": 5}}, "5 examples over 4"),
     ("job.final-batch", {"data": {"final_batch": 3}}, "3 examples over 4"),
     ("job.epoch-ends", {"data": {"endless": True}}, "infinite"),

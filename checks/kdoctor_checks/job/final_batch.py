@@ -46,8 +46,8 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     else:
         yield finding(
             "final batch",
-            f"{counted(data.final_batch, 'example')} over {replicas} replicas leave one empty, and {some(model.normalisations)} "
-            "normalizes the share of each replica",
+            f"{counted(data.final_batch, 'example')} over {replicas} replicas leave one empty, and "
+            f"{some(model.normalisations)} normalizes the share of each replica",
             "at least one example on every replica, or no final batch",
             _REMEDY,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kdoctor.facts import SmokeCase
 
@@ -39,7 +40,7 @@ def in_phase(phase: str | None) -> str:
     return named.get(phase) or (f"in {phase}" if phase and phase.startswith("step ") else f"in phase {phase}")
 
 
-def was_refused(case: SmokeCase, refusals: tuple[str, ...]) -> bool:
+def was_refused(case: SmokeCase, refusals: Sequence[str]) -> bool:
     """Whether the framework refused the model with one of these errors, while it was built or trained."""
     phase = case.phase or ""
     is_model_phase = phase in ("build", "inspect", *_TRAINING_PHASES) or phase.startswith("step ")

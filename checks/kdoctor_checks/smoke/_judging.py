@@ -12,7 +12,7 @@ from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, We
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._install import install, restore
-from kdoctor_checks.smoke._cases import format_losses, how_it_ended
+from kdoctor_checks.smoke._cases import format_losses, how_it_ended, was_refused
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -56,7 +56,13 @@ def finding(about: SmokeCase | str, observed: str, expected: str, remedy: Remedy
 
 
 def judge_cases(
-    run: SmokeRun, names: Iterable[str], judge: CaseJudge, *, replicated: bool = True, trained: bool = True
+    run: SmokeRun,
+    names: Iterable[str],
+    judge: CaseJudge,
+    *,
+    replicated: bool = True,
+    trained: bool = True,
+    refusals: Sequence[str] = (),
 ) -> Iterator[Outcome]:
     """Judge each case in turn.
 
@@ -66,6 +72,7 @@ def judge_cases(
         judge: judges a case that has a result and was not skipped.
         replicated: leave out a case that did not train on all requested replicas, at least two.
         trained: report a case that did not finish, instead of judging it.
+        refusals: errors with which the framework may refuse a case; a refusal is evidence.
     """
     for name in names:
         case = run.case(name)
@@ -78,6 +85,8 @@ def judge_cases(
         left_out = not_replicated(run, case) if replicated and case.replicas is not None else None
         if left_out:
             yield left_out
+        elif was_refused(case, refusals):
+            yield evidence(case, f"refused: {how_it_ended(case)}")
         elif trained and case.outcome != "trained":
             yield did_not_finish(run, case)
         else:
@@ -175,18 +184,19 @@ class Comparison:
         problem = weights_problem(case.weights, mirrored=self.mirrored)
         if problem:
             return self.wrong(case, problem)
+        return self.difference(case) or evidence(case, summarize(self.run, case))
+
+    def difference(self, case: SmokeCase) -> Finding | Unjudged | None:
+        """How the weights or losses differ from one device, or why that is not known."""
         if case.weight_deviation is None:
             return unknown(case, "its weights were not compared with one device")
         if case.weight_deviation > self.tolerance:
             return self.wrong(case, weights_differ(case.weight_deviation, self.tolerance))
-        return self._judge_losses(case)
-
-    def _judge_losses(self, case: SmokeCase) -> Outcome:
-        if len(case.reference_losses) != len(case.losses):
+        if not case.reference_losses or len(case.reference_losses) != len(case.losses):
             return unknown(case, "its losses were not compared with one device")
         if not losses_match(case.losses, case.reference_losses, self.loss_tolerance):
             return self.wrong(case, losses_differ(case))
-        return evidence(case, summarize(self.run, case))
+        return None
 
     def count_problem(self, case: SmokeCase) -> Finding | Unjudged | None:
         """What is wrong with the counted updates, steps and epochs, or with the metric."""

@@ -18,11 +18,8 @@ from kdoctor_checks.smoke._judging import (
     evidence,
     finding,
     loss_falls,
-    losses_differ,
-    losses_match,
     requested_replicas,
     unknown,
-    weights_differ,
 )
 
 _BACKEND_REMEDY = Remedy(
@@ -129,8 +126,9 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
         yield finding(case, observed, "finite and falling losses", _LOSS_REMEDY)
     if weights.replicas_agree is False:
         yield compare.wrong(case, "the replicas hold different weights after the same steps")
-    if not weights.nonfinite:
-        yield from _differences(case, compare)
+    difference = None if weights.nonfinite else compare.difference(case)
+    if difference:
+        yield difference
 
 
 def _not_mirrored(run: SmokeRun, case: SmokeCase, observed: str) -> Finding:
@@ -140,18 +138,6 @@ def _not_mirrored(run: SmokeRun, case: SmokeCase, observed: str) -> Finding:
         action=Action.REINSTALL,
     )
     return finding(case, observed, "every trainable variable finite and mirrored on every replica", remedy)
-
-
-def _differences(case: SmokeCase, compare: Comparison) -> Iterator[Outcome]:
-    """The differences from the training on one device."""
-    if case.weight_deviation is None:
-        yield unknown(case, "its weights were not compared with one device")
-    elif case.weight_deviation > compare.tolerance:
-        yield compare.wrong(case, weights_differ(case.weight_deviation, compare.tolerance))
-    elif not case.reference_losses or len(case.reference_losses) != len(case.losses):
-        yield unknown(case, "its losses were not compared with one device")
-    elif not losses_match(case.losses, case.reference_losses, compare.loss_tolerance):
-        yield compare.wrong(case, losses_differ(case))
 
 
 def _evidence(run: SmokeRun, case: SmokeCase) -> Evidence:

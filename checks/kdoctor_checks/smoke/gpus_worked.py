@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeRuns, Spread
+from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, GpuUse, SampledGpu, SmokeRuns
 from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import GIB, MIB, size
 from kdoctor_checks.smoke._gpu_usage import ALL, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
+_FIELDS = _UTILIZATION, _MEMORY, _PROCESSES = "utilization_gpu_percent", "memory_used_bytes", "processes"
+"""Fields that rise on a GPU that works."""
 _CONTEXT_BYTES = 64 * MIB
 """Least memory of a CUDA context, which every process that uses a GPU holds."""
 _IDLE_BYTES = 2 * GIB
@@ -54,61 +56,52 @@ def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment:
 
 def _judge(gpu: SampledGpu, idle: Gpu | None, used: UsedGpus) -> Outcome:
     uses = [use.sampled for use in used.uses[gpu.index]]
-    before = _before(gpu, idle)
-    rose = _rises(uses, before)
+    before, during = _before(gpu, idle), _highest(uses)
+    rose = _rises(during, before)
     seen = f"{counted(sum(use.samples for use in uses), 'sample')} in {counted(len(uses), 'training')}"
     busiest = _busiest_other(used, gpu.index)
-    if "utilization" in rose or (rose and busiest < _BUSY_PERCENT):
-        little = "" if "utilization" in rose else "; too little work to show in the utilization"
+    if _UTILIZATION in rose or (rose and busiest < _BUSY_PERCENT):
+        little = "" if _UTILIZATION in rose else "; too little work to show in the utilization"
         return evidence(gpu.subject, f"{', '.join(rose.values())} ({seen}{little})")
     training = sum(use.training_samples for use in uses)
     if training < _ENOUGH_SAMPLES:
         return unknown(gpu.subject, f"only {counted(training, 'sample')} during training steps ({seen})")
-    doubt = None if rose else _doubt(uses, before)
+    doubt = None if rose else _doubt(during, before)
     return unknown(gpu.subject, doubt) if doubt else _finding(gpu, rose, seen, busiest)
 
 
 def _before(gpu: SampledGpu, idle: Gpu | None) -> dict[str, float]:
     """Values before the trainings: those that were sampled, or else those of the GPU probe."""
-    read = {
-        "utilization": idle.utilization_gpu_percent if idle else None,
-        "memory": idle.memory_used_bytes if idle else None,
-        "processes": len(idle.processes) if idle and idle.processes is not None else None,
-    }
-    found = {name: float(value) for name, value in read.items() if value is not None}
-    sampled = {
-        "utilization": gpu.before.utilization_gpu_percent,
-        "memory": gpu.before.memory_used_bytes,
-        "processes": gpu.before.processes,
-    }
-    return {**found, **{name: spread.high for name, spread in sampled.items() if spread is not None}}
+    processes = len(idle.processes) if idle and idle.processes is not None else None
+    probed = (idle.utilization_gpu_percent, idle.memory_used_bytes, processes) if idle else ()
+    known = {name: float(value) for name, value in zip(_FIELDS, probed, strict=False) if value is not None}
+    return {**known, **_highest([gpu.before])}
 
 
-def _high(spreads: list[Spread | None]) -> float | None:
-    return max((spread.high for spread in spreads if spread is not None), default=None)
+def _highest(uses: Iterable[CaseUse | GpuUse]) -> dict[str, float]:
+    """The highest sample of each field."""
+    spreads = {name: [spread for use in uses if (spread := getattr(use, name))] for name in _FIELDS}
+    return {name: max(spread.high for spread in found) for name, found in spreads.items() if found}
 
 
-def _rises(uses: list[CaseUse], before: Mapping[str, float]) -> dict[str, str]:
-    """What rose above its previous value, with a description."""
+def _rises(during: Mapping[str, float], before: Mapping[str, float]) -> dict[str, str]:
+    """The fields that rose above their previous value, with a description."""
     rose: dict[str, str] = {}
-    utilization = _high([use.utilization_gpu_percent for use in uses])
-    memory = _high([use.memory_used_bytes for use in uses])
-    processes = _high([use.processes for use in uses])
-    if utilization is not None and utilization > before.get("utilization", 0):
-        rose["utilization"] = f"utilization up to {utilization:.0f} %"
-    if memory is not None and "memory" in before and memory >= before["memory"] + _CONTEXT_BYTES:
-        rose["memory"] = f"memory in use up by {size(int(memory - before['memory']))}"
-    if processes is not None and "processes" in before and processes > before["processes"]:
-        rose["processes"] = counted(int(processes), "compute process", "compute processes")
+    utilization, memory, processes = (during.get(name) for name in _FIELDS)
+    if utilization is not None and utilization > before.get(_UTILIZATION, 0):
+        rose[_UTILIZATION] = f"utilization up to {utilization:.0f} %"
+    if memory is not None and _MEMORY in before and memory >= before[_MEMORY] + _CONTEXT_BYTES:
+        rose[_MEMORY] = f"memory in use up by {size(int(memory - before[_MEMORY]))}"
+    if processes is not None and _PROCESSES in before and processes > before[_PROCESSES]:
+        rose[_PROCESSES] = counted(int(processes), "compute process", "compute processes")
     return rose
 
 
-def _doubt(uses: list[CaseUse], before: Mapping[str, float]) -> str | None:
+def _doubt(during: Mapping[str, float], before: Mapping[str, float]) -> str | None:
     """Why the GPU may have worked although nothing rose."""
-    memory = _high([use.memory_used_bytes for use in uses])
-    if memory is None or "memory" not in before:
+    if _MEMORY not in during or _MEMORY not in before:
         return "its memory in use was not read, and short work can fall between two samples of the utilization"
-    if before.get("processes") or before["memory"] > _IDLE_BYTES:
+    if before.get(_PROCESSES) or before[_MEMORY] > _IDLE_BYTES:
         return "other processes used it before the trainings and may have ended when they began"
     return None
 

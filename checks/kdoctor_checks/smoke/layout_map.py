@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun, Weights
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended, was_refused
-from kdoctor_checks.smoke._judging import TOLERANCE, did_not_finish, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
 _NOTHING, _PARTIAL, _OUTSIDE = "matches-nothing", "partial-path", "model-outside"
@@ -34,15 +33,11 @@ def layout_map(
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        if was_refused(case, refusals):
-            return evidence(case, f"refused: {how_it_ended(case)}")
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
         if case.weights is None or case.weight_deviation is None:
             return unknown(case, "the placement or the values of its variables were not read")
         return _judge_trained(case, case.weights, case.weight_deviation, tolerance)
 
-    yield from judge_cases(run, (_NOTHING, _PARTIAL, *_MUST_RAISE, _OUTSIDE), judge, trained=False)
+    yield from judge_cases(run, (_NOTHING, _PARTIAL, *_MUST_RAISE, _OUTSIDE), judge, refusals=refusals)
 
 
 def _judge_trained(case: SmokeCase, weights: Weights, deviation: float, tolerance: float) -> Outcome:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import in_phase, was_refused
-from kdoctor_checks.smoke._judging import TENSORFLOW, did_not_finish, evidence, finding, judge_cases
+from kdoctor_checks.smoke._judging import TENSORFLOW, finding, judge_cases
 
 _REMEDY = "Remove jit_compile when training under a strategy, and create one strategy for the whole program."
 
@@ -36,12 +35,8 @@ def misuse(
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        if was_refused(case, refusals):
-            return evidence(case, f"refused with {case.error_type} {in_phase(case.phase)}")
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
         weights = case.weights
         mirrored = f"{weights.mirrored} of {weights.variables} variables are mirrored" if weights else "weights unknown"
         return finding(case, f"trains without an error: {mirrored}", "an error", _REMEDY)
 
-    yield from judge_cases(run, ("jit-compile", "two-strategies"), judge, trained=False)
+    yield from judge_cases(run, ("jit-compile", "two-strategies"), judge, refusals=refusals)

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended, was_refused
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
     TOLERANCE,
-    did_not_finish,
     evidence,
     finding,
     judge_cases,
@@ -45,13 +43,7 @@ def outside_scope(
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope, optimizer_outside_scope
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if was_refused(case, refusals):
-            return evidence(case, f"refused: {how_it_ended(case)}")
-        return did_not_finish(run, case) if case.outcome != "trained" else _judge_trained(case, tolerance)
-
-    yield from judge_cases(run, _CASES, judge, trained=False)
+    yield from judge_cases(run, _CASES, lambda case: _judge_trained(case, tolerance), refusals=refusals)
 
 
 def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from statistics import median
 
 from kdoctor.check import check
@@ -163,17 +164,5 @@ def _size(pair: SmokePair) -> str:
 
 def _as_case(pair: SmokePair) -> SmokeCase:
     """The pair as a case, to describe how it ended; without its seconds, so that equal problems are listed once."""
-    return SmokeCase(
-        name="pair",
-        outcome="died" if pair.outcome == "not-tested" else pair.outcome,
-        phase=pair.phase,
-        finished=pair.finished,
-        steps=pair.steps,
-        error_type=pair.error_type,
-        error_message=pair.error_message,
-        exit_code=pair.exit_code,
-        signal=pair.signal,
-        stacks=pair.stacks,
-        stderr_tail=pair.stderr_tail,
-        log_lines=pair.log_lines,
-    )
+    shared = {field.name for field in fields(SmokeCase)} & {field.name for field in fields(SmokePair)} - {"seconds"}
+    return SmokeCase(name="pair", **{name: getattr(pair, name) for name in shared})

@@ -13,13 +13,13 @@ _DEADLINE_S = 240.0
 
 def _scenario(  # noqa: PLR0913 - the fields of a scenario
     id: str,  # noqa: A002 - the field's name
-    kind: ScenarioKind,
-    tier: Tier,
     *,
     title: str,
     expect: str,
     cases: tuple[str, ...],
     typical_s: float,
+    kind: ScenarioKind = "baseline",
+    tier: Tier = "standard",
     version: int = 1,
     strategy: Strategy = "mirrored",
     framework: Framework = "tensorflow",
@@ -48,8 +48,6 @@ def _scenario(  # noqa: PLR0913 - the fields of a scenario
 ON_JAX = (
     _scenario(
         "smoke.data-parallel",
-        "baseline",
-        "standard",
         strategy="data-parallel",
         framework="jax",
         title="keras.distribution.DataParallel on JAX",
@@ -60,8 +58,7 @@ ON_JAX = (
     ),
     _scenario(
         "smoke.data-parallel-batches",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         strategy="data-parallel",
         framework="jax",
         title="DataParallel with batches that do not divide evenly",
@@ -72,8 +69,6 @@ ON_JAX = (
     ),
     _scenario(
         "smoke.model-parallel",
-        "baseline",
-        "standard",
         strategy="model-parallel",
         framework="jax",
         title="keras.distribution.ModelParallel on JAX",
@@ -84,8 +79,7 @@ ON_JAX = (
     ),
     _scenario(
         "smoke.layout-map",
-        "failure-path",
-        "standard",
+        kind="failure-path",
         strategy="model-parallel",
         framework="jax",
         title="Mistakes in the layout map of ModelParallel",
@@ -101,8 +95,7 @@ ON_JAX = (
 SCENARIOS = (
     _scenario(
         "smoke.baseline",
-        "baseline",
-        "quick",
+        tier="quick",
         title="Model, optimizer and metrics created in the strategy's scope",
         expect="Trains on all requested replicas, with every variable mirrored on each. The loss is finite and falls. "
         "Weights and losses match the same training on one device.",
@@ -111,8 +104,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.uneven-final-batch",
-        "edge-case",
-        "quick",
+        kind="edge-case",
+        tier="quick",
         title="A final batch that does not divide evenly over the replicas",
         expect="A final batch that feeds every replica keeps the weights finite. With drop_remainder=True the weights "
         "match one device. A final batch that leaves a replica empty may turn the weights of a model with "
@@ -122,8 +115,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.model-outside-scope",
-        "failure-path",
-        "quick",
+        kind="failure-path",
+        tier="quick",
         title="A model created outside the strategy's scope",
         expect="Compiled inside the scope, fit raises. Compiled outside too, it trains on one replica without an "
         "error, and kdoctor must detect that no variable is mirrored.",
@@ -132,8 +125,6 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.closed-form",
-        "baseline",
-        "standard",
         title="Linear regression compared with NumPy",
         expect="Weights, losses and the number of updates match gradient descent in NumPy, on one device and on all "
         "replicas.",
@@ -142,8 +133,6 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.custom-loop",
-        "baseline",
-        "standard",
         title="A custom training loop",
         expect="strategy.run with compute_average_loss matches the weights and losses of fit on one device.",
         cases=("mirrored",),
@@ -151,8 +140,6 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.cross-device",
-        "baseline",
-        "standard",
         title="MirroredStrategy with each cross-device communication",
         expect="ReductionToOneDevice and, on GPUs, NcclAllReduce match one device. So does HierarchicalCopyAllReduce "
         "on an even number of replicas; on an odd number the result is reported.",
@@ -161,8 +148,6 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.one-device",
-        "baseline",
-        "standard",
         strategy="one-device",
         title="OneDeviceStrategy",
         expect="fit and a custom loop train exactly as without a strategy.",
@@ -171,8 +156,6 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.multi-worker",
-        "baseline",
-        "standard",
         strategy="multi-worker",
         title="MultiWorkerMirroredStrategy with several processes on this machine",
         expect="Workers that connect over 127.0.0.1 train a custom loop to the weights of one device, and report the "
@@ -183,8 +166,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.batch-normalization",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         title="BatchNormalization, plain and synchronized",
         expect="Plain, it stays finite and differs from one device, which is reported as evidence. Synchronized, it "
         "matches one device.",
@@ -193,8 +175,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.odd-batches",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         title="Batches and datasets of unusual sizes",
         expect="A dataset of unknown size trains without drop_remainder. A batch is split among the replicas, also one "
         "meant for each replica. A first batch that does not divide, and a dataset smaller than the number of "
@@ -204,8 +185,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.mixed-precision",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         title="Mixed precision",
         expect="Weights are close to those of one device in float32, variables are float32, and the loss scale does "
         "not collapse.",
@@ -214,8 +194,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.state",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         title="Optimizers, metrics and callbacks with state",
         expect="Adam, momentum, a metric and a callback have the same state as on one device, and count every step "
         "once. So does gradient accumulation, where Keras supports it on several replicas.",
@@ -224,8 +203,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.persistence",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         title="Saving on all replicas and loading on fewer",
         expect="A model file and a weights file saved on all replicas load bit-equal on one, on half and on all. A "
         "training that BackupAndRestore resumes ends like an uninterrupted one.",
@@ -234,8 +212,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.determinism",
-        "edge-case",
-        "standard",
+        kind="edge-case",
         version=2,
         title="Two trainings with the same seed",
         expect="Both end with the same weights, with a seed alone and with enable_op_determinism. Operations that "
@@ -245,8 +222,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.central-storage",
-        "edge-case",
-        "full",
+        kind="edge-case",
+        tier="full",
         strategy="central-storage",
         title="CentralStorageStrategy",
         expect="fit and a custom loop match the weights and losses of one device. What Keras 3 does is reported.",
@@ -255,8 +232,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.parameter-server",
-        "edge-case",
-        "full",
+        kind="edge-case",
+        tier="full",
         strategy="parameter-server",
         title="ParameterServerStrategy with several processes on this machine",
         expect="A coordinator, a parameter server and two workers train with a custom loop: the loss falls and the "
@@ -266,8 +243,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.tpu",
-        "edge-case",
-        "full",
+        kind="edge-case",
+        tier="full",
         strategy="tpu",
         title="TPUStrategy, if a TPU is available",
         expect="A custom loop ends close to the weights of the CPU.",
@@ -276,8 +253,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.final-batch-sweep",
-        "edge-case",
-        "full",
+        kind="edge-case",
+        tier="full",
         title="Every size of the final batch",
         expect="Weights become NaN only with plain BatchNormalization, and only for a batch of n examples that leaves "
         "one of R replicas empty: (R - 1) * ceil(n / R) >= n.",
@@ -286,8 +263,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.outside-scope",
-        "failure-path",
-        "full",
+        kind="failure-path",
+        tier="full",
         title="Each part created outside the scope, with SGD and with Adam",
         expect="A model outside with compile inside raises. An optimizer, a metric or compile outside raises or is "
         "harmless. A model loaded outside trains on one device, and kdoctor must detect it.",
@@ -307,8 +284,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.misuse",
-        "failure-path",
-        "full",
+        kind="failure-path",
+        tier="full",
         title="XLA on several replicas, a missing device, two strategies",
         expect="jit_compile=True on several replicas, and a model used in two strategies, raise. A device that does "
         "not exist should raise too; whether it does, or waits forever, is reported.",
@@ -317,8 +294,8 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.lost-worker",
-        "failure-path",
-        "full",
+        kind="failure-path",
+        tier="full",
         strategy="multi-worker",
         title="A worker that dies during training, or never starts",
         expect="The other workers end with an error within seconds. A worker that waits longer than 25 s is ended, and "
@@ -328,8 +305,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.pairs",
-        "baseline",
-        "full",
+        tier="full",
         title="Each pair of replicas alone",
         expect="Each pair trains to the weights of one CPU and all-reduces a large message exactly, as fast as the "
         "other pairs of its topology level. If not, the bad link or GPU is named. Skipped on fewer than three "
@@ -341,8 +317,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.speed",
-        "baseline",
-        "full",
+        tier="full",
         version=2,
         title="Throughput, scaling, all-reduce and input pipeline",
         expect="Reported as evidence, because how fast is fast enough depends on the job. On GPUs the all-reduce "
@@ -353,8 +328,7 @@ SCENARIOS = (
     *ON_JAX,
     _scenario(
         OWN_MODEL,
-        "baseline",
-        "job",
+        tier="job",
         title="The user's model and data",
         expect="The model is created in the scope, its batch size suits the replicas, and copies of it train a few "
         "steps on all replicas as on one device.",

@@ -128,7 +128,8 @@ class SmokeSession:
             except OSError as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
-                self._conclude(end, _read(Path(folder, f"runner-{self._framework}.stacks")))
+                stacks = Path(folder, f"runner-{self._framework}.stacks")
+                self._conclude(end, stacks.read_text(encoding="utf-8", errors="replace") if stacks.exists() else "")
             finally:
                 if self._settings.artifacts:
                     without = shutil.ignore_patterns(_TEMPORARY)
@@ -318,10 +319,3 @@ def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
 def _versions(record: Mapping[str, Any]) -> str | None:
     named = [f"{name} {record[name]}" for name in ("tensorflow", "jax") if record.get(name)]
     return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -20,7 +20,7 @@ def _run(jit: dict[str, Any], replicas: int = 2) -> SmokeRun:
 def test_passes_if_both_are_refused() -> None:
     result = compute_check(misuse, _run(REFUSED))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed.endswith("InvalidArgumentError in phase train")
+    assert result.evidence[0].observed.startswith("refused: InvalidArgumentError in phase train")
 
 
 def test_mistake_without_an_error_fails() -> None:

@@ -19,6 +19,13 @@ _MAX_PROBLEMS = 3
 
 _NO_P2P = "export NCCL_P2P_DISABLE=1  # for diagnosis only"
 
+_COMMON_REMEDY = Remedy(
+    summary="Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once without "
+    "peer-to-peer transfers:",
+    action=Action.CONFIGURE,
+    commands=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
+)
+
 _CPU_REMEDY = Remedy(
     summary="Find out what ended the process, look for patched code, or reinstall TensorFlow and Keras. All replicas "
     "are devices of one CPU, so hardware between them is not the cause.",
@@ -99,7 +106,7 @@ class FaultReporter:
                 yield self._gpu_finding(index, fault.gpus, problems, good, adjective, expected)
             return
         count, others = counted(len(problems), "pair"), counted(len(good), "pair")
-        remedy, listed = self._common_remedy(), self._list(problems)
+        remedy, listed = _COMMON_REMEDY, self._list(problems)
         if fault.pair:
             subject, remedy = self._link_name(fault.pair), self._link_remedy(fault.pair)
             observed = f"{problems[fault.pair]}; the other {others} tested {_are(len(good))} not {adjective}"
@@ -113,7 +120,7 @@ class FaultReporter:
         else:
             subject = f"{len(problems)} of {counted(len(problems) + len(good), 'pair')}"
             observed = f"{adjective}, with no GPU and no topology level in common: {listed}"
-        yield Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=NO_ROLLBACK)
+        yield self._finding(subject, observed, expected, remedy)
 
     def _gpu_finding(
         self,
@@ -135,15 +142,16 @@ class FaultReporter:
         if level:
             observed += f". All bad pairs are {level} and no other pair is, so the {level} path may be the cause"
         gpu = self._replicas.gpus[index]
-        return Finding(
-            subject=self._replicas.names[index],
-            observed=f"{gpu.uuid}: {observed}" if gpu and gpu.uuid else observed,
-            expected=expected,
-            remedy=self._gpu_remedy(index, gpus),
-            rollback=Rollback.to("all GPUs visible", "unset CUDA_VISIBLE_DEVICES")
-            if self._kind == "gpu"
-            else NO_ROLLBACK,
-        )
+        observed = f"{gpu.uuid}: {observed}" if gpu and gpu.uuid else observed
+        rollback = Rollback.to("all GPUs visible", "unset CUDA_VISIBLE_DEVICES")
+        return self._finding(self._replicas.names[index], observed, expected, self._gpu_remedy(index, gpus), rollback)
+
+    def _finding(
+        self, subject: str, observed: str, expected: str, remedy: Remedy, rollback: Rollback = NO_ROLLBACK
+    ) -> Finding:
+        if self._kind == "cpu":
+            remedy, rollback = _CPU_REMEDY, NO_ROLLBACK
+        return Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=rollback)
 
     def _link_name(self, pair: Pair) -> str:
         level = self._levels.get(pair)
@@ -160,8 +168,6 @@ class FaultReporter:
         return text + (f"; and {more} more" if more else "")
 
     def _gpu_remedy(self, index: int, gpus: tuple[int, ...]) -> Remedy:
-        if self._kind == "cpu":
-            return _CPU_REMEDY
         gpu = self._replicas.gpus[index]
         others = [other.uuid for place, other in enumerate(self._replicas.gpus) if other and place not in gpus]
         commands = ["sudo dmesg | grep -iE 'NVRM|Xid'"]
@@ -176,8 +182,6 @@ class FaultReporter:
         )
 
     def _link_remedy(self, pair: Pair) -> Remedy:
-        if self._kind == "cpu":
-            return _CPU_REMEDY
         commands = ["nvidia-smi topo -m"]
         link = self._replicas.link(*pair)
         for gpu in filter(None, (self._replicas.gpus[index] for index in pair)):
@@ -190,16 +194,6 @@ class FaultReporter:
             "peer-to-peer transfers, the cause is the link, its driver, PCIe ACS or the IOMMU:",
             action=Action.INSPECT_HARDWARE,
             commands=(*commands, _NO_P2P),
-        )
-
-    def _common_remedy(self) -> Remedy:
-        if self._kind == "cpu":
-            return _CPU_REMEDY
-        return Remedy(
-            summary="Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once "
-            "without peer-to-peer transfers:",
-            action=Action.CONFIGURE,
-            commands=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
@@ -32,9 +32,9 @@ class Use:
 class UsedGpus:
     """The GPUs that trainings had replicas on."""
 
-    uses: dict[int, list[Use]] = field(default_factory=dict)
+    uses: dict[int, list[Use]]
     """Index of a GPU in nvidia-smi to its sampled trainings, possibly none."""
-    unknown_reasons: tuple[str, ...] = ()
+    unknown_reasons: tuple[str, ...]
     """Why the GPUs of a case are not known, each reason once."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSeries, GpuUse, SampledGpu, Spread
@@ -63,36 +63,27 @@ class _Tally:
         return Spread(low=float(self._low), mean=round(self._total / self._count, 3), high=float(self._high))
 
 
-@dataclass
-class _EventTally:
-    seconds: float = 0.0
-    samples: int = 0
-    run: int = 0
-    longest: int = 0
-
-
 class _Events:
     """Clock event reasons by bit."""
 
     def __init__(self) -> None:
-        self._bits: dict[int, _EventTally] = {}
+        self._times: dict[int, EventTime] = {}
+        self._in_a_row: dict[int, int] = {}
 
     def add(self, mask: int, seconds: float) -> None:
-        for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
-            tally = self._bits.setdefault(bit, _EventTally())
-            tally.seconds += seconds
-            tally.samples += 1
-            tally.run += 1
-            tally.longest = max(tally.longest, tally.run)
-        for bit, tally in self._bits.items():
-            if not mask & bit:
-                tally.run = 0
+        bits = [1 << place for place in range(mask.bit_length()) if mask >> place & 1]
+        self._in_a_row = {bit: self._in_a_row.get(bit, 0) + 1 for bit in bits}
+        for bit, in_a_row in self._in_a_row.items():
+            time = self._times.get(bit, EventTime(bit=bit, seconds=0.0, samples=0, in_a_row=0))
+            self._times[bit] = EventTime(
+                bit=bit,
+                seconds=time.seconds + seconds,
+                samples=time.samples + 1,
+                in_a_row=max(time.in_a_row, in_a_row),
+            )
 
     def times(self) -> tuple[EventTime, ...]:
-        return tuple(
-            EventTime(bit=bit, seconds=round(tally.seconds, 3), samples=tally.samples, in_a_row=tally.longest)
-            for bit, tally in sorted(self._bits.items())
-        )
+        return tuple(replace(time, seconds=round(time.seconds, 3)) for _, time in sorted(self._times.items()))
 
 
 class _UseTally:

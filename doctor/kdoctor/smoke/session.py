@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -95,6 +95,7 @@ class SmokeSession:
         self._context = context
         self._on_event = on_event
         self._lock = threading.Lock()
+        self._scenarios = tuple(scenarios)
         self._progress = {scenario.id: _Progress(scenario) for scenario in scenarios}
         frameworks: set[Framework] = {scenario.framework for scenario in scenarios} or {"tensorflow"}
         if len(frameworks) > 1:
@@ -186,18 +187,15 @@ class SmokeSession:
                     "settings": dict(scenario.settings),
                     "stem": re.sub(r"[^A-Za-z0-9._-]", "_", f"{scenario.id}.{case}"),
                 }
-                for scenario in self._scenarios()
+                for scenario in self._scenarios
                 for case in scenario.cases
             ],
         }
 
-    def _scenarios(self) -> Iterable[Scenario]:
-        return (progress.scenario for progress in self._progress.values())
-
     def _deadline_s(self) -> float:
         """The worst case: all cases hang in sequence, each in a fresh interpreter."""
         import_s = self._settings.import_deadline_s
-        cases_s = sum(len(scenario.cases) * (scenario.deadline_s + import_s) for scenario in self._scenarios())
+        cases_s = sum(len(scenario.cases) * (scenario.deadline_s + import_s) for scenario in self._scenarios)
         return import_s + cases_s + _SPARE_S
 
     def _take(self, record: object) -> None:
@@ -290,17 +288,10 @@ def run_scenarios(
         ChildrenEnded: the run was interrupted.
     """
     runs: dict[str, SmokeRun | Unavailable] = {}
-    for group in by_framework(scenarios):
+    for framework in dict.fromkeys(scenario.framework for scenario in scenarios):
+        group = [scenario for scenario in scenarios if scenario.framework == framework]
         runs.update(SmokeSession(group, settings, context, on_event).run().runs)
     return SmokeRuns(runs=runs)
-
-
-def by_framework(scenarios: Iterable[Scenario]) -> list[list[Scenario]]:
-    """The scenarios grouped by framework, because each framework is imported in a separate process."""
-    groups: dict[Framework, list[Scenario]] = {}
-    for scenario in scenarios:
-        groups.setdefault(scenario.framework, []).append(scenario)
-    return list(groups.values())
 
 
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:

@@ -1,4 +1,4 @@
-"""The example of docs/smoke.md is a scenario that works."""
+"""The example in docs/smoke.md is a working scenario."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 PLUGINS = ("--plugin", "ours.scenario:SUM", "--plugin", "ours.scenario:sums_right")
 
 
-def test_its_scenario_is_listed_and_explained(folder: Path) -> None:
+def test_example_is_listed_and_explained(folder: Path) -> None:
     assert (
         "smoke.ours-sum (baseline, mirrored)" in kdoctor("list", "--scenarios", *PLUGINS, PYTHONPATH=str(folder)).stdout
     )
@@ -35,7 +35,7 @@ def test_its_scenario_is_listed_and_explained(folder: Path) -> None:
 
 
 @pytest.mark.tensorflow
-def test_its_scenario_passes(folder: Path) -> None:
+def test_example_passes(folder: Path) -> None:
     done = kdoctor("smoke", "ours-sum", "--replicas", "2", "-f", "json", *PLUGINS, PYTHONPATH=str(folder))
     (result,) = [one for one in json.loads(done.stdout)["results"] if one["id"] == "smoke.ours-sum"]
     assert (result["status"], result["evidence"][0]["observed"]) == ("pass", "2 over 2 replicas")

@@ -55,8 +55,8 @@ def table(cell: dict[str, Any]) -> str:
 def test_the_two_mistakes_are_found_and_no_other(cells: list[dict[str, Any]]) -> None:
     html = table(cells[2])
     assert html.count(">error</b>") == 2
-    assert "made outside of every strategy" in html
-    assert "1 examples over 2 replicas leave one empty" in html
+    assert "outside every strategy&#x27;s scope" in html
+    assert "1 example over 2 replicas" in html
 
 
 @pytest.mark.tensorflow

@@ -15,8 +15,7 @@ from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
-from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.jax import ON_JAX
+from kdoctor.smoke.builtin import ON_JAX, SCENARIOS
 from kdoctor.smoke.session import PRELOAD, SmokeSettings, run_scenarios
 from kdoctor_checks.smoke._cases import how_it_ended
 from kdoctor_checks.smoke.baseline import baseline

@@ -40,7 +40,7 @@ CASES = (
 )
 """TensorFlow, the Keras that is installed by hand (None: whichever pip resolves), and Python."""
 
-_HEADER = ("TensorFlow", "Python", "Keras", "measured before", "static verdict", "smoke verdict", "agree")
+_HEADER = ("TensorFlow", "Python", "Keras", "measured before", "static result", "smoke result", "agree")
 
 
 @dataclass

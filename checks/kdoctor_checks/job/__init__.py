@@ -1,1 +1,1 @@
-"""Checks of the user's own model and data."""
+"""Checks of the user's model and data."""

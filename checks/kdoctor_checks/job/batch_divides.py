@@ -1,4 +1,4 @@
-"""The global batch divides evenly over the replicas."""
+"""Check job.batch-divides."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, data_of, replicas_of
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
 @check("job.batch-divides", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)
 def batch_divides(run: SmokeRun) -> Iterator[Outcome]:
-    """The global batch divides evenly over the replicas.
+    """The global batch size is a multiple of the number of replicas.
 
-    Why: fit cuts each batch over the replicas; Keras 3.5 to 3.15 fail if the first one does not divide, and a share
-    that is uneven counts as much as a full one.
-    Remedy: make the global batch a multiple of the number of replicas: per_replica * strategy.num_replicas_in_sync.
+    Why: fit splits each batch over the replicas. Keras 3.5 to 3.15 fail if the first batch does not divide, and an
+    uneven share counts as much as a full one.
+    Remedy: make the global batch size a multiple of the number of replicas: per_replica *
+    strategy.num_replicas_in_sync.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
     data, replicas = data_of(run), replicas_of(run)
     if isinstance(data, Unjudged):
         yield data
     elif data.batch is None or replicas is None:
-        yield Unjudged(subject="batch", reason="the size of a batch, or the number of replicas, is not known")
+        yield unknown("batch", "the batch size or the number of replicas is not known")
     elif data.batch % replicas == 0:
-        yield Evidence(
-            subject="batch", observed=f"{data.batch} examples: {data.batch // replicas} for each of {replicas}"
-        )
+        yield evidence("batch", f"{counted(data.batch, 'example')}, {data.batch // replicas} per replica")
     else:
-        yield change(
+        yield finding(
             "batch",
-            f"{data.batch} examples over {replicas} replicas",
+            f"{counted(data.batch, 'example')} cannot be split evenly over {replicas} replicas",
             f"a multiple of {replicas}",
-            "Batch by per_replica * strategy.num_replicas_in_sync.",
+            "Set the batch size to per_replica * strategy.num_replicas_in_sync.",
         )

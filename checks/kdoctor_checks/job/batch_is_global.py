@@ -1,4 +1,4 @@
-"""The batch is large enough to be a global one."""
+"""Check job.batch-is-global."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, data_of, replicas_of
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
 @check("job.batch-is-global", severity=Severity.WARNING, requires=["job.batch-divides"], scenario=SCENARIO)
 def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Outcome]:
-    """The batch is large enough to be a global one.
+    """The batch size is large enough to be a global batch size.
 
-    Why: fit and distributed datasets take the global batch and cut it: a size that was meant for one replica leaves
-    each of many a few examples, and slows the job instead of speeding it up.
-    Remedy: multiply the batch for one device by strategy.num_replicas_in_sync; a job that wants small shares sets
+    Why: fit and distributed datasets take the global batch and split it. A size that was meant for one replica leaves
+    each of many replicas with a few examples, and slows the job down.
+    Remedy: multiply the batch size of one device by strategy.num_replicas_in_sync. For small shares on purpose, set
     least_per_replica.
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
@@ -24,17 +26,17 @@ def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Ou
     if isinstance(data, Unjudged):
         yield data
     elif data.batch is None or replicas is None:
-        yield Unjudged(subject="batch", reason="the size of a batch, or the number of replicas, is not known")
+        yield unknown("batch", "the batch size or the number of replicas is not known")
     elif replicas == 1:
-        yield NotApplicable(reason="there is one replica")
+        yield NotApplicable(reason="the job has only one replica")
     elif data.batch // replicas >= least_per_replica:
-        yield Evidence(subject="batch", observed=f"{data.batch // replicas} examples for each of {replicas} replicas")
+        yield evidence("batch", f"{counted(data.batch // replicas, 'example')} for each of {replicas} replicas")
     else:
-        yield change(
+        yield finding(
             "batch",
-            f"{data.batch} examples over {replicas} replicas leave each {data.batch // replicas}: this looks like the "
-            "size for one replica",
+            f"{counted(data.batch, 'example')} for {replicas} replicas, {data.batch // replicas} for each; this looks "
+            "like a per-replica batch size",
             f"at least {least_per_replica} for each replica",
-            f"If {data.batch} is what one replica should get, batch by {data.batch} * strategy.num_replicas_in_sync = "
-            f"{data.batch * replicas}.",
+            f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
+            f"strategy.num_replicas_in_sync = {data.batch * replicas}.",
         )

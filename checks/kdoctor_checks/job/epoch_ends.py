@@ -1,4 +1,4 @@
-"""An epoch comes to its end."""
+"""Check job.epoch-ends."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, data_of
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks.job._user_model import SCENARIO, data_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
 @check("job.epoch-ends", severity=Severity.WARNING, requires=["job.data-readable"], scenario=SCENARIO)
 def epoch_ends(run: SmokeRun) -> Iterator[Outcome]:
-    """An epoch comes to its end.
+    """An epoch ends.
 
-    Why: on data that repeats without end fit never finishes its first epoch, never validates and never saves, unless
-    it is told the number of steps.
-    Remedy: give fit steps_per_epoch (and kdoctor, too), or leave repeat() out.
+    Why: on an infinite dataset, fit never finishes its first epoch, never validates and never saves, unless it is given
+    steps_per_epoch.
+    Remedy: pass steps_per_epoch to fit and to kdoctor, or remove repeat().
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     data = data_of(run)
     if isinstance(data, Unjudged):
         yield data
     elif data.endless is None:
-        yield Unjudged(subject="data", reason="it does not say how many batches it has, and they are too many to count")
+        yield unknown("data", "its number of batches is not known, and it has too many to count")
     elif not data.endless:
-        many = "many" if data.batches is None else data.batches
-        yield Evidence(subject="data", observed=f"{many} batches")
+        yield evidence("data", "many batches" if data.batches is None else counted(data.batches, "batch", "batches"))
     elif data.steps_per_epoch:
-        yield Evidence(subject="data", observed=f"without end; fit takes {data.steps_per_epoch} steps an epoch")
+        yield evidence("data", f"infinite, with {counted(data.steps_per_epoch, 'step')} per epoch")
     else:
-        yield change(
+        yield finding(
             "data",
-            "it does not end, and no number of steps was given",
-            "an end, or steps_per_epoch",
-            "Call fit(..., steps_per_epoch=...), and tell kdoctor the number: --steps-per-epoch, or "
-            "preflight(..., steps_per_epoch=...). Otherwise leave repeat() out.",
+            "the dataset is infinite, and steps_per_epoch is not set",
+            "a finite dataset, or steps_per_epoch",
+            "Call fit(..., steps_per_epoch=...), and pass the same number to kdoctor (--steps-per-epoch, or "
+            "preflight(..., steps_per_epoch=...)); or remove repeat().",
         )

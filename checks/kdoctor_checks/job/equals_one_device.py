@@ -1,58 +1,54 @@
-"""Over all replicas the model learns what it learns on one device."""
+"""Check job.equals-one-device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import JobTraining, SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
-from kdoctor_checks.job._job import SCENARIO, change, replicas_of, training_of
+from kdoctor.facts import SmokeRun
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_REMEDY = (
+    "Return one number per example from the loss function, not their mean. Keras 3 averages numbers per example over "
+    "the global batch, but adds up single numbers over the replicas. In a custom train_step, call self.compute_loss "
+    "or divide the sum by the global batch size."
+)
 
 
 @check("job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO)
 def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Outcome]:
-    """Over all replicas the model learns what it learns on one device.
+    """The model trained on all replicas matches one device.
 
-    Why: a loss function of one's own that returns the mean of its batch is R times too large over R replicas (Keras
-    3 averages numbers for each example over the global batch, and adds up single numbers), and a train_step that
-    forgets the replicas trains another model than was tested on one GPU. Compared are copies with SGD, whose steps
-    are proportional to the gradient; layers with random numbers run as at inference, and BatchNormalization takes
-    the moments of the whole batch. Rounding gives 1e-6 of the way that the weights went, a mean over two replicas
-    1.
-    Remedy: return one number for each example from a loss function, and leave the reduction to Keras.
+    Why: a custom loss function that returns the mean of its batch is R times too large on R replicas: Keras 3 averages
+    numbers per example over the global batch, but adds up single numbers. A train_step that ignores the replicas trains
+    something else than was tested on one GPU. kdoctor compares copies of the model trained with SGD, whose steps are
+    proportional to the gradient. Random layers run in inference mode, and BatchNormalization uses the moments of the
+    whole batch. The relative difference is 1e-6 for rounding, and 1 for a mean on two replicas.
+    Remedy: return one number per example from the loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
     training, replicas = training_of(run), replicas_of(run)
     if isinstance(training, Unjudged):
         yield training
-    elif replicas == 1:
-        yield NotApplicable(reason="there is one replica")
-    elif training.not_compared or training.deviation is None:
-        yield Unjudged(
-            subject="training", reason=f"not compared with one device: {training.not_compared or 'not finite'}"
-        )
-    elif training.deviation <= tolerance:
-        yield Evidence(subject="training", observed=_words(training))
+        return
+    if replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+        return
+    if training.not_compared or training.deviation is None:
+        yield unknown("training", f"not compared with one device: {training.not_compared or 'not finite'}")
+        return
+    difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
+    difference += f"; in inference mode: {some(training.stilled)})" if training.stilled else ")"
+    if training.deviation <= tolerance:
+        yield evidence("training", f"weights match one device's {difference}")
     elif training.noise is not None and not training.noise <= tolerance:
-        yield Unjudged(
-            subject="training",
-            reason=f"two trainings on one device differ by {training.noise:.2g}, too: random numbers that no layer of "
-            "Keras draws make a comparison impossible",
+        yield unknown(
+            "training",
+            f"two trainings on one device differ by {training.noise:.2g} as well, because of random numbers that do "
+            "not come from a Keras layer",
         )
     else:
-        yield change(
-            "training",
-            _words(training),
-            f"at most {tolerance:g}",
-            "Let a loss function return one number for each example, not their mean: Keras 3 averages those over the "
-            "global batch, but takes a single number as it is, and adds it up over the replicas. In a train_step of "
-            "your own, call self.compute_loss, or divide the sum by the global batch.",
-        )
-
-
-def _words(training: JobTraining) -> str:
-    stilled = f" (at inference: {some(training.stilled)})" if training.stilled else ""
-    apart = f"{training.deviation:.2g} of their way apart from one device's"
-    return f"after {training.steps} steps weights are {apart}{stilled}"
+        yield finding("training", f"weights differ from one device's {difference}", f"at most {tolerance:g}", _REMEDY)

@@ -1,4 +1,4 @@
-"""The final batch does no harm to BatchNormalization."""
+"""Check job.final-batch."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
-from kdoctor_checks.job._job import SCENARIO, change, data_of, model_of, replicas_of, starves
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.job._user_model import SCENARIO, data_of, model_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, starves, unknown
+
+_REMEDY = (
+    "Batch with drop_remainder=True; or use BatchNormalization(synchronized=True); or use dataset.repeat() with "
+    "fit(steps_per_epoch=...)."
+)
 
 
 @check("job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)
 def final_batch(run: SmokeRun) -> Iterator[Outcome]:
-    """The final batch does no harm to BatchNormalization.
+    """The final batch does not leave a replica with BatchNormalization empty.
 
-    Why: a batch of n is cut over R replicas in chunks of ceil(n / R); a replica that gets nothing of the final one
-    computes moments of nothing, and the weights turn to NaN without an error (docs/smoke.md).
+    Why: a batch of n is split over R replicas into chunks of ceil(n / R). A replica without examples computes the
+    moments of an empty batch, and the weights become NaN without an error (docs/smoke.md).
     Remedy: batch with drop_remainder=True, set synchronized=True on BatchNormalization, or repeat() with
     steps_per_epoch.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
@@ -27,25 +33,21 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     elif isinstance(model, Unjudged):
         yield model
     elif data.full_batches_only:
-        yield Evidence(subject="final batch", observed="every batch is full")
+        yield evidence("final batch", "every batch is full")
     elif data.endless:
-        yield Evidence(subject="final batch", observed="there is none: the data does not end")
+        yield evidence("final batch", "none, because the dataset is infinite")
     elif not model.normalisations:
-        yield Evidence(
-            subject="final batch", observed=f"{data.final_batch or 'not known'}; no layer would mind an empty replica"
-        )
+        size = "unknown size" if data.final_batch is None else counted(data.final_batch, "example")
+        yield evidence("final batch", f"{size}; no layer is affected by an empty replica")
     elif data.final_batch is None or replicas is None:
-        yield Unjudged(
-            subject="final batch", reason="its size is not known: the data is too long to count, or says nothing of it"
-        )
+        yield unknown("final batch", "its size is not known, and the data is too long to count")
     elif not starves(data.final_batch, replicas):
-        yield Evidence(subject="final batch", observed=f"{data.final_batch} examples feed all of {replicas} replicas")
+        yield evidence("final batch", f"{counted(data.final_batch, 'example')} feed all of {replicas} replicas")
     else:
-        yield change(
+        yield finding(
             "final batch",
-            f"{data.final_batch} examples over {replicas} replicas leave one empty, and {some(model.normalisations)} "
-            "normalises what each replica gets",
-            "every replica gets an example, or the remainder is dropped",
-            "Batch with drop_remainder=True; or BatchNormalization(synchronized=True); or dataset.repeat() with "
-            "fit(steps_per_epoch=...).",
+            f"{counted(data.final_batch, 'example')} over {replicas} replicas leave one empty, and "
+            f"{some(model.normalisations)} normalizes the share of each replica",
+            "at least one example on every replica, or no final batch",
+            _REMEDY,
         )

@@ -1,4 +1,4 @@
-"""The pipeline makes batches faster than the replicas use them."""
+"""Check job.input-bound."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, data_of, training_of
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks.job._user_model import SCENARIO, data_of, training_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_REMEDY = "Cache what is read again, map with num_parallel_calls=tf.data.AUTOTUNE, and decode in advance."
 
 
 @check("job.input-bound", severity=Severity.INFO, requires=["job.trains"], scenario=SCENARIO)
 def input_bound(run: SmokeRun) -> Iterator[Outcome]:
-    """The pipeline makes batches faster than the replicas use them.
+    """The input pipeline is faster than the training steps.
 
-    Why: replicas that wait for data are paid for and idle; more of them make it no faster.
-    Remedy: cache, read and map in parallel, decode beforehand; see what takes the time with the profiler.
+    Why: replicas that wait for data are idle, and more of them do not make the job faster.
+    Remedy: cache, read and map in parallel, decode in advance; find the slow part with the profiler.
     Source: https://www.tensorflow.org/guide/data_performance_analysis
     """
     data, training = data_of(run), training_of(run)
@@ -24,15 +27,10 @@ def input_bound(run: SmokeRun) -> Iterator[Outcome]:
     elif isinstance(training, Unjudged):
         yield training
     elif data.seconds_per_batch is None or training.step_s is None:
-        yield Unjudged(subject="pipeline", reason="a batch or a step was not timed: at least two of each are needed")
+        yield unknown("pipeline", "a batch or a step was not timed; at least two of each are needed")
     else:
-        observed = f"{data.seconds_per_batch:.3g} s for a batch alone, {training.step_s:.3g} s for a step"
+        observed = f"{data.seconds_per_batch:.3g} s per batch alone, {training.step_s:.3g} s per step"
         if data.seconds_per_batch < training.step_s:
-            yield Evidence(subject="pipeline", observed=observed)
+            yield evidence("pipeline", observed)
         else:
-            yield change(
-                "pipeline",
-                observed,
-                "less time for a batch than for a step",
-                "Cache what is read again, map with num_parallel_calls=tf.data.AUTOTUNE, and decode beforehand.",
-            )
+            yield finding("pipeline", observed, "less time per batch than per step", _REMEDY)

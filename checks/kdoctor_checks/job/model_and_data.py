@@ -1,4 +1,4 @@
-"""The job's model and data can be made."""
+"""Check job.model-and-data."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, case_of, change, job_of
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of
 from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, unknown
 
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
 }
-_ADVICE = "Mend what the message names, and try the function by hand in the same environment and folder."
+_REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
 
 
-@check("job.model-and-data", severity=Severity.ERROR, requires=["versions.tensorflow-installed"], scenario=SCENARIO)
+@check("job.model-and-data", severity=Severity.ERROR, requires=TENSORFLOW, scenario=SCENARIO)
 def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
-    """The job's model and data can be made.
+    """The model and the data can be created.
 
-    Why: what cannot be made cannot be trained; a function that raises, hangs or returns something else does so after
-    the queue's wait, too.
-    Remedy: follow the message; both functions are called without arguments, in the strategy's scope, from the working
-    folder.
+    Why: a function that raises, hangs or returns something else would also do so after the wait in the job queue.
+    Remedy: fix the error. Both functions are called without arguments, in the strategy's scope and in the working
+    directory.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     case = case_of(run)
@@ -33,14 +33,12 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
         return
     job = job_of(run)
     if job.problem:
-        yield change(job.problem.part, job.problem.message, _EXPECTED[job.problem.part], _ADVICE)
+        yield finding(job.problem.part, job.problem.message, _EXPECTED[job.problem.part], _REMEDY)
     elif job.model and job.data:
-        yield Evidence(subject="model", observed=f"{job.model.name}")
-        yield Evidence(subject="data", observed=job.data.kind)
+        yield evidence("model", job.model.name)
+        yield evidence("data", job.data.kind)
     elif case.outcome == "trained":
-        yield Unjudged(
-            subject="job", reason="no model was named: kdoctor check --model package.module:function --data ..."
-        )
+        yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
-        yield change(part, f"making it: {how_it_ended(case)}", _EXPECTED.get(part, "it is made"), _ADVICE)
+        yield finding(part, how_it_ended(case), _EXPECTED.get(part, "it can be created"), _REMEDY)

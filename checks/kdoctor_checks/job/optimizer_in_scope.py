@@ -1,4 +1,4 @@
-"""The model was compiled in the strategy's scope."""
+"""Check job.optimizer-in-scope."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, model_of
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks.job._user_model import SCENARIO, model_of
+from kdoctor_checks.smoke._judging import evidence, finding
+
+_REMEDY = "Create the optimizer and call model.compile(...) inside with strategy.scope()."
 
 
 @check("job.optimizer-in-scope", severity=Severity.ERROR, requires=["job.model-in-scope"], scenario=SCENARIO)
 def optimizer_in_scope(run: SmokeRun) -> Iterator[Outcome]:
-    """The model was compiled in the strategy's scope.
+    """The optimizer was created in the strategy's scope.
 
-    Why: Keras 3 refuses to fit with an optimizer from outside of the scope, and that only when fit is called.
-    Remedy: call compile, and make the optimizer, inside of with strategy.scope().
+    Why: Keras 3 refuses to fit with an optimizer from outside the scope, and raises only when fit is called.
+    Remedy: call compile, and create the optimizer, inside with strategy.scope().
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     model = model_of(run)
     if isinstance(model, Unjudged):
         yield model
     elif model.compiled_in is None:
-        yield NotApplicable(reason="the model has no optimizer: it is not compiled")
+        yield NotApplicable(reason="the model is not compiled, so it has no optimizer")
     elif model.compiled_in == "scope":
-        yield Evidence(subject=f"optimizer {model.optimizer}", observed="made in the scope of the strategy")
+        yield evidence(f"optimizer {model.optimizer}", "created in the strategy's scope")
     else:
-        yield change(
-            f"optimizer {model.optimizer}",
-            "made outside of the strategy's scope"
-            if model.compiled_in == "outside"
-            else "made in another strategy's scope",
-            "made in the scope that the model was made in",
-            "Make the optimizer and call model.compile(...) inside of with strategy.scope().",
-        )
+        where = "outside the strategy's scope" if model.compiled_in == "outside" else "in another strategy's scope"
+        expected = "created in the same scope as the model"
+        yield finding(f"optimizer {model.optimizer}", f"created {where}", expected, _REMEDY)

@@ -1,4 +1,4 @@
-"""The pipeline ends in a prefetch."""
+"""Check job.prefetch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, data_of
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks.job._user_model import SCENARIO, data_of
+from kdoctor_checks.smoke._judging import evidence, finding
+
+_REMEDY = "End the pipeline with .prefetch(tf.data.AUTOTUNE)."
 
 
 @check("job.prefetch", severity=Severity.INFO, requires=["job.data-readable"], scenario=SCENARIO)
 def prefetch(run: SmokeRun) -> Iterator[Outcome]:
-    """The pipeline ends in a prefetch.
+    """The input pipeline ends with prefetch.
 
-    Why: without it the replicas wait while the next batch is made.
+    Why: without it the replicas wait while the next batch is produced.
     Remedy: end the pipeline with .prefetch(tf.data.AUTOTUNE).
     Source: https://www.tensorflow.org/guide/data_performance
     """
@@ -22,13 +25,8 @@ def prefetch(run: SmokeRun) -> Iterator[Outcome]:
     if isinstance(data, Unjudged):
         yield data
     elif data.prefetched is None:
-        yield NotApplicable(reason=f"{data.kind} has no prefetch of tf.data")
+        yield NotApplicable(reason=f"prefetch of tf.data does not apply to {data.kind}")
     elif data.prefetched:
-        yield Evidence(subject="pipeline", observed="it ends in a prefetch")
+        yield evidence("pipeline", "ends with prefetch")
     else:
-        yield change(
-            "pipeline",
-            "no prefetch at its end",
-            "batches are made while the replicas compute",
-            "End the pipeline with .prefetch(tf.data.AUTOTUNE).",
-        )
+        yield finding("pipeline", "does not end with prefetch", "batches are produced during the steps", _REMEDY)

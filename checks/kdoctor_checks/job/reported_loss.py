@@ -1,24 +1,25 @@
-"""The loss that fit reports is that of one device."""
+"""Check job.reported-loss."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.job._job import SCENARIO, change, replicas_of, training_of
-from kdoctor_checks.smoke._cases import show
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
+from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
+
+_REMEDY = "In a custom train_step, report the loss times tf.distribute.get_strategy().num_replicas_in_sync."
 
 
 @check("job.reported-loss", severity=Severity.INFO, requires=["job.equals-one-device"], scenario=SCENARIO)
 def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
-    """The loss that fit reports is that of one device.
+    """The loss that fit reports matches one device.
 
-    Why: Keras 3 divides a replica's loss by the number of replicas before the gradients are summed; a train_step of
-    one's own that reports it as it is shows a loss that is too small by that factor, though the weights are
-    right.
+    Why: Keras 3 divides the loss of a replica by the number of replicas before the gradients are summed. A custom
+    train_step that reports this loss shows it too small by that factor, although the weights are correct.
     Remedy: report the loss multiplied by the number of replicas.
     Source: https://github.com/keras-team/keras/blob/master/keras/src/backend/tensorflow/trainer.py
     """
@@ -26,18 +27,11 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
     if isinstance(training, Unjudged):
         yield training
     elif replicas == 1:
-        yield NotApplicable(reason="there is one replica")
+        yield NotApplicable(reason="the job has only one replica")
     elif training.not_compared or len(training.losses) != len(training.reference_losses) or not training.losses:
-        yield Unjudged(subject="loss", reason="it was not compared with one device")
-    elif all(
-        one is not None and other is not None and math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance / 10)
-        for one, other in zip(training.losses, training.reference_losses, strict=True)
-    ):
-        yield Evidence(subject="loss", observed=f"{show(training.losses)}, as on one device")
+        yield unknown("loss", "it was not compared with one device")
+    elif losses_match(training.losses, training.reference_losses, tolerance):
+        yield evidence("loss", f"{format_losses(training.losses)}, as on one device")
     else:
-        yield change(
-            "loss",
-            f"{show(training.losses)}; on one device {show(training.reference_losses)}",
-            "the same",
-            "In a train_step of your own, report the loss times tf.distribute.get_strategy().num_replicas_in_sync.",
-        )
+        observed = f"{format_losses(training.losses)}, on one device {format_losses(training.reference_losses)}"
+        yield finding("loss", observed, "the same losses", _REMEDY)

@@ -1,4 +1,4 @@
-"""Every trainable variable has a copy on each replica."""
+"""Check job.variables-mirrored."""
 
 from __future__ import annotations
 
@@ -6,38 +6,33 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks.job._job import SCENARIO, change, model_of
+from kdoctor_checks.job._user_model import SCENARIO, model_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_REMEDY = "Create these layers inside with strategy.scope(), like the model itself."
 
 
 @check("job.variables-mirrored", severity=Severity.ERROR, requires=["job.model-in-scope"], scenario=SCENARIO)
 def variables_mirrored(run: SmokeRun) -> Iterator[Outcome]:
-    """Every trainable variable has a copy on each replica.
+    """Every trainable variable is mirrored on every replica.
 
-    Why: a part that was made before the scope, such as a backbone at the head of a module, keeps its variables on
-    one device.
-    Remedy: make every layer of the model inside of the scope.
+    Why: a part created before the scope, such as a backbone at the top of a module, keeps its variables on one device.
+    Remedy: create every layer of the model inside the scope.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
     model = model_of(run)
     if isinstance(model, Unjudged):
         yield model
-    elif not model.built:
-        yield NotApplicable(
-            reason="the model is not built yet: fit makes its variables, in the scope that it was made in"
-        )
+        return
+    subject, count = f"model {model.name}", f"{model.mirrored} of {model.trainable} trainable variables are mirrored"
+    if not model.built:
+        yield NotApplicable(reason="the model is not built; fit creates its variables in the model's scope")
     elif model.trainable == 0:
-        yield Unjudged(subject=f"model {model.name}", reason="it has no trainable variables")
+        yield unknown(subject, "it has no trainable variables")
     elif model.mirrored == model.trainable:
-        yield Evidence(
-            subject=f"model {model.name}", observed=f"{model.mirrored} trainable variables, mirrored on each replica"
-        )
+        yield evidence(subject, f"{count} on every replica")
     else:
-        yield change(
-            f"model {model.name}",
-            f"{model.mirrored} of {model.trainable} trainable variables are mirrored; not so: "
-            + some(model.not_mirrored),
-            "each of them on every replica",
-            "Make these layers inside of with strategy.scope(), where the model itself is made.",
-        )
+        observed = f"{count} on every replica, not {some(model.not_mirrored)}"
+        yield finding(subject, observed, "all of them on every replica", _REMEDY)

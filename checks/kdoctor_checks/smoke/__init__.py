@@ -1,1 +1,1 @@
-"""The smoke trainings."""
+"""Checks of the smoke trainings."""

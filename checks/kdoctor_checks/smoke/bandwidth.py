@@ -1,4 +1,4 @@
-"""Whether the all-reduce is about as fast as what joins the GPUs."""
+"""Check smoke.bandwidth."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from typing import NamedTuple
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._gpus import nvlinks
-from kdoctor_checks.smoke._cases import MEASURE_ONLY, how_it_ended, name_of
-from kdoctor_checks.smoke._places import Places, places_of
-from kdoctor_checks.smoke._strategies import each_case
+from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, evidence, judge_cases, unknown
+from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
 
 _SLOWING = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")
 """Variables that can make NCCL slow."""
 
 
-class _Promise(NamedTuple):
+class _Link(NamedTuple):
+    """The bandwidth of a link in one direction."""
+
     gbs: float
     level: str
     pair: str
 
 
-@check("smoke.bandwidth", severity=Severity.WARNING, requires=["versions.tensorflow-installed"], scenario="smoke.speed")
+@check("smoke.bandwidth", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.speed")
 def bandwidth(
     run: SmokeRun, gpus: Gpus | Unavailable, environment: Environment | Unavailable, *, least_share: float = 0.15
 ) -> Iterator[Outcome]:
-    """The all-reduce over all GPUs has its share of the bandwidth that the topology promises.
+    """All-reduce over all GPUs reaches its share of the link bandwidth.
 
-    Why: gradients that go another way than the hardware offers (through the host's memory instead of NVLink, over a
-    link that came up narrow) slow every step. The promise is what the weakest pair of GPUs can carry in one direction:
-    NVLinks times the speed that the driver gives for one, or PCIe lanes times their generation's. How near NCCL comes
-    depends on the machine, on peer access and on TensorFlow's packing of the message, hence the wide margin.
-    Remedy: see which way NCCL takes (NCCL_DEBUG=INFO), and unset what forbids it the better one.
+    Why: gradients that do not use the best path (host memory instead of NVLink, or a link with fewer lanes than
+    possible) slow down every step. The reference is what the weakest pair of GPUs can carry in one direction: NVLinks
+    times their reported speed, or PCIe lanes times their generation's speed. How close NCCL comes depends on the
+    machine, on peer access and on how TensorFlow packs the message, so the margin is wide.
+    Remedy: check which path NCCL uses (NCCL_DEBUG=INFO), and unset what prevents the better one.
     Sources:
         https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
         https://www.nvidia.com/en-us/data-center/nvlink/
@@ -43,80 +45,80 @@ def bandwidth(
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome != "trained":
-            return Unjudged(subject=name_of(case), reason=f"it did not finish (smoke.speed): {how_it_ended(case)}")
+            return unknown(case, f"smoke.speed did not finish: {how_it_ended(case)}")
         if run.devices_kind == "cpu":
-            return NotApplicable(reason="the replicas are devices of one CPU, of which no link promises anything")
+            return NotApplicable(reason="the replicas are devices of one CPU, without links between them")
         if case.replicas == 1:
-            return NotApplicable(reason="one replica exchanges nothing")
+            return NotApplicable(reason="a single replica has no all-reduce")
         measured = case.measures.get("all_reduce_gbs")
         if measured is None:
-            return Unjudged(subject=name_of(case), reason="the all-reduce was not timed")
-        return _compare(case, measured, _promise(places_of(case, gpus)))
+            return unknown(case, "the all-reduce was not timed")
+        return _compare(case, measured)
 
-    def _compare(case: SmokeCase, measured: float, promise: _Promise | str) -> Outcome:
-        if isinstance(promise, str):
-            return Unjudged(subject=name_of(case), reason=f"{measured:.3g} GB/s, but {promise}")
+    def _compare(case: SmokeCase, measured: float) -> Outcome:
+        link = _weakest_link(replica_gpus(case, gpus))
+        if isinstance(link, str):
+            return unknown(case, f"{measured:.3g} GB/s, but {link}")
         observed = (
-            f"{measured:.3g} GB/s, {measured / promise.gbs:.0%} of the {promise.gbs:.4g} GB/s of {promise.level}, by "
-            f"which {promise.pair}, the weakest pair, is joined"
+            f"{measured:.3g} GB/s, {measured / link.gbs:.0%} of the {link.gbs:.4g} GB/s of {link.level} between "
+            f"the weakest pair, {link.pair}"
         )
-        if measured >= least_share * promise.gbs:
-            return Evidence(subject="all-reduce", observed=observed)
-        return _finding(observed, f"{least_share:.0%} of it or more", environment)
+        if measured >= least_share * link.gbs:
+            return evidence("all-reduce", observed)
+        return _finding(observed, f"at least {least_share:.0%} of it", environment)
 
-    yield from each_case(run, ("throughput",), judge, spread=False)
+    yield from judge_cases(run, ("throughput",), judge, replicated=False, trained=False)
 
 
-def _promise(places: Places) -> _Promise | str:
-    """What the weakest pair can carry, or why that is not known."""
-    found: list[_Promise] = []
-    for first, second in combinations(range(len(places.names)), 2):
-        joint, one, other = places.joint(first, second), places.gpus[first], places.gpus[second]
-        if joint is None or one is None or other is None:
-            return f"it is not known what joins {places.names[first]} and {places.names[second]}"
-        gbs = _gbs(joint, one, other)
+def _weakest_link(replicas: ReplicaGpus) -> _Link | str:
+    """The link with the least bandwidth, or why it is not known."""
+    found: list[_Link] = []
+    for first, second in combinations(range(len(replicas.names)), 2):
+        link, one, other = replicas.link(first, second), replicas.gpus[first], replicas.gpus[second]
+        if link is None or one is None or other is None:
+            return f"the link between {replicas.names[first]} and {replicas.names[second]} is not known"
+        gbs = _gbs(link, one, other)
         if gbs is None:
-            return f"the links of {joint.subject} were not read"
-        level = f"NV{joint.nvlinks}" if joint.nvlinks else f"PCIe ({joint.level or 'level unknown'})"
-        found.append(_Promise(gbs, level, joint.subject))
+            return f"the bandwidth of {link.subject} was not read"
+        level = f"NV{link.nvlinks}" if link.nvlinks else f"PCIe ({link.level or 'level unknown'})"
+        found.append(_Link(gbs, level, link.subject))
     return min(found) if found else "no pair of GPUs is known"
 
 
-def _gbs(joint: GpuPair, one: Gpu, other: Gpu) -> float | None:
-    """GB/s in one direction. The best that a link can do counts: an idle one runs slower, a narrow one is sought."""
-    count = nvlinks(joint)
+def _gbs(link: GpuPair, one: Gpu, other: Gpu) -> float | None:
+    """GB/s in one direction at best: the current PCIe link of an idle GPU is slower."""
+    count = nvlinks(link)
     if count is None:
         return None
     if count:
         speeds = [
-            link.speed_gbs for gpu in (one, other) for link in gpu.nvlinks or () if link.active and link.speed_gbs
+            lane.speed_gbs for gpu in (one, other) for lane in gpu.nvlinks or () if lane.active and lane.speed_gbs
         ]
         return count * min(speeds) if speeds else None
-    ways = [link_gbs(gpu.pcie_generation_max, gpu.pcie_width_max) for gpu in (one, other)]
-    known = [way for way in ways if way is not None]
-    return min(known) if len(known) == len(ways) else None
+    maxima = [link_gbs(gpu.pcie_generation_max, gpu.pcie_width_max) for gpu in (one, other)]
+    known = [gbs for gbs in maxima if gbs is not None]
+    return min(known) if len(known) == len(maxima) else None
 
 
 def _finding(observed: str, expected: str, environment: Environment | Unavailable) -> Finding:
     variables = environment.variables if isinstance(environment, Environment) else {}
-    set_here = [name for name in _SLOWING if name in variables]
-    if set_here:
-        observed += f"; {', '.join(f'{name}={variables[name]}' for name in set_here)} is set"
+    assignments = {name: f"{name}={variables[name]}" for name in _SLOWING if name in variables}
+    if assignments:
+        observed += f"; {', '.join(assignments.values())} is set"
+    exports = [f"export {assignment}" for assignment in assignments.values()]
     return Finding(
         subject="all-reduce",
         observed=observed,
         expected=expected,
         remedy=Remedy(
-            summary="See which way NCCL takes: its log says P2P, SHM or NET for each channel, and NVLS where the "
-            "switches add up. Compare with the pairs alone (kdoctor smoke pairs).",
+            summary="Check which path NCCL uses. Its log reports P2P, SHM or NET for each channel, and NVLS where the "
+            "switches reduce. To test each pair of GPUs alone, run kdoctor smoke pairs.",
             action=Action.CONFIGURE,
             commands=(
-                *(f"unset {name}" for name in set_here),
+                *(f"unset {name}" for name in assignments),
                 "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH",
                 "nvidia-smi topo -m",
             ),
         ),
-        rollback=Rollback.to("the variables of this run", *(f"export {name}={variables[name]}" for name in set_here))
-        if set_here
-        else MEASURE_ONLY,
+        rollback=Rollback.to("the variables of this run", *exports) if exports else NO_ROLLBACK,
     )

@@ -1,4 +1,4 @@
-"""Whether CentralStorageStrategy trains as one device does."""
+"""Check smoke.central-storage."""
 
 from __future__ import annotations
 
@@ -7,34 +7,28 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor_checks.smoke._cases import TOLERANCE
-from kdoctor_checks.smoke._strategies import each_case, equals_one_device, unsupported
+from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, fit_unsupported, judge_cases
 
 
-@check(
-    "smoke.central-storage",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.central-storage",
-)
+@check("smoke.central-storage", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.central-storage")
 def central_storage(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """CentralStorageStrategy trains as one device does, by fit and by a custom loop.
+    """CentralStorageStrategy matches one device, with fit and a custom loop.
 
-    Why: it is experimental, and Keras 3 supports it by half: 3.15.1 ends with the right weights but fit reports
-    losses that are not those of the training, and a model with BatchNormalization raises a ValueError. Only a job
-    that uses it is concerned: hence a warning.
+    Why: the strategy is experimental, and Keras 3 supports it partly. Keras 3.15.1 computes the correct weights, but
+    fit reports incorrect losses, and a model with BatchNormalization raises a ValueError. This is a warning because
+    only jobs that use the strategy are affected.
     Remedy: use MirroredStrategy, or a custom training loop.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, mirrored=False)
+    remedy = "Use MirroredStrategy, or a custom training loop."
 
     def judge(case: SmokeCase) -> Outcome:
-        outcome = equals_one_device(run, case, target, packages, tolerance=tolerance, mirrored=False)
+        outcome = compare.judge(case)
         if isinstance(outcome, Evidence) or case.name != "fit":
             return outcome
-        return unsupported(
-            run, case, "CentralStorageStrategy", "Use MirroredStrategy, or a custom training loop, which is right here."
-        )
+        return fit_unsupported(run, case, "CentralStorageStrategy", remedy)
 
-    yield from each_case(run, ("fit", "custom-loop"), judge)
+    yield from judge_cases(run, ("fit", "custom-loop"), judge, trained=False)

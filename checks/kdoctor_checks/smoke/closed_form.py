@@ -1,4 +1,4 @@
-"""Whether Keras computes what gradient descent is, by an oracle that is not Keras."""
+"""Check smoke.closed-form."""
 
 from __future__ import annotations
 
@@ -6,42 +6,32 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, name_of, wrong_arithmetic
-from kdoctor_checks.smoke._strategies import each_case, equals_one_device
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases, unknown, weights_differ
 
 
-@check(
-    "smoke.closed-form",
-    severity=Severity.ERROR,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.closed-form",
-)
+@check("smoke.closed-form", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.closed-form")
 def closed_form(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """Linear regression over all replicas ends with the weights that NumPy computes.
+    """Linear regression on all replicas matches gradient descent in NumPy.
 
-    Why: a defect that one device shares with many (an update that is left out, a patched optimizer, examples that are
-    lost) does not show when the two are compared. Gradient descent on a mean squared error is a few lines of NumPy,
-    so the result is known without Keras: the weights, the losses, and the number of updates.
-    Remedy: look for patched code or a replaced optimizer, or install a Keras that reduces gradients rightly (3.10 or
-    later).
+    Why: a comparison with one device misses defects that one device shares, such as a lost update, a patched optimizer
+    or lost examples. Gradient descent on a mean squared error is a few lines of NumPy, so the weights, the losses and
+    the number of updates are known without Keras.
+    Remedy: look for patched code or a replaced optimizer, or install Keras 3.10 or later.
     Source: https://www.tensorflow.org/guide/core/quickstart_core
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
-        alone, steps, updates = (case.measures.get(name) for name in ("one_device", "steps", "iterations"))
-        if alone is None or steps is None or updates is None:
-            return Unjudged(subject=name_of(case), reason="one device or the updates were not measured")
+        one_device, steps, updates = (case.measures.get(name) for name in ("one_device", "steps", "iterations"))
+        if one_device is None or steps is None or updates is None:
+            return unknown(case, "the updates or the training on one device were not measured")
         if updates != steps:
-            observed = f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps"
-            return wrong_arithmetic(run, case, observed, target, packages)
-        if alone > tolerance:
-            observed = f"on one device already, weights differ from NumPy's by {alone:.2g} (tolerance {tolerance:g})"
-            return wrong_arithmetic(run, case, observed, target, packages)
-        return equals_one_device(run, case, target, packages, tolerance=tolerance)
+            return compare.wrong(case, f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps")
+        if one_device > tolerance:
+            return compare.wrong(case, f"on one device, {weights_differ(one_device, tolerance)} from NumPy's")
+        return compare.judge(case)
 
-    yield from each_case(run, ("mirrored",), judge, spread=False)
+    yield from judge_cases(run, ("mirrored",), judge, replicated=False)

@@ -1,4 +1,4 @@
-"""Whether batches that do not divide are trained on by Keras on JAX."""
+"""Check smoke.data-parallel-batches."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import TOLERANCE, how_it_ended
-from kdoctor_checks.smoke._strategies import change_code, each_case, equals_one_device
+from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, finding, judge_cases
 
-_UNEVEN_TAIL = "uneven-tail"
+_REMEDY = (
+    "Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
+    "len(keras.distribution.list_devices())."
+)
 
 
 @check("smoke.data-parallel-batches", severity=Severity.WARNING, scenario="smoke.data-parallel-batches")
 def data_parallel_batches(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """A batch that does not divide over the devices of DataParallel trains, also if it is the last of an epoch.
+    """DataParallel on JAX trains on batches that do not divide evenly.
 
-    Why: JAX cuts an array into equal shares. Keras 3.12 to 3.15.1 hand it every batch as it comes, so that a final
-    batch that does not divide ends the job with an error after its whole first epoch. A job whose batches divide, or
-    that drops the remainder, is not concerned: hence a warning.
-    Remedy: batch with drop_remainder=True, or pad the data to a multiple of the batch, and choose a batch that the
-    number of devices divides.
+    Why: JAX splits an array into equal shares. Keras 3.12 to 3.15.1 pass every batch on unchanged, so a final batch
+    that does not divide stops the job at the end of its first epoch. This is a warning because jobs whose batches
+    divide, or that drop the remainder, are not affected.
+    Remedy: batch with drop_remainder=True or pad the data, and use a batch size that the number of devices divides.
     Source: https://docs.jax.dev/en/latest/sharded-computation.html
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome == "trained":
-            return equals_one_device(run, case, target, packages, tolerance=tolerance)
-        batch = f"final batch of {case.final_batch}" if case.name == _UNEVEN_TAIL else f"batch of {case.global_batch}"
-        advice = (
-            "Batch with drop_remainder=True or pad the data, and make the batch a multiple of "
-            "len(keras.distribution.list_devices())."
-        )
-        return change_code(case, f"{batch} over {case.replicas} devices: {how_it_ended(case)}", "it trains", advice)
+            return compare.judge(case)
+        batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
+        return finding(case, f"{batch} over {case.replicas} devices: {how_it_ended(case)}", "it trains", _REMEDY)
 
-    yield from each_case(run, (_UNEVEN_TAIL, "uneven-batch"), judge)
+    yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

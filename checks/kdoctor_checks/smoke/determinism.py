@@ -1,4 +1,4 @@
-"""Whether two trainings from one seed are one training."""
+"""Check smoke.determinism."""
 
 from __future__ import annotations
 
@@ -6,109 +6,98 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
-from kdoctor_checks.smoke._cases import did_not_finish, name_of
-from kdoctor_checks.smoke._strategies import change_code, each_case
+from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
-_OF = "difference of "
-_DEAR = 1.5
-"""Times as long from which an operation's cost is told by name."""
+_DIFFERENCE_OF = "difference of "
+_EXPENSIVE = 1.5
+"""Relative time from which the cost of an operation is reported separately."""
 
 
-@check(
-    "smoke.determinism",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.determinism",
-)
+@check("smoke.determinism", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.determinism")
 def determinism(run: SmokeRun, *, tolerance: float = 0.0) -> Iterator[Outcome]:
-    """Two trainings from one seed end with the same weights.
+    """Two trainings with the same seed produce the same weights.
 
-    Why: a run that cannot be repeated cannot be debugged. With a seed alone some GPU kernels add up in an order of
-    their own; enable_op_determinism makes TensorFlow choose others or refuse, and costs time. Which operations differ
-    when they are run again on the same numbers, and what each costs then, is in the evidence.
-    Remedy: call keras.utils.set_random_seed, and tf.config.experimental.enable_op_determinism where that is not
-    enough.
+    Why: a run that cannot be repeated cannot be debugged. With a seed alone, some GPU kernels add numbers in a varying
+    order. enable_op_determinism makes TensorFlow choose deterministic kernels or raise, and costs time. The evidence
+    lists the operations that differ when repeated on the same numbers, and what determinism costs for each.
+    Remedy: call keras.utils.set_random_seed, and tf.config.experimental.enable_op_determinism if that is not enough.
     Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_op_determinism
     """
 
     def judge(case: SmokeCase) -> Outcome | Iterator[Outcome]:
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
-        if case.name == "operations":
-            return _operations(case, tolerance)
-        difference = case.measures.get("difference")
-        if "difference" not in case.measures:
-            return Unjudged(subject=name_of(case), reason="the two trainings were not compared")
-        if difference is None or difference > tolerance:
-            how_far = "not finite" if difference is None else f"up to {difference:.2g}"
-            advice = "Call tf.config.experimental.enable_op_determinism() after the seed, or accept the difference."
-            if case.name == "op-determinism":
-                advice = "Look for random numbers, threads or files of the job's own that no seed of Keras reaches."
-            return change_code(
-                case, f"weights of two trainings differ: {how_far}{_where(case)}", "the same weights", advice
-            )
-        step = f", step {case.step_s:.3g} s" if case.step_s is not None else ""
-        cost = case.measures.get("cost")
-        times = f", {cost:.2g} times as long as without enable_op_determinism" if cost is not None else ""
-        return Evidence(subject=name_of(case), observed=f"weights differ by {difference:g}{step}{times}")
+        return _judge_operations(case, tolerance) if case.name == "operations" else _judge_weights(case, tolerance)
 
-    yield from each_case(run, ("seed", "op-determinism", "operations"), judge, spread=False)
+    yield from judge_cases(run, ("seed", "op-determinism", "operations"), judge, replicated=False)
 
 
-def _where(case: SmokeCase) -> str:
-    """The variables that differ, the farthest first, and the first step that does."""
-    gaps = {
-        name.removeprefix(_OF): float("inf") if gap is None else gap
-        for name, gap in case.measures.items()
-        if name.startswith(_OF)
+def _judge_weights(case: SmokeCase, tolerance: float) -> Outcome:
+    if "difference" not in case.measures:
+        return unknown(case, "the two trainings were not compared")
+    difference = case.measures["difference"]
+    if difference is None or difference > tolerance:
+        size = "by NaN or infinity" if difference is None else f"by up to {difference:.2g}"
+        remedy = "Call tf.config.experimental.enable_op_determinism() after setting the seed, or accept the difference."
+        if case.name == "op-determinism":
+            remedy = "Look for random numbers, threads or files of the job that Keras's seed does not control."
+        return finding(case, f"weights of two trainings differ {size}{_location(case)}", "the same weights", remedy)
+    step = f", step {case.step_s:.3g} s" if case.step_s is not None else ""
+    cost = case.measures.get("cost")
+    ratio = f", {cost:.2g} times the time without enable_op_determinism" if cost is not None else ""
+    return evidence(case, f"weights differ by {difference:g}{step}{ratio}")
+
+
+def _location(case: SmokeCase) -> str:
+    """The variables that differ, by descending difference, and the first step that differs."""
+    differences = {
+        name.removeprefix(_DIFFERENCE_OF): float("inf") if value is None else value
+        for name, value in case.measures.items()
+        if name.startswith(_DIFFERENCE_OF)
     }
-    farthest = sorted(gaps, key=lambda name: -gaps[name])
-    words = f", in {some(tuple(farthest))}" if farthest else ""
+    largest = sorted(differences, key=lambda name: -differences[name])
     step = case.measures.get("first_step_apart")
-    return words + (f"; the loss differs from step {step:.0f} on" if step is not None else "")
+    variables = f", in {some(largest)}" if largest else ""
+    return variables + (f"; the loss differs from step {step:.0f}" if step is not None else "")
 
 
-def _operations(case: SmokeCase, tolerance: float) -> Iterator[Outcome]:
-    """What is to be said of the operations: which differ, which still do, what each costs."""
+def _judge_operations(case: SmokeCase, tolerance: float) -> Iterator[Outcome]:
+    """Report each operation that differs or is expensive, and the others together."""
     names = [name.removesuffix(": difference") for name in case.measures if name.endswith(": difference")]
     if not names:
-        yield Unjudged(subject=name_of(case), reason="no operation was run")
-    quiet = []
+        yield unknown(case, "no operation was run")
+    reproducible = []
     for name in names:
-        apart = case.measures.get(f"{name}: difference")
-        still = case.measures.get(f"{name}: difference insisting", 0.0)
-        if still is None or still > tolerance:
-            advice = "Keep this operation out of a training that must be repeated, and report it to TensorFlow."
-            observed = f"{name}: differs by {_gap(still)} when run again, with enable_op_determinism"
-            yield change_code(case, observed, "the same numbers", advice)
-        elif apart is None or apart > tolerance or _is_dear(case, name):
-            yield Evidence(subject=name, observed=f"{_agreement(apart, tolerance)}; insisted on, {_price(case, name)}")
+        difference = case.measures.get(f"{name}: difference")
+        deterministic = case.measures.get(f"{name}: difference insisting", 0.0)
+        is_equal = difference is not None and difference <= tolerance
+        if deterministic is None or deterministic > tolerance:
+            remedy = "Avoid this operation in a training that must be reproducible, and report it to TensorFlow."
+            observed = f"{name} differs by {_format(deterministic)} when repeated with enable_op_determinism"
+            yield finding(case, observed, "the same numbers", remedy)
+        elif not is_equal or _is_expensive(case, name):
+            repeated = "equal when repeated" if is_equal else f"differs by {_format(difference)} when repeated"
+            yield evidence(name, f"{repeated}; with enable_op_determinism {_describe_cost(case, name)}")
         else:
-            quiet.append(name)
-    if quiet:
-        costs = [cost for name in quiet if (cost := case.measures.get(f"{name}: cost")) is not None]
-        times = f", insisted on {min(costs):.2g} to {max(costs):.2g} times as long" if costs else ""
-        subject = f"{len(quiet)} operation{'s' if len(quiet) > 1 else ''}"
-        yield Evidence(subject=subject, observed=f"equal when run again{times}: {', '.join(quiet)}")
+            reproducible.append(name)
+    if reproducible:
+        costs = [cost for name in reproducible if (cost := case.measures.get(f"{name}: cost")) is not None]
+        ratio = f"; with enable_op_determinism at most {max(costs):.2g} times the time" if costs else ""
+        observed = f"equal when repeated: {', '.join(reproducible)}{ratio}"
+        yield evidence(counted(len(reproducible), "operation"), observed)
 
 
-def _is_dear(case: SmokeCase, name: str) -> bool:
+def _is_expensive(case: SmokeCase, name: str) -> bool:
     cost = case.measures.get(f"{name}: cost")
-    return f"{name}: refused" in case.measures or (cost is not None and cost >= _DEAR)
+    return f"{name}: refused" in case.measures or (cost is not None and cost >= _EXPENSIVE)
 
 
-def _agreement(apart: float | None, tolerance: float) -> str:
-    return "equal when run again" if apart is not None and apart <= tolerance else f"differs by {_gap(apart)}"
-
-
-def _price(case: SmokeCase, name: str) -> str:
+def _describe_cost(case: SmokeCase, name: str) -> str:
     if f"{name}: refused" in case.measures:
         return "TensorFlow refuses it"
     cost = case.measures.get(f"{name}: cost")
-    return "equal, at a cost that was not measured" if cost is None else f"equal, {cost:.2g} times as long"
+    return "equal, cost not measured" if cost is None else f"equal, {cost:.2g} times the time"
 
 
-def _gap(value: float | None) -> str:
-    return "NaN or infinity" if value is None else f"{value:.2g}"
+def _format(difference: float | None) -> str:
+    return "NaN or infinity" if difference is None else f"{difference:.2g}"

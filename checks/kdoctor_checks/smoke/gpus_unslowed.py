@@ -1,85 +1,86 @@
-"""Whether heat or the power supply slowed a GPU down while it trained."""
+"""Check smoke.gpus-unslowed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
-from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import READ_ONLY, unsupported
+from kdoctor_checks._gpus import unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
-from kdoctor_checks.smoke._sampled import ALL, nothing_sampled, used_gpus, why_no_sample
+from kdoctor_checks.smoke._gpu_usage import ALL, used_gpus, why_not_sampled, why_nothing_sampled
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
-_SLOWS = CHILDREN | EVENT_HW_SLOWDOWN | EVENT_SW_THERMAL_SLOWDOWN
-_LASTS = 2
-"""Samples one after another: the parent flag and the driver's may flash when the performance state changes."""
+_SLOWDOWNS = CHILDREN | EVENT_HW_SLOWDOWN | EVENT_SW_THERMAL_SLOWDOWN
+_MIN_SAMPLES_IN_A_ROW = 2
+"""The common flags may be set for a moment when the performance state changes."""
 
 
 @check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True)
 def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
-    """Nothing slowed a GPU down while it trained: no heat, no power brake.
+    """GPUs are not slowed down by heat or a power brake while training.
 
-    Why: a GPU that is cool while it idles may throttle within a minute of work, and then every replica waits for it.
-    The driver was asked for the reasons about twice a second. A flag of heat or of the power brake counts in any
-    sample; the hardware's common flag and the driver's own, which flash, count in two samples one after another. The
-    power limit (SW Power Cap) holds back every busy GPU by nature, so that its seconds are evidence.
-    Remedy: look at cooling and power supplies; smoke trainings are short, so watch the first minutes of the job, too.
+    Why: a GPU that is cool while idle may throttle within a minute of work, and then every replica waits for it. The
+    driver is asked for the reasons about twice a second. A flag of heat or of the power brake counts in any sample; the
+    common flags of hardware and driver can be set for a moment, so they count in two consecutive samples. The power
+    limit (SW Power Cap) limits every busy GPU, so its seconds are only evidence.
+    Remedy: check cooling and power supplies. Smoke trainings are short, so watch the first minutes of the job, too.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
-    silent = nothing_sampled(sampling)
-    if silent is not None:
-        yield silent
+    nothing = why_nothing_sampled(sampling)
+    if nothing is not None:
+        yield nothing
         return
     used = used_gpus(sampling, runs, gpus, environment)
     judged = {gpu.index: _judge(sampling, gpu) for gpu in sampling.gpus}
     if used.uses:
         yield from (judged[index] for index in sorted(used.uses))
         return
-    # A GPU that was slowed is told in any case; one that was not proves nothing unless it worked.
+    # A slowdown is reported in any case. Its absence proves nothing unless the GPU worked.
     yield from (outcome for outcome in judged.values() if isinstance(outcome, Finding))
-    why = "; ".join(used.untold) or "no training over GPUs came to its end"
-    yield Unjudged(subject=ALL, reason=f"which of them trained is not known: {why}")
+    why = "; ".join(used.unknown_reasons) or "no training on GPUs finished"
+    yield unknown(ALL, f"which of them trained is not known: {why}")
 
 
 def _judge(sampling: GpuSampling, gpu: SampledGpu) -> Outcome:
-    reason = why_no_sample(sampling, gpu)
+    reason = why_not_sampled(sampling, gpu)
     if reason is None and not gpu.during.events and "clock_event_reasons" in gpu.errors:
         error = gpu.errors["clock_event_reasons"]
         if unsupported(error):
-            return NotApplicable(reason=f"{gpu.name or gpu.subject} does not tell why its clocks are not higher")
-        reason = f"the clocks' event reasons were not read ({error})"
+            return NotApplicable(reason=f"{gpu.name or gpu.subject} does not report clock event reasons")
+        reason = f"clock event reasons were not read ({error})"
     if reason is None and gpu.hangs:
         reason = f"NVML's call for {gpu.hangs} did not return, after {gpu.during.samples} samples"
-    found = [event for event in gpu.during.events if event.bit & _SLOWS and _counts(event)]
-    if found:
-        return _finding(gpu, found)
+    slowdowns = [event for event in gpu.during.events if event.bit & _SLOWDOWNS and _counts(event)]
+    if slowdowns:
+        return _finding(gpu, slowdowns)
     if reason is not None:
-        return Unjudged(subject=gpu.subject, reason=reason)
-    told = _times([event for event in gpu.during.events if event.bit != EVENT_GPU_IDLE])
-    held = f"; {told}" if told else ""
-    return Evidence(subject=gpu.subject, observed=f"no slowdown in {gpu.during.samples} samples{_state(gpu)}{held}")
+        return unknown(gpu.subject, reason)
+    others = _durations(event for event in gpu.during.events if event.bit != EVENT_GPU_IDLE)
+    observed = f"no slowdown in {gpu.during.samples} samples{_state(gpu)}"
+    return evidence(gpu.subject, f"{observed}; {others}" if others else observed)
 
 
 def _counts(event: EventTime) -> bool:
-    return bool(event.bit & CHILDREN) or event.in_a_row >= _LASTS
+    return bool(event.bit & CHILDREN) or event.in_a_row >= _MIN_SAMPLES_IN_A_ROW
 
 
-def _times(events: list[EventTime]) -> str:
+def _durations(events: Iterable[EventTime]) -> str:
     return ", ".join(
         f"{EVENT_NAMES.get(event.bit, f'reason {event.bit:#x}')} {event.seconds:.1f} s" for event in events
     )
 
 
 def _state(gpu: SampledGpu) -> str:
-    """How hot it became, how much power it drew, how fast it ran."""
+    """Temperature, power and clock during the trainings."""
     parts = []
     if gpu.during.temperature_c:
-        limit = f" (slows down at {gpu.temperature_slowdown_c})" if gpu.temperature_slowdown_c else ""
+        limit = f" (slowdown at {gpu.temperature_slowdown_c})" if gpu.temperature_slowdown_c else ""
         parts.append(f"at most {gpu.during.temperature_c.high:.0f} degrees C{limit}")
     if gpu.during.power_draw_w:
         limit = f" of {gpu.enforced_power_limit_w:.0f}" if gpu.enforced_power_limit_w else ""
@@ -91,22 +92,17 @@ def _state(gpu: SampledGpu) -> str:
     return "".join(f", {part}" for part in parts)
 
 
-def _finding(gpu: SampledGpu, found: list[EventTime]) -> Finding:
-    bits = {event.bit for event in found}
+def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
+    bits = {event.bit for event in slowdowns}
     cases = [f"{use.scenario}/{use.case}" for use in gpu.cases if any(event.bit in bits for event in use.events)]
     during = f" during {some(cases, 2)}" if cases else ""
-    return Finding(
-        subject=gpu.subject,
-        observed=f"{_times(found)}{during}{_state(gpu)}",
-        expected="no slowdown by heat or by the power brake",
-        remedy=Remedy(
-            summary="Look at cooling (fans, air flow, the room) and at the power supplies; their log is in the "
-            "machine's BMC.",
-            action=Action.INSPECT_HARDWARE,
-            commands=(
-                f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
-                "sudo ipmitool sel list",
-            ),
+    remedy = Remedy(
+        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events:",
+        action=Action.INSPECT_HARDWARE,
+        commands=(
+            f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
+            "sudo ipmitool sel list",
         ),
-        rollback=READ_ONLY,
     )
+    observed = f"{_durations(slowdowns)}{during}{_state(gpu)}"
+    return finding(gpu.subject, observed, "no slowdown by heat or a power brake", remedy)

@@ -1,4 +1,4 @@
-"""Whether HierarchicalCopyAllReduce adds up the gradients of all devices."""
+"""Check smoke.hierarchical-copy."""
 
 from __future__ import annotations
 
@@ -7,36 +7,32 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
-from kdoctor_checks.smoke._cases import TOLERANCE
-from kdoctor_checks.smoke._strategies import change_code, each_case, equals_one_device
+from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, finding, judge_cases
+
+_REMEDY = "Use ReductionToOneDevice() or NcclAllReduce() as cross_device_ops, or an even number of replicas."
 
 
-@check(
-    "smoke.hierarchical-copy",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.cross-device",
-)
+@check("smoke.hierarchical-copy", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.cross-device")
 def hierarchical_copy(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """HierarchicalCopyAllReduce gives the weights of one device.
+    """HierarchicalCopyAllReduce matches one device.
 
-    Why: TensorFlow cuts the devices in two groups of n // 2 each. Of an odd number, from three on, it leaves one
-    device's gradients out of every sum, and says nothing: over three CPU devices TensorFlow 2.21 ended 0.11 from one
-    device's weights. Only a job that names it (often in place of NCCL) is concerned: hence a warning.
+    Why: TensorFlow splits n devices into two groups of n // 2. With an odd number of devices, from three on, the
+    gradients of one device are silently left out of every sum: on three CPU devices the weights of TensorFlow 2.21
+    differ by 0.11 from those of one device. This is a warning because only jobs that select this method are affected.
     Remedy: use ReductionToOneDevice, NCCL, or an even number of replicas.
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/distribute/HierarchicalCopyAllReduce
         https://github.com/tensorflow/tensorflow/blob/v2.21.0/tensorflow/python/distribute/cross_device_utils.py
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        outcome = equals_one_device(run, case, target, packages, tolerance=tolerance)
-        if not isinstance(outcome, Finding) or case.outcome != "trained" or not (case.replicas or 0) % 2:
+        outcome = compare.judge(case)
+        if not isinstance(outcome, Finding) or not (case.replicas or 0) % 2:
             return outcome
-        observed = f"{outcome.observed}; one of an odd number of devices is left out of every sum"
-        advice = "Use ReductionToOneDevice() or NcclAllReduce() as cross_device_ops, or an even number of replicas."
-        return change_code(case, observed, outcome.expected, advice)
+        observed = f"{outcome.observed}; with an odd number of devices, one is left out of every sum"
+        return finding(case, observed, outcome.expected, _REMEDY)
 
-    yield from each_case(run, ("hierarchical-copy",), judge)
+    yield from judge_cases(run, ("hierarchical-copy",), judge)

@@ -1,4 +1,4 @@
-"""What becomes of the others when a worker is lost."""
+"""Check smoke.lost-worker."""
 
 from __future__ import annotations
 
@@ -6,46 +6,41 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import did_not_finish, name_of, place, where_it_waits
-from kdoctor_checks.smoke._strategies import change_code, each_case
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks.smoke._cases import in_phase, innermost_frames
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
-
-@check(
-    "smoke.lost-worker",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.lost-worker",
+_REMEDY = (
+    "Start the workers with a launcher that ends all of them when one is lost (srun --kill-on-bad-exit=1, a "
+    "Kubernetes Job), and set a deadline for the start."
 )
-def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
-    """When a worker dies or never comes, the others end with an error soon.
 
-    Why: collectives wait for everybody. TensorFlow 2.21 notices a dead worker after some ten seconds, but waits for
-    one that never came for as long as its cluster's start may take, in silence. Machines are paid for while they wait.
-    Remedy: start all workers under something that ends all when one is lost (srun --kill-on-bad-exit, a Job with
-    restart policy), and put a deadline on the start.
+
+@check("smoke.lost-worker", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.lost-worker")
+def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
+    """Remaining workers raise an error soon after one is lost.
+
+    Why: collectives wait for all workers. TensorFlow 2.21 notices a dead worker after about ten seconds, but silently
+    waits for one that never started until the cluster's start times out. Machines are paid for while they wait.
+    Remedy: start all workers with a launcher that ends all of them when one is lost (srun --kill-on-bad-exit, a Job
+    with a restart policy), and set a deadline for the start.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
         if not case.workers or "patience_s" not in case.measures:
-            return Unjudged(subject=name_of(case), reason="the workers were not watched")
+            return unknown(case, "the workers were not watched")
         first, waited = case.workers[0], case.measures.get("others_s")
         if first.outcome == "timed-out" or waited is None:
             patience = case.measures["patience_s"] or 0
-            waits = f"{first.name} waits {place(first.phase)}{where_it_waits(case)} and says nothing"
-            observed = f"{waits}; kdoctor ended it after {patience:.0f} s"
-            advice = (
-                "Start the workers under something that ends all of them when one is missing "
-                "(srun --kill-on-bad-exit=1, a Kubernetes Job), with a deadline for the start."
+            waits = f"{first.name} waits {in_phase(first.phase)}{innermost_frames(case.stacks)} without an error"
+            return finding(
+                case, f"{waits}; kdoctor ended it after {patience:.0f} s", "an error within seconds", _REMEDY
             )
-            return change_code(case, observed, "an error within seconds", advice)
         if first.outcome == "trained":
-            advice = "Do not trust collectives that go on with a part of the workers."
-            return change_code(case, f"{first.name} trained on alone", "an error", advice)
+            remedy = "Do not rely on collectives that continue with some of the workers."
+            return finding(case, f"{first.name} continued training alone", "an error", remedy)
         error = first.error_type or first.signal or "an exit"
-        return Evidence(subject=name_of(case), observed=f"{first.name} ended with {error} after {waited:.0f} s")
+        return evidence(case, f"{first.name} ended with {error} after {waited:.0f} s")
 
-    yield from each_case(run, ("dies", "never-comes"), judge, spread=False)
+    yield from judge_cases(run, ("dies", "never-comes"), judge, replicated=False)

@@ -1,4 +1,4 @@
-"""Whether a model that was made outside the strategy's scope is refused, or seen not to be replicated."""
+"""Check smoke.model-outside-scope."""
 
 from __future__ import annotations
 
@@ -6,84 +6,59 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks.smoke._cases import (
-    MEASURE_ONLY,
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks.smoke._cases import how_it_ended, was_refused
+from kdoctor_checks.smoke._judging import (
+    TENSORFLOW,
     did_not_finish,
-    how_it_ended,
-    missing,
-    name_of,
-    no_real_spread,
-    refused,
+    evidence,
+    finding,
+    judge_cases,
+    not_replicated,
+    unknown,
 )
 
-_COMPILE_INSIDE, _ALL_OUTSIDE = "compile-inside", "all-outside"
-
-
-@check(
-    "smoke.model-outside-scope",
-    severity=Severity.ERROR,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.model-outside-scope",
+_REMEDY = (
+    "Create model, optimizer and metrics inside strategy.scope(), and assert in the job that "
+    "strategy.experimental_local_results(variable) has one copy per replica."
 )
+
+
+@check("smoke.model-outside-scope", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.model-outside-scope")
 def model_outside_scope(
     run: SmokeRun, *, refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError")
 ) -> Iterator[Outcome]:
-    """A model that was made outside the strategy's scope is refused, or is seen to train on one replica.
+    """A model created outside the strategy's scope raises an error or is detected.
 
-    Why: forgetting the scope is the commonest mistake in distributed training. Compiled inside the scope, Keras
-    refuses such a model (``refusals`` names the errors, which differ with Keras and the optimizer). With everything
-    outside it trains on one device and says nothing while the others idle; kdoctor must see that, or its word that a
-    model is replicated is worth nothing. A failure path that does not fail is a failure.
-    Remedy: make the model, the optimizer and the metrics inside ``with strategy.scope():``, and count the copies of
-    a variable before a long job.
+    Why: forgetting the scope is the most common mistake in distributed training. If the model is compiled inside the
+    scope, Keras raises (``refusals`` lists the errors, which differ by Keras version and optimizer). If everything is
+    outside, it trains on one device without an error while the others idle. kdoctor must detect that, or its count of
+    mirrored variables is worthless.
+    Remedy: create model, optimizer and metrics inside ``with strategy.scope():``, and count the copies of a variable
+    before a long job.
     Sources:
         https://www.tensorflow.org/guide/distributed_training
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope
     """
-    for name, judge in ((_COMPILE_INSIDE, _judge_compile_inside), (_ALL_OUTSIDE, _judge_all_outside)):
-        case = run.case(name)
-        if case is None:
-            yield missing(run, name)
-        elif case.outcome != "trained" and not refused(case, refusals):
-            yield did_not_finish(run, case)
-        else:
-            yield no_real_spread(run, case) or judge(case)
+
+    def judge(case: SmokeCase) -> Outcome:
+        if case.outcome != "trained" and not was_refused(case, refusals):
+            return did_not_finish(run, case)
+        return not_replicated(run, case) or _judge(case)
+
+    yield from judge_cases(run, ("compile-inside", "all-outside"), judge, replicated=False, trained=False)
 
 
-def _judge_compile_inside(case: SmokeCase) -> Outcome:
+def _judge(case: SmokeCase) -> Outcome:
     if case.outcome == "raised":
-        return Evidence(subject=name_of(case), observed=f"refused with {how_it_ended(case)}")
-    return _finding(
-        case,
-        f"it trained over {case.replicas} replicas without an error",
-        "fit refuses a model that was made outside the scope",
-    )
-
-
-def _judge_all_outside(case: SmokeCase) -> Outcome:
-    if case.outcome == "raised":
-        return Evidence(subject=name_of(case), observed=f"not silent: {how_it_ended(case)}")
+        return evidence(case, f"refused: {how_it_ended(case)}")
+    if case.name == "compile-inside":
+        return finding(case, f"trained on {case.replicas} replicas without an error", "an error from fit", _REMEDY)
     weights = case.weights
     if weights is None or not weights.variables:
-        return Unjudged(subject=name_of(case), reason="its weights were not read")
+        return unknown(case, "its weights were not read")
     observed = f"{weights.mirrored} of {weights.variables} variables are mirrored on the {case.replicas} replicas"
     if weights.mirrored:
-        return _finding(case, observed, "none: kdoctor tells a replicated model from one that is not")
-    return Evidence(subject=name_of(case), observed=f"trained on one device in silence, and seen: {observed}")
-
-
-def _finding(case: SmokeCase, observed: str, expected: str) -> Finding:
-    return Finding(
-        subject=name_of(case),
-        observed=observed,
-        expected=expected,
-        remedy=Remedy(
-            summary="Do not rely on an error or on kdoctor's count here: make model, optimizer and metrics inside "
-            "strategy.scope(), and assert in the job that strategy.experimental_local_results(variable) has one copy "
-            "for each replica.",
-            action=Action.CHANGE_CODE,
-        ),
-        rollback=MEASURE_ONLY,
-    )
+        return finding(case, observed, "none, because the model was created outside the scope", _REMEDY)
+    return evidence(case, f"trained on one device without an error, and detected: {observed}")

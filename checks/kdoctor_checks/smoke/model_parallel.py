@@ -1,4 +1,4 @@
-"""Whether Keras on JAX really cuts a model up, and trains it rightly."""
+"""Check smoke.model-parallel."""
 
 from __future__ import annotations
 
@@ -6,57 +6,54 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import TOLERANCE, name_of
-from kdoctor_checks.smoke._strategies import change_code, each_case, equals_one_device
-
-_ASKED = "to be sharded"
+from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, evidence, finding, judge_cases, unknown
 
 
 @check("smoke.model-parallel", severity=Severity.ERROR, scenario="smoke.model-parallel")
 def model_parallel(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """keras.distribution.ModelParallel on JAX holds a share of the model on each device, and trains as one device does.
+    """ModelParallel on JAX shards the model and matches one device.
 
-    Why: a model is cut up because it does not fit into one device's memory. Where a layout is not followed, every
-    device holds the whole model and the job ends out of memory, or trains and merely wastes it; where shares are put
-    together wrongly, it trains something else. What the optimizer keeps for each weight is the larger part and must be
-    cut up, too. Not judged where JAX is not installed.
-    Remedy: look at variable.value.sharding of every variable, and at the paths that the layout map is to match.
+    Why: a model is sharded because it does not fit into the memory of one device. If a layout is not applied, every
+    device holds the whole model, and the job runs out of memory or wastes it. If shards are combined incorrectly, it
+    trains something else. The optimizer's state is the larger part and must be sharded too. Skipped if JAX is not
+    installed.
+    Remedy: check variable.value.sharding of every variable, and the paths that the layout map should match.
     Source: https://keras.io/guides/distribution/
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, mirrored=False)
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return equals_one_device(run, case, target, packages, tolerance=tolerance)
-        problem = _not_cut_up(case)
+        problem = _sharding_problem(case)
         if problem:
             return problem
-        outcome = equals_one_device(run, case, target, packages, tolerance=tolerance, mirrored=False)
+        outcome = compare.judge(case)
         if not isinstance(outcome, Evidence):
             return outcome
         share = case.measures.get("largest share")
-        fullest = f"{share:.0%} of the weights' bytes on the fullest device; " if share is not None else ""
-        return Evidence(subject=name_of(case), observed=f"cut up, {fullest}{outcome.observed}")
+        largest = f"{share:.0%} of the weights' bytes on the fullest device; " if share is not None else ""
+        return evidence(case, f"sharded, {largest}{outcome.observed}")
 
-    yield from each_case(run, ("model-axis", "data-and-model"), judge)
+    yield from judge_cases(run, ("model-axis", "data-and-model"), judge)
 
 
-def _not_cut_up(case: SmokeCase) -> Outcome | None:
-    """What is wrong with where the variables live, or why it is not known; None if they are where they should be."""
-    asked, weights, slots = case.measures.get(_ASKED), case.weights, case.measures.get("optimizer sharded")
-    if not asked or weights is None or slots is None:
-        return Unjudged(subject=name_of(case), reason="it is not known where the variables live")
-    elsewhere = weights.variables - weights.sharded - weights.mirrored
-    if weights.sharded < asked:
-        observed = f"{weights.sharded} of {asked:.0f} variables that the layout cuts are held in shares"
-    elif slots < asked:
-        observed = f"what the optimizer keeps for {slots:.0f} of {asked:.0f} cut variables is held in shares"
-    elif elsewhere > 0:
-        observed = f"{elsewhere} of {weights.variables} variables are neither whole nor in shares on every device"
+def _sharding_problem(case: SmokeCase) -> Outcome | None:
+    """What is wrong with the placement of the variables, or why it is not known."""
+    wanted, weights = case.measures.get("to be sharded"), case.weights
+    optimizer = case.measures.get("optimizer sharded")
+    if not wanted or weights is None or optimizer is None:
+        return unknown(case, "the placement of its variables is not known")
+    incomplete = weights.variables - weights.sharded - weights.mirrored
+    if weights.sharded < wanted:
+        observed = f"{weights.sharded} of {wanted:.0f} variables that the layout shards are sharded"
+    elif optimizer < wanted:
+        observed = f"the optimizer's state of {optimizer:.0f} of {wanted:.0f} sharded variables is sharded"
+    elif incomplete > 0:
+        observed = f"{incomplete} of {weights.variables} variables are neither whole nor sharded on every device"
     else:
         return None
-    advice = "Compare variable.path with the keys of the layout map, and print variable.value.sharding."
-    expected = f"each of {case.replicas} devices holds a share of what the layout cuts, and the whole of the rest"
-    return change_code(case, observed, expected, advice)
+    remedy = "Compare variable.path with the keys of the layout map, and print variable.value.sharding."
+    expected = f"each of {case.replicas} devices holds one shard of what the layout shards, and all other variables"
+    return finding(case, observed, expected, remedy)

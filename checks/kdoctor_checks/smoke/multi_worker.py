@@ -1,4 +1,4 @@
-"""Whether several processes train together."""
+"""Check smoke.multi-worker."""
 
 from __future__ import annotations
 
@@ -6,56 +6,57 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import TOLERANCE, did_not_finish, name_of, wrong_arithmetic
-from kdoctor_checks.smoke._strategies import bit_equal, each_case, equals_one_device, in_short
-
-
-@check(
-    "smoke.multi-worker",
-    severity=Severity.ERROR,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.multi-worker",
+from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks.smoke._judging import (
+    TENSORFLOW,
+    TOLERANCE,
+    Comparison,
+    bit_equal,
+    evidence,
+    judge_cases,
+    unknown,
 )
+
+
+@check("smoke.multi-worker", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.multi-worker")
 def multi_worker(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """Several worker processes train together, and each ends with the weights of one device.
+    """Several worker processes train together and match one device.
 
-    Why: MultiWorkerMirroredStrategy is how a job spans machines. Real processes that meet over 127.0.0.1 show
-    that its collectives work in this environment, with a custom training loop, and that what the first of them saves
-    is what all of them hold. The network between machines is not tried.
-    Remedy: see which worker raised, died or waited; a firewall on the loopback, a proxy, or a TensorFlow whose
-    collectives are broken.
+    Why: MultiWorkerMirroredStrategy is how a job spans machines. Real processes that connect over 127.0.0.1 show that
+    its collectives work in this environment with a custom training loop, and that the chief saves what every worker
+    holds. The network between machines is not tested.
+    Remedy: find the worker that raised, crashed or waited. Check for a firewall on the loopback interface, a proxy, or
+    a TensorFlow with broken collectives.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
     """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        outcome = equals_one_device(run, case, target, packages, tolerance=tolerance)
+        outcome = compare.judge(case)
         if not isinstance(outcome, Evidence):
             return outcome
         if len(case.workers) < 2 or case.replicas is None or case.replicas < len(case.workers):  # noqa: PLR2004
-            return Unjudged(subject=name_of(case), reason="fewer than two workers trained together")
+            return unknown(case, "fewer than two workers trained together")
         for worker in case.workers:
             if worker.weight_deviation is None or worker.losses != case.losses:
-                observed = f"{worker.name} did not report the losses or the weights of {case.workers[0].name}"
-                return wrong_arithmetic(run, case, observed, target, packages)
+                return compare.wrong(
+                    case, f"losses or weights of {worker.name} are not those of {case.workers[0].name}"
+                )
             if worker.weight_deviation > tolerance:
-                observed = f"the weights of {worker.name} differ by up to {worker.weight_deviation:.2g}"
-                return wrong_arithmetic(run, case, observed, target, packages)
-        return Evidence(subject=name_of(case), observed=f"{len(case.workers)} workers agree: {in_short(run, case)}")
+                return compare.wrong(case, f"weights of {worker.name} differ by up to {worker.weight_deviation:.2g}")
+        return evidence(case, f"{len(case.workers)} workers agree: {outcome.observed}")
 
-    yield from each_case(run, ("custom-loop",), judge, spread=False)
-    yield from each_case(run, ("chief-saves",), lambda case: _judge_saved(run, case), spread=False)
+    yield from judge_cases(run, ("custom-loop",), judge, replicated=False)
+    yield from judge_cases(run, ("chief-saves",), _judge_saved, replicated=False)
 
 
-def _judge_saved(run: SmokeRun, case: SmokeCase) -> Outcome:
-    if case.outcome != "trained":
-        return did_not_finish(run, case)
+def _judge_saved(case: SmokeCase) -> Outcome:
     return bit_equal(
         case,
         "equal to",
-        expected="what the first worker saved is what each of them held",
-        advice="Compare the weights of all workers before you save, and after you load.",
-        words=lambda workers, equal: f"saved by {len(workers)} workers, loaded on one device: {equal} to each",
+        expected="the chief saves the weights that every worker holds",
+        remedy="Compare the weights of all workers before saving and after loading.",
+        describe=lambda workers, equal: f"saved by {len(workers)} workers, loaded on one device: {equal}",
     )

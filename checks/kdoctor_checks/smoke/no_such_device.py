@@ -1,4 +1,4 @@
-"""Whether a device that does not exist is refused."""
+"""Check smoke.no-such-device."""
 
 from __future__ import annotations
 
@@ -6,42 +6,36 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import did_not_finish, name_of, place, where_it_waits
-from kdoctor_checks.smoke._strategies import change_code, each_case
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks.smoke._cases import in_phase, innermost_frames
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
+
+_REMEDY = "Take the devices from tf.config.list_logical_devices('GPU'), or name none."
 
 
-@check(
-    "smoke.no-such-device",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.misuse",
-)
+@check("smoke.no-such-device", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.misuse")
 def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
-    """A strategy over a device that does not exist is refused.
+    """A strategy with a device that does not exist raises an error.
 
-    Why: MirroredStrategy takes the names of devices as they are given. TensorFlow 2.21 makes variables and counts
-    replicas on one that is not there, and the first step waits for ever. Only a job that names its devices by hand is
-    concerned: hence a warning.
+    Why: MirroredStrategy does not check the device names that it is given. TensorFlow 2.21 creates variables and counts
+    replicas on a missing device, and the first step waits forever. This is a warning because only jobs that name their
+    devices are affected.
     Remedy: name no devices (MirroredStrategy() takes all that are visible), or take the names from
     tf.config.list_logical_devices.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
         if not case.workers:
-            return Unjudged(subject=name_of(case), reason="its process was not watched")
+            return unknown(case, "its process was not watched")
         process = case.workers[0]
         if process.outcome == "raised":
-            return Evidence(subject=name_of(case), observed=f"refused with {process.error_type}")
+            return evidence(case, f"refused with {process.error_type}")
         ended = "kdoctor ended it" + (f" after {process.seconds:.0f} s" if process.seconds else "")
-        how = {
-            "timed-out": f"it says nothing and waits {place(process.phase)}{where_it_waits(case)}; {ended}",
-            "trained": f"it trains on {case.replicas} replicas, one of which does not exist",
-        }.get(process.outcome, f"it died of {process.signal or process.exit_code}")
-        advice = "Take devices from tf.config.list_logical_devices('GPU'), or name none."
-        return change_code(case, how, "an error", advice)
+        observed = {
+            "timed-out": f"waits {in_phase(process.phase)}{innermost_frames(case.stacks)} without an error; {ended}",
+            "trained": f"trains on {case.replicas} replicas, one of which does not exist",
+        }.get(process.outcome, f"terminated by {process.signal or process.exit_code}")
+        return finding(case, observed, "an error", _REMEDY)
 
-    yield from each_case(run, ("no-such-device",), judge, spread=False)
+    yield from judge_cases(run, ("no-such-device",), judge, replicated=False)

@@ -1,4 +1,4 @@
-"""Whether OneDeviceStrategy is what it says."""
+"""Check smoke.one-device."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import TOLERANCE
-from kdoctor_checks.smoke._strategies import each_case, equals_one_device
+from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
 
 
-@check(
-    "smoke.one-device",
-    severity=Severity.ERROR,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.one-device",
-)
+@check("smoke.one-device", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.one-device")
 def one_device(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """OneDeviceStrategy trains as no strategy does, by fit and by a custom loop.
+    """OneDeviceStrategy matches training without a strategy.
 
-    Why: it is how a distributed job is tried on one device. If it differs from a plain training, the fault is in the
-    strategy's machinery and not in anything between devices.
-    Remedy: use a TensorFlow and a Keras that are known to work together.
+    Why: OneDeviceStrategy is how a distributed job is tested on one device. If fit or a custom loop differs from
+    training without a strategy, the fault is in the strategy itself and not in the exchange between devices.
+    Remedy: install compatible versions of TensorFlow and Keras.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy
     """
-    yield from each_case(
-        run,
-        ("fit", "custom-loop"),
-        lambda case: equals_one_device(run, case, target, packages, tolerance=tolerance),
-        spread=False,
-    )
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
+    yield from judge_cases(run, ("fit", "custom-loop"), compare.judge, replicated=False)

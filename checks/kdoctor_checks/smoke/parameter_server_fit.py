@@ -1,4 +1,4 @@
-"""Whether Model.fit works with parameter servers."""
+"""Check smoke.parameter-server-fit."""
 
 from __future__ import annotations
 
@@ -6,37 +6,31 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor_checks.smoke._cases import name_of, show
-from kdoctor_checks.smoke._strategies import each_case, falls, unsupported
+from kdoctor.model import Outcome, Severity
+from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, fit_unsupported, judge_cases, loss_falls
 
-
-@check(
-    "smoke.parameter-server-fit",
-    severity=Severity.WARNING,
-    requires=["versions.tensorflow-installed"],
-    scenario="smoke.parameter-server",
+_REMEDY = (
+    "Use tf_keras (pip install tf-keras; export TF_USE_LEGACY_KERAS=1), or ClusterCoordinator.schedule in a custom "
+    "training loop."
 )
+
+
+@check("smoke.parameter-server-fit", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.parameter-server")
 def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
     """Model.fit trains under ParameterServerStrategy.
 
     Why: Keras 3 on TensorFlow does not support it (3.15.1 asks for ClusterCoordinator.create_per_worker_dataset,
-    which fit does not call); tf_keras does. Only a job that uses parameter servers is concerned: hence a warning.
-    Remedy: set TF_USE_LEGACY_KERAS=1 with tf_keras installed, or write the training loop by hand with
-    ClusterCoordinator.schedule (smoke.parameter-server tries one).
+    which fit does not call); tf_keras does. This is a warning because only jobs with parameter servers are affected.
+    Remedy: set TF_USE_LEGACY_KERAS=1 with tf_keras installed, or write a custom training loop with
+    ClusterCoordinator.schedule (tested by smoke.parameter-server).
     Source: https://www.tensorflow.org/tutorials/distribute/parameter_server_training
     """
 
     def judge(case: SmokeCase) -> Outcome:
         finite, weights = case.measures.get("finite"), case.measures.get("weights")
-        if case.outcome == "trained" and falls(case) and weights and finite == weights:
-            return Evidence(subject=name_of(case), observed=f"losses {show(case.losses)}")
-        return unsupported(
-            run,
-            case,
-            "ParameterServerStrategy",
-            "Use tf_keras (pip install tf-keras; export TF_USE_LEGACY_KERAS=1), or ClusterCoordinator.schedule in a "
-            "custom training loop.",
-        )
+        if case.outcome == "trained" and loss_falls(case) and weights and finite == weights:
+            return evidence(case, f"losses {format_losses(case.losses)}")
+        return fit_unsupported(run, case, "ParameterServerStrategy", _REMEDY)
 
-    yield from each_case(run, ("fit",), judge, spread=False)
+    yield from judge_cases(run, ("fit",), judge, replicated=False, trained=False)

@@ -1,4 +1,4 @@
-"""How fast the machine trains; evidence alone."""
+"""Check smoke.speed."""
 
 from __future__ import annotations
 
@@ -7,68 +7,59 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
-from kdoctor_checks.smoke._cases import did_not_finish, name_of
-from kdoctor_checks.smoke._strategies import each_case
+from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
+from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, judge_cases, unknown
 
 _RATE = re.compile(r"per_s (\d+)")
 
 
-@check("smoke.speed", severity=Severity.INFO, requires=["versions.tensorflow-installed"], scenario="smoke.speed")
+@check("smoke.speed", severity=Severity.INFO, requires=TENSORFLOW, scenario="smoke.speed")
 def speed(run: SmokeRun) -> Iterator[Outcome]:
-    """The speed over one replica and over all was measured.
+    """Training speed was measured on one replica and on all replicas.
 
-    Why: a later run that is slower on the same machine points to a link, a GPU or an input pipeline. Here it is
-    evidence and no verdict: how fast is fast enough, the job knows. Over CPU devices the replicas share the cores, so
-    the efficiency says nothing about GPUs.
-    Remedy: compare with an earlier run's report on the same machine.
+    Why: if a later run on the same machine is slower, a link, a GPU or the input pipeline has changed. This is
+    evidence only, because how fast is fast enough depends on the job. Logical CPU devices share the cores, so their
+    scaling efficiency says nothing about GPUs.
+    Remedy: compare with the report of an earlier run on the same machine.
     Source: https://www.tensorflow.org/guide/gpu_performance_analysis
     """
 
     def judge(case: SmokeCase) -> Iterator[Outcome]:
-        if case.outcome != "trained":
-            yield did_not_finish(run, case)
-            return
-        rates = {
-            int(found[1]): value for name, value in case.measures.items() if value and (found := _RATE.match(name))
-        }
+        rates = {int(found[1]): rate for name, rate in case.measures.items() if rate and (found := _RATE.match(name))}
         if not rates:
-            yield Unjudged(subject=name_of(case), reason="no speed was measured")
+            yield unknown(case, "no speed was measured")
             return
         for replicas, rate in sorted(rates.items()):
-            yield Evidence(subject=_replicas(replicas, run), observed=_throughput(case, rates, replicas, rate))
-        exchange = case.measures.get("all_reduce_gbs")
-        if exchange is not None:
-            yield Evidence(
-                subject="all-reduce", observed=f"{exchange:.3g} GB/s sent from each of {max(rates)} replicas"
+            yield evidence(
+                f"{counted(replicas, 'replica')} ({run.devices_kind})", _throughput(case, rates, replicas, rate)
             )
+        all_reduce = case.measures.get("all_reduce_gbs")
+        if all_reduce is not None:
+            yield evidence("all-reduce", f"{all_reduce:.3g} GB/s sent from each of {max(rates)} replicas")
         pipeline = case.measures.get("input_per_s")
         if pipeline is not None:
-            yield Evidence(subject="input pipeline", observed=_input(pipeline, rates[max(rates)]))
+            yield evidence("input pipeline", _input(pipeline, rates[max(rates)]))
 
-    yield from each_case(run, ("throughput",), judge, spread=False)
-
-
-def _replicas(number: int, run: SmokeRun) -> str:
-    return f"{number} replica{'' if number == 1 else 's'} ({run.devices_kind})"
+    yield from judge_cases(run, ("throughput",), judge, replicated=False)
 
 
 def _throughput(case: SmokeCase, rates: dict[int, float], replicas: int, rate: float) -> str:
-    """Examples per second, the step's time, and how well it scales from one replica."""
+    """Examples per second, time per step, and scaling efficiency."""
     step = case.measures.get(f"step {replicas}")
-    words = f"{_thousands(rate)} examples/s" + (f", {1000 * step:.3g} ms a step" if step is not None else "")
+    observed = f"{_format(rate)} examples/s" + (f", {1000 * step:.3g} ms per step" if step is not None else "")
     if replicas == 1 or 1 not in rates:
-        return words
-    return f"{words}, scaling efficiency {rate / rates[1] / replicas:.0%}"
+        return observed
+    return f"{observed}, scaling efficiency {rate / rates[1] / replicas:.0%}"
 
 
-def _input(pipeline: float, need: float) -> str:
-    """The pipeline's rate against the step's need."""
-    times = pipeline / need
-    share = f"{times:.0f}" if times >= 10 else f"{times:.2g}"  # noqa: PLR2004 - two digits
-    bound = "input-bound: the replicas would wait for data" if times < 1 else "not input-bound"
-    return f"{_thousands(pipeline)} examples/s alone, {share} times what the steps use: {bound}"
+def _input(pipeline: float, used: float) -> str:
+    """The rate of the input pipeline, compared with what the steps use."""
+    ratio = pipeline / used
+    times = f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"  # noqa: PLR2004 - two digits
+    bound = "input-bound: replicas would wait for data" if ratio < 1 else "not input-bound"
+    return f"{_format(pipeline)} examples/s alone, {times} times the rate of the steps: {bound}"
 
 
-def _thousands(rate: float) -> str:
+def _format(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"  # noqa: PLR2004 - three digits

@@ -1,4 +1,4 @@
-"""Whether a TPU trains as one device does."""
+"""Check smoke.tpu."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._strategies import each_case, equals_one_device
+from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, judge_cases
 
 
-@check("smoke.tpu", severity=Severity.WARNING, requires=["versions.tensorflow-installed"], scenario="smoke.tpu")
+@check("smoke.tpu", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.tpu")
 def tpu(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = 0.02
 ) -> Iterator[Outcome]:
-    """A custom loop under TPUStrategy ends near the weights of the CPU.
+    """A custom loop under TPUStrategy comes close to the CPU's weights.
 
-    Why: the TPU multiplies in bfloat16, so equality is coarse (``tolerance``). Where TensorFlow finds no TPU, nothing
-    is tried.
-    Remedy: look at the TPU's runtime and at the version of libtpu.
+    Why: the TPU multiplies in bfloat16, so the comparison is coarse (``tolerance``). Skipped if TensorFlow
+    finds no TPU.
+    Remedy: check the TPU runtime and the version of libtpu.
     Source: https://www.tensorflow.org/guide/tpu
     """
-    yield from each_case(
-        run,
-        ("custom-loop",),
-        lambda case: equals_one_device(
-            run, case, target, packages, tolerance=tolerance, loss_tolerance=tolerance, mirrored=False
-        ),
-        spread=False,
+    compare = Comparison(
+        run=run, target=target, packages=packages, tolerance=tolerance, loss_tolerance=tolerance, mirrored=False
     )
+    yield from judge_cases(run, ("custom-loop",), compare.judge, replicated=False)

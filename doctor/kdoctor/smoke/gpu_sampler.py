@@ -1,4 +1,4 @@
-"""Samples every GPU in a process of its own while the smoke trainings run on them. It never fails a run."""
+"""Samples every GPU from a separate process during the smoke trainings. It never fails a run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from kdoctor.smoke.gpu_samples import KNOWN, CaseNow, GpuTally
 
 INTERVAL_S = 0.5
 PATIENCE_S = 5.0
-"""Seconds after which a call that has not returned is told of."""
+"""Seconds after which a call that has not returned is reported."""
 _GRACE_S = 2.0
-"""Seconds that the process has to end; a driver that hangs may keep it longer, and then it is left alone."""
+"""Seconds that the process has to end. A hanging driver may keep it longer; then it is not waited for."""
 
 _TRAINING = {"train", "trace", "first step", "between steps"}
-"""Phases of a case in which its model's variables lie on every replica's device (and ``step <k>``)."""
+"""Phases in which the model's variables are on every replica's device (besides ``step <k>``)."""
 
 _STATES = frozenset(get_args(NvmlState))
 
 
 class Sampler:
-    """The sampling of one run: begun when it is made, over when :meth:`end` is called."""
+    """The sampling of one run. It starts on creation, and ends with :meth:`end`."""
 
     def __init__(
         self, context: Context, *, deadline_s: float, interval_s: float = INTERVAL_S, patience_s: float = PATIENCE_S
@@ -53,13 +53,13 @@ class Sampler:
         )
 
     def enter(self, scenario: str, case: str, *, alone: bool) -> None:
-        """A case begins; ``alone`` if no other runs at the same time."""
+        """A case begins; ``alone`` if no other case runs at the same time."""
         with self._lock:
             self._late = True
             self._now = CaseNow(scenario=scenario, case=case, began=time.monotonic()) if alone else None
 
     def phase(self, name: str) -> None:
-        """The case enters another phase."""
+        """The case enters a phase."""
         with self._lock:
             if self._now is not None:
                 trains = name in _TRAINING or name.startswith("step ")
@@ -67,18 +67,18 @@ class Sampler:
                 self._now = replace(self._now, trains_since=since)
 
     def leave(self) -> None:
-        """The case is over."""
+        """The case ended."""
         with self._lock:
             self._now = None
 
     def end(self) -> None:
-        """End the sampling. Returns within seconds, whatever the driver does."""
+        """End the sampling. Returns within seconds, even if the driver hangs."""
         self._child.end(_GRACE_S)
         with self._lock:
             self._ended = time.monotonic()
 
     def facts(self) -> GpuSampling:
-        """What is known by now."""
+        """The summary so far."""
         with self._lock:
             until = self._ended or time.monotonic()
             return GpuSampling(
@@ -90,14 +90,14 @@ class Sampler:
             )
 
     def _why_it_ended(self) -> str | None:
-        """Why the sampling stopped before it was told to, or has not begun."""
+        """Why the sampling stopped early, or has not begun."""
         ended = self._child.ended
         if self._child.failure is not None:
-            return f"the sampling could not be done: {self._child.failure}"
+            return f"sampling failed: {self._child.failure}"
         if ended is not None and not ended.ok:
             return f"the sampling process {ended.describe()}"
         if self._state is None:
-            return "NVML had not answered" + (f": it was {self._at}" if self._at else "")
+            return "NVML did not respond" + (f" in {self._at}" if self._at else "")
         return None
 
     def _take(self, record: object) -> None:

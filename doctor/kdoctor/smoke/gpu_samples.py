@@ -1,42 +1,42 @@
-"""Adds up samples of GPUs as they come; what is kept does not grow with their number."""
+"""Summarizes GPU samples as they arrive; memory does not grow with their number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSeries, GpuUse, SampledGpu, Spread
 
 AVERAGED_S = 1.0
-"""The driver averages the utilisation over up to so long before a sample (nvmlDeviceGetUtilizationRates)."""
+"""Time before a sample over which the driver averages utilization (nvmlDeviceGetUtilizationRates)."""
 
 MOST_POINTS = 120
-"""Of the series for plots. When they are full, neighbours are joined."""
+"""Maximum length of the series for plots. When it is full, neighbouring points are joined."""
 
 _PLOTTED = ("utilization_gpu_percent", "memory_used_bytes", "temperature_c", "power_draw_w", "clock_sm_mhz")
 _SPREADS = (*_PLOTTED, "utilization_memory_percent", "temperature_margin_c", "performance_state", "processes")
 _RATES = {"pcie_sent_bytes": "pcie_sent_bytes_s", "pcie_received_bytes": "pcie_received_bytes_s"}
-"""Counters to the rate at which they grow."""
-_LONG = 2.0
-"""A sample stands for at most so many times the usual distance: while a call hung, nothing was seen."""
+"""Counter to its rate."""
+_MAX_INTERVALS = 2.0
+"""A sample counts for at most this many intervals, because nothing was seen while a call hung."""
 
 Reading = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseNow:
-    """The case that is running, in seconds of the caller's clock."""
+    """The running case, in seconds of the caller's clock."""
 
     scenario: str
     case: str
     began: float
     trains_since: float | None = None
-    """When it began to make steps; None before and after."""
+    """When its training steps began; None before and after them."""
 
 
 class _Tally:
-    """Numbers, of which least, mean and greatest are kept."""
+    """Minimum, mean and maximum of numbers."""
 
     def __init__(self) -> None:
         self._count, self._total = 0, 0.0
@@ -52,7 +52,7 @@ class _Tally:
         return self._total / self._count if self._count else None
 
     def join(self, other: _Tally) -> None:
-        """Take over another's numbers."""
+        """Add the numbers of another tally."""
         self._count += other._count
         self._total += other._total
         self._low, self._high = min(self._low, other._low), max(self._high, other._high)
@@ -63,40 +63,31 @@ class _Tally:
         return Spread(low=float(self._low), mean=round(self._total / self._count, 3), high=float(self._high))
 
 
-@dataclass
-class _EventTally:
-    seconds: float = 0.0
-    samples: int = 0
-    run: int = 0
-    longest: int = 0
-
-
 class _Events:
-    """The clocks' event reasons, bit by bit."""
+    """Clock event reasons by bit."""
 
     def __init__(self) -> None:
-        self._bits: dict[int, _EventTally] = {}
+        self._times: dict[int, EventTime] = {}
+        self._in_a_row: dict[int, int] = {}
 
     def add(self, mask: int, seconds: float) -> None:
-        for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
-            tally = self._bits.setdefault(bit, _EventTally())
-            tally.seconds += seconds
-            tally.samples += 1
-            tally.run += 1
-            tally.longest = max(tally.longest, tally.run)
-        for bit, tally in self._bits.items():
-            if not mask & bit:
-                tally.run = 0
+        bits = [1 << place for place in range(mask.bit_length()) if mask >> place & 1]
+        self._in_a_row = {bit: self._in_a_row.get(bit, 0) + 1 for bit in bits}
+        for bit, in_a_row in self._in_a_row.items():
+            time = self._times.get(bit, EventTime(bit=bit, seconds=0.0, samples=0, in_a_row=0))
+            self._times[bit] = EventTime(
+                bit=bit,
+                seconds=time.seconds + seconds,
+                samples=time.samples + 1,
+                in_a_row=max(time.in_a_row, in_a_row),
+            )
 
     def times(self) -> tuple[EventTime, ...]:
-        return tuple(
-            EventTime(bit=bit, seconds=round(tally.seconds, 3), samples=tally.samples, in_a_row=tally.longest)
-            for bit, tally in sorted(self._bits.items())
-        )
+        return tuple(replace(time, seconds=round(time.seconds, 3)) for _, time in sorted(self._times.items()))
 
 
 class _UseTally:
-    """Readings over a time."""
+    """Readings over a period."""
 
     def __init__(self) -> None:
         self._samples = 0
@@ -116,41 +107,36 @@ class _UseTally:
         return GpuUse(samples=self._samples, events=self._events.times(), **spreads)
 
 
-@dataclass
 class _CaseTally:
-    samples: int = 0
-    training_samples: int = 0
-    utilization: _Tally = field(default_factory=_Tally)
-    memory: _Tally = field(default_factory=_Tally)
-    processes: _Tally = field(default_factory=_Tally)
-    events: _Events = field(default_factory=_Events)
+    """Readings while one case ran."""
+
+    def __init__(self) -> None:
+        self._training_samples = 0
+        self._tally = _UseTally()
 
     def add(self, reading: Reading, seconds: float, began: float, now: CaseNow) -> None:
-        self.samples += 1
-        self.training_samples += now.trains_since is not None and began >= now.trains_since
-        if "utilization_gpu_percent" in reading and began >= now.began + AVERAGED_S:
-            self.utilization.add(reading["utilization_gpu_percent"])
-        for name, tally in (("memory_used_bytes", self.memory), ("processes", self.processes)):
-            if name in reading:
-                tally.add(reading[name])
-        if "clock_event_reasons" in reading:
-            self.events.add(int(reading["clock_event_reasons"]), seconds)
+        self._training_samples += now.trains_since is not None and began >= now.trains_since
+        fields = {"memory_used_bytes", "processes", "clock_event_reasons"}
+        if began >= now.began + AVERAGED_S:
+            fields.add("utilization_gpu_percent")
+        self._tally.add({name: value for name, value in reading.items() if name in fields}, seconds)
 
     def use(self, scenario: str, case: str) -> CaseUse:
+        use = self._tally.use()
         return CaseUse(
             scenario=scenario,
             case=case,
-            samples=self.samples,
-            training_samples=self.training_samples,
-            utilization_gpu_percent=self.utilization.spread(),
-            memory_used_bytes=self.memory.spread(),
-            processes=self.processes.spread(),
-            events=self.events.times(),
+            samples=use.samples,
+            training_samples=self._training_samples,
+            utilization_gpu_percent=use.utilization_gpu_percent,
+            memory_used_bytes=use.memory_used_bytes,
+            processes=use.processes,
+            events=use.events,
         )
 
 
 class _Series:
-    """A few readings at equal distances, at most so many points whatever the time."""
+    """Readings at equal intervals, at most ``MOST_POINTS``."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -186,10 +172,10 @@ class _Series:
 
 
 class GpuTally:
-    """One GPU over the run."""
+    """The samples of one GPU over the run."""
 
     def __init__(self, index: int, interval_s: float, origin: float) -> None:
-        """Begin. ``origin`` is when the sampling began, by the caller's clock."""
+        """``origin`` is the start of the sampling, by the caller's clock."""
         self._index = index
         self._interval_s = interval_s
         self._origin = origin
@@ -204,43 +190,43 @@ class GpuTally:
         self.hangs: str | None = None
 
     def know(self, once: Mapping[str, Any]) -> None:
-        """Take what does not change."""
+        """Take the fields that do not change."""
         self._once.update(once)
 
     def miss(self, errors: Mapping[str, str]) -> None:
-        """Take what could not be read: field to error."""
+        """Take the fields that could not be read, with their errors."""
         self._errors.update(errors)
 
     def add(self, began: float, reading: Reading, now: CaseNow | None, *, late: bool) -> None:
         """Take one sample.
 
         Args:
-            began: when it was begun to be read, by the caller's clock.
+            began: when reading it began, by the caller's clock.
             reading: the fields that could be read, by the names of ``Gpu``.
-            now: the case that runs, where one runs alone.
-            late: whether a case has begun already.
+            now: the running case, if only one runs.
+            late: whether a case has begun.
         """
         gap_s = self._interval_s if self._last is None else began - self._last
         self._gap_s = max(self._gap_s, gap_s)
-        stands_for_s = min(gap_s, _LONG * self._interval_s)
+        duration_s = min(gap_s, _MAX_INTERVALS * self._interval_s)
         self._last, self.hangs = began, None
         states = {name: value for name, value in reading.items() if name not in _RATES}
         rated = {**states, **self._rates(reading, gap_s)}
-        (self._during if late else self._before).add(rated, stands_for_s)
+        (self._during if late else self._before).add(rated, duration_s)
         self._series.add(began - self._origin, rated)
         if now is not None and began >= now.began:
             tally = self._cases.setdefault((now.scenario, now.case), _CaseTally())
-            tally.add(rated, stands_for_s, began, now)
+            tally.add(rated, duration_s, began, now)
 
     def _rates(self, reading: Reading, gap_s: float) -> dict[str, float]:
-        """How fast the counters grew; nothing where one began anew."""
+        """How fast the counters grew; empty for a counter that was reset."""
         counted = {name: reading[name] for name in _RATES if name in reading}
         grown = {name: value - self._counters[name] for name, value in counted.items() if name in self._counters}
         self._counters = counted
         return {_RATES[name]: more / gap_s for name, more in grown.items() if more >= 0 and gap_s > 0}
 
     def facts(self, until: float) -> SampledGpu:
-        """What is known by now. ``until`` is when the sampling ended, or now, by the caller's clock."""
+        """The summary so far. ``until`` is when the sampling ended, or now, by the caller's clock."""
         gap_s = None if self._last is None else max(self._gap_s, until - self._last)
         return SampledGpu(
             index=self._index,
@@ -256,4 +242,4 @@ class GpuTally:
 
 
 KNOWN = frozenset({*_SPREADS, *_RATES, "clock_event_reasons"})
-"""Fields of a sample that are added up."""
+"""Fields of a sample that are summarized."""

@@ -1,4 +1,4 @@
-"""The user's own model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
+"""The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import Scenario
 
 OWN_MODEL = "smoke.own-model"
-"""The scenario's id. It is run only where a model is named."""
+"""The scenario's id. It runs only if a model is given."""
 OWN_DEADLINE_S = 600.0
-"""Seconds for the model, its data and its steps, unless the user says otherwise."""
+"""Default deadline for the model, its data and its steps, in seconds."""
 DEFAULT_STEPS = 8
 
-_PLACE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnJob:
-    """A model and data of the user's, named as ``package.module:function``."""
+    """The user's model and data, each given as ``package.module:function``."""
 
     model: str
     data: str
@@ -28,18 +28,18 @@ class OwnJob:
     deadline_s: float = OWN_DEADLINE_S
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a place.
+        """Validate both names.
 
         Raises:
             UsageError: a name is malformed.
         """
-        for option, place in (("--model", self.model), ("--data", self.data)):
-            if not _PLACE.fullmatch(place):
-                hint = "Such as jobs.train:build_model, which is found from the working folder."
-                raise UsageError(f"{option} {place}: expected package.module:function", hint=hint)
+        for option, name in (("--model", self.model), ("--data", self.data)):
+            if not _FUNCTION.fullmatch(name):
+                hint = "For example jobs.train:build_model, imported from the working directory."
+                raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The scenario with this job in it."""
+        """The scenario with this model and data."""
         settings = (
             ("model", self.model),
             ("data", self.data),

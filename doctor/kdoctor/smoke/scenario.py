@@ -1,4 +1,4 @@
-"""What a smoke scenario is."""
+"""The definition of a smoke scenario."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Literal, get_args
 ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
 
 Tier = Literal["quick", "standard", "full", "job"]
-"""How thorough a run is: seconds before every job; a minute after a change; everything, before a release or in
-search of a fault. Each holds the ones before it. ``job`` is no such tier: it is the user's own model and data, and
-runs only where they are named."""
+"""How thorough a run is: ``quick`` takes seconds, for every job; ``standard`` a minute, after a change; ``full`` tests
+everything. Each tier includes the quicker ones. ``job`` is the user's model and data, which run only if they are
+given."""
 
 TIERS: tuple[Tier, ...] = tuple(tier for tier in get_args(Tier) if tier != "job")
 
@@ -25,44 +25,44 @@ Strategy = Literal[
     "data-parallel",
     "model-parallel",
 ]
-"""The strategy of ``tf.distribute`` that a scenario is about; the last two are those of ``keras.distribution``."""
+"""The ``tf.distribute`` strategy of a scenario; the last two belong to ``keras.distribution``."""
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 Framework = Literal["tensorflow", "jax"]
-"""What a scenario's program computes with. It is imported once, before the cases; with ``jax`` comes Keras 3 on JAX.
-Where JAX is not installed, its cases run without it and say so."""
+"""The framework of a scenario's program. It is imported once, before the cases; ``jax`` includes Keras 3 on JAX.
+If JAX is not installed, the cases run without it and report that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A training that is run for real, case by case, each case in a process of its own.
+    """A small training with one or more cases, each in a separate process.
 
-    Third parties add theirs by the entry point ``kdoctor.scenarios``.
+    Plugins add scenarios with the entry point ``kdoctor.scenarios``.
     """
 
     id: str
-    """``smoke.<slug>``; stable for ever."""
+    """``smoke.<slug>``; never changes."""
     version: int
-    """Raised whenever what it measures changes, so that recorded outcomes can be compared."""
+    """Incremented when the measurement changes, so that recorded outcomes can be compared."""
     kind: ScenarioKind
     title: str
     expect: str
-    """The expected outcome in plain language; a checklist may word its own."""
+    """The expected outcome as text; a checklist may override it."""
     program: Path
     """A Python file that defines ``CASES``: case name to a function that takes the case's context.
-    It runs in the target interpreter and may use the standard library, its framework and ``kdoctor_target``."""
+    It runs in the target interpreter, with the standard library, its framework and ``kdoctor_target``."""
     cases: tuple[str, ...]
-    """Names of the program's cases, in order."""
+    """Names of the cases, in order."""
     deadline_s: float
-    """Seconds for each case after its framework was imported."""
+    """Seconds for each case, after the import of the framework."""
     tier: Tier = "standard"
-    """The least thorough tier that it belongs to."""
+    """The quickest tier that includes it."""
     strategy: Strategy = "mirrored"
     framework: Framework = "tensorflow"
     typical_s: float = 5.0
-    """Seconds that all its cases together took over two CPU replicas, one after another, without the import."""
+    """Seconds for all cases in sequence on two CPU replicas, without the import."""
     pair_s: float = 0.0
-    """Seconds more for each pair of three replicas or more, measured over CPU replicas; 0 where it does not matter."""
+    """Additional seconds for each pair of three replicas or more, measured on CPU replicas."""
     settings: tuple[tuple[str, str | int | None], ...] = ()
-    """What its cases are given besides, by name."""
+    """Additional settings for the cases, by name."""

@@ -1,4 +1,4 @@
-"""Runs scenarios in the target interpreter and turns what it says into facts."""
+"""Runs scenarios in the target interpreter and collects their facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,44 +26,44 @@ PRELOAD: Mapping[Framework, tuple[str, ...]] = {
     "tensorflow": ("tensorflow", "numpy.random"),
     "jax": ("jax", "keras", "numpy.random"),
 }
-"""What the cases of a framework need imported."""
+"""Modules that are imported before the cases of a framework."""
 
 _TAIL_LINES = 40
 _TEMPORARY = "tmp"
-"""The folder for temporary files of the trainings, in that of the run."""
+"""Folder for temporary files of the trainings, inside the folder of the run."""
 
 _SPARE_S = 30.0
-"""Seconds that the runner gets over all its own deadlines before kdoctor ends it."""
+"""Seconds that the runner gets beyond all its deadlines before kdoctor ends it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeSettings:
-    """What the trainings run on, and how."""
+    """Devices and processes of the trainings."""
 
     devices_kind: Literal["gpu", "cpu"]
     replicas: int | None = None
     """Number of replicas; None for every GPU that TensorFlow lists, or for one CPU."""
     parallel: int | None = None
-    """Cases that run at once; None for one on GPUs, and one for each usable CPU, at most four, on CPUs."""
+    """Cases that run at once; None for one on GPUs, and one per usable CPU, at most four, on CPUs."""
     isolation: Literal["auto", "fork", "fresh"] = "auto"
-    """How a case gets its process: forked after the import, or a fresh interpreter."""
+    """How a case gets its process: forked after the import, or in a fresh interpreter."""
     import_deadline_s: float = 180.0
-    """Seconds for ``import tensorflow``: on a cold network file system it takes minutes."""
+    """Seconds for the import of the framework, which takes minutes on a cold network file system."""
     preload: tuple[str, ...] | None = None
-    """Modules to import before the cases; None for those of the scenarios' framework."""
+    """Modules to import before the cases; None for those of the framework."""
     artifacts: Path | None = None
-    """A folder that keeps every case's events, error output and stacks; None keeps nothing."""
+    """A folder for the events, error output and stacks of every case; None keeps nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeEvent:
-    """Something happened in a smoke run; for progress."""
+    """An event of a smoke run, for progress."""
 
     kind: EventKind
     scenario: str | None = None
     case: str | None = None
     detail: str | None = None
-    """The phase that was entered, the outcome, or the versions that were imported."""
+    """The phase entered, the outcome, or the imported versions."""
 
 
 OnEvent = Callable[[SmokeEvent], None]
@@ -71,7 +71,7 @@ OnEvent = Callable[[SmokeEvent], None]
 
 @dataclass
 class _Progress:
-    """What is known of one scenario so far."""
+    """The state of one scenario."""
 
     scenario: Scenario
     cases: dict[str, SmokeCase] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class _Progress:
 
 
 class SmokeSession:
-    """One run of some scenarios of one framework. What it knows so far can be asked at any time, from any thread."""
+    """One run of scenarios of one framework. :meth:`known` can be called at any time, from any thread."""
 
     def __init__(
         self,
@@ -95,10 +95,11 @@ class SmokeSession:
         self._context = context
         self._on_event = on_event
         self._lock = threading.Lock()
+        self._scenarios = tuple(scenarios)
         self._progress = {scenario.id: _Progress(scenario) for scenario in scenarios}
         frameworks: set[Framework] = {scenario.framework for scenario in scenarios} or {"tensorflow"}
         if len(frameworks) > 1:
-            raise ValueError("one process computes with one framework: make a session for each")
+            raise ValueError("all scenarios of a session must have the same framework")
         (self._framework,) = frameworks
         self._preload = PRELOAD[self._framework] if settings.preload is None else settings.preload
         self._imported: Mapping[str, Any] = {}
@@ -116,7 +117,7 @@ class SmokeSession:
         if not self._progress:
             return self.known()
         self._emit(SmokeEvent(kind="importing"))
-        # Ignoring errors: a process that does not die at once may still write here.
+        # A process that has not ended yet may still write here, so errors are ignored.
         with tempfile.TemporaryDirectory(prefix="kdoctor-smoke-", ignore_cleanup_errors=True) as folder:
             try:
                 end = self._context.children.run(
@@ -128,7 +129,8 @@ class SmokeSession:
             except OSError as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
-                self._conclude(end, _read(Path(folder, f"runner-{self._framework}.stacks")))
+                stacks = Path(folder, f"runner-{self._framework}.stacks")
+                self._conclude(end, stacks.read_text(encoding="utf-8", errors="replace") if stacks.exists() else "")
             finally:
                 if self._settings.artifacts:
                     without = shutil.ignore_patterns(_TEMPORARY)
@@ -136,7 +138,7 @@ class SmokeSession:
         return self.known()
 
     def known(self) -> SmokeRuns:
-        """What is known so far. A scenario of which nothing is known is ``Unavailable``."""
+        """The runs so far. A scenario without any result is ``Unavailable``."""
         with self._lock:
             return SmokeRuns(runs={name: self._run_of(progress) for name, progress in self._progress.items()})
 
@@ -185,18 +187,15 @@ class SmokeSession:
                     "settings": dict(scenario.settings),
                     "stem": re.sub(r"[^A-Za-z0-9._-]", "_", f"{scenario.id}.{case}"),
                 }
-                for scenario in self._scenarios()
+                for scenario in self._scenarios
                 for case in scenario.cases
             ],
         }
 
-    def _scenarios(self) -> Iterable[Scenario]:
-        return (progress.scenario for progress in self._progress.values())
-
     def _deadline_s(self) -> float:
-        """Enough for the worst case: every case hangs, one after another, each in a fresh interpreter."""
+        """The worst case: all cases hang in sequence, each in a fresh interpreter."""
         import_s = self._settings.import_deadline_s
-        cases_s = sum(len(scenario.cases) * (scenario.deadline_s + import_s) for scenario in self._scenarios())
+        cases_s = sum(len(scenario.cases) * (scenario.deadline_s + import_s) for scenario in self._scenarios)
         return import_s + cases_s + _SPARE_S
 
     def _take(self, record: object) -> None:
@@ -218,7 +217,7 @@ class SmokeSession:
         now = time.monotonic()
         kind, case = record["event"], record["case"]
         detail = record.get("phase")
-        self._tell_sampler(kind, progress.scenario.id, case, detail)
+        self._notify_sampler(kind, progress.scenario.id, case, detail)
         with self._lock:
             progress.started = now if progress.started is None else progress.started
             if kind == "ended":
@@ -230,8 +229,8 @@ class SmokeSession:
                 detail = facts["outcome"]
         self._emit(SmokeEvent(kind=kind, scenario=progress.scenario.id, case=case, detail=detail))
 
-    def _tell_sampler(self, kind: str, scenario: str, case: str, phase: str | None) -> None:
-        """Have the samples attributed to the case that runs, where one runs at a time."""
+    def _notify_sampler(self, kind: str, scenario: str, case: str, phase: str | None) -> None:
+        """Attribute the samples to the running case, if cases run one at a time."""
         if self._sampler is None:
             return
         if kind == "started":
@@ -242,7 +241,7 @@ class SmokeSession:
             self._sampler.leave()
 
     def _conclude(self, end: ChildEnd, stacks: str) -> None:
-        """Say why cases are missing, if some are."""
+        """Record why cases are missing, if any are."""
         with self._lock:
             if self._failure is None:
                 self._failure = self._describe(end)
@@ -263,10 +262,10 @@ class SmokeSession:
 
 
 def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
-    """The user's environment, in which what is written by the way goes to our folder, which goes with the run.
+    """The user's environment, with side effects redirected to the folder of the run.
 
-    That is Keras' ``keras.json`` where the user has none yet, and temporary files: AutoGraph writes the code that it
-    made to one for each function, and removes it when Python exits, which a case's process never does.
+    These are Keras' ``keras.json``, if the user has none yet, and temporary files: AutoGraph writes its code to one
+    file per function and removes it when Python exits, which the process of a case never does.
     """
     temporary = Path(folder, _TEMPORARY)
     temporary.mkdir(exist_ok=True)
@@ -283,27 +282,20 @@ def run_scenarios(
     context: Context,
     on_event: OnEvent | None = None,
 ) -> SmokeRuns:
-    """Run every case of the scenarios; for partial results after an interruption keep a :class:`SmokeSession`.
+    """Run every case of the scenarios. For partial results after an interruption, use :class:`SmokeSession`.
 
     Raises:
         ChildrenEnded: the run was interrupted.
     """
     runs: dict[str, SmokeRun | Unavailable] = {}
-    for group in by_framework(scenarios):
+    for framework in dict.fromkeys(scenario.framework for scenario in scenarios):
+        group = [scenario for scenario in scenarios if scenario.framework == framework]
         runs.update(SmokeSession(group, settings, context, on_event).run().runs)
     return SmokeRuns(runs=runs)
 
 
-def by_framework(scenarios: Iterable[Scenario]) -> list[list[Scenario]]:
-    """The scenarios, those of one framework together, for each framework is imported by a process of its own."""
-    groups: dict[Framework, list[Scenario]] = {}
-    for scenario in scenarios:
-        groups.setdefault(scenario.framework, []).append(scenario)
-    return list(groups.values())
-
-
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
-    """The case of what its process said. Facts of no known name, of a third party's program, are left out."""
+    """The facts of a case. Unknown facts, from a plugin's program, are ignored."""
     try:
         return build(SmokeCase, {**facts, "name": name})
     except RecordError as error:
@@ -311,17 +303,10 @@ def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
             name=name,
             outcome="raised",
             error_type="RecordError",
-            error_message=f"the scenario's program said what is no fact of a case: {error}",
+            error_message=f"the scenario's program sent an invalid fact: {error}",
         )
 
 
 def _versions(record: Mapping[str, Any]) -> str | None:
     named = [f"{name} {record[name]}" for name in ("tensorflow", "jax") if record.get(name)]
     return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

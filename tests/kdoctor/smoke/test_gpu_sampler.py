@@ -1,4 +1,4 @@
-"""The GPUs are sampled while scenarios run that need none: a stand-in for NVML shows what they do."""
+"""Sampling of GPUs during scenarios that need none, with a fake NVML library."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TRAINS = """
     time.sleep(1.6)
     Path(FLAG).unlink()
 """
-"""A case that makes the stand-in's GPUs busy for a while."""
+"""A case that makes the fake GPUs busy for a while."""
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Path:
-    """The file that is there while the case trains."""
+    """The file that exists while the case trains."""
     return tmp_path / "busy"
 
 
@@ -85,7 +85,7 @@ def begun() -> Iterator[Callable[..., Sampler]]:
 
 
 def working(busy: Path, **changes: str | int) -> nvml.Facts:
-    """An H100 that works while the file is there."""
+    """An H100 that works while the file exists."""
     own: nvml.Facts = {
         "utilization_gpu": nvml.while_there(busy, 97, 0),
         "memory_used": nvml.while_there(busy, 900 * MIB, 4 * MIB),
@@ -99,7 +99,7 @@ def working(busy: Path, **changes: str | int) -> nvml.Facts:
 
 
 def hot(busy: Path) -> nvml.Facts:
-    """One that works, becomes hot and is slowed by its hardware."""
+    """A GPU that works, gets hot and is slowed down by its hardware."""
     return working(
         busy,
         temperature=nvml.while_there(busy, 89, 41),
@@ -116,7 +116,7 @@ def eventually(condition: Callable[[], Any], seconds: float = 20) -> Any:
 
 
 def sampled(sampler: Sampler, count: int) -> Callable[[], bool]:
-    """Whether so many GPUs have a sample."""
+    """Whether at least ``count`` GPUs have a sample."""
     return lambda: sum(gpu.series is not None for gpu in sampler.facts().gpus) >= count
 
 
@@ -135,9 +135,7 @@ def the_cases(gpu: SampledGpu) -> list[str]:
     return [use.case for use in gpu.cases]
 
 
-def test_a_gpu_that_works_and_becomes_hot_is_told_from_one_that_idles(
-    where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
-) -> None:
+def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path) -> None:
     context = where(nvml.Machine.of(hot(busy), nvml.h100()))
     sampler = begun(context)
     assert eventually(sampled(sampler, 2))
@@ -160,9 +158,9 @@ def test_a_gpu_that_works_and_becomes_hot_is_told_from_one_that_idles(
     assert use.clock_sm_mhz.low == 345
     slowed = {event.bit: event for event in use.events}
     assert set(slowed) == {0x1, 0x8, 0x40}
-    # The case trains for 1.6 s; the samples around its ends, and a busy machine, leave a little.
+    # The case trains for 1.6 s; the samples around its ends, and a busy machine, add some tolerance.
     assert slowed[0x40].seconds == pytest.approx(1.6, abs=0.5)
-    # 2 GB more within one interval, and as many less later, which is no rate.
+    # 2 GB more within one interval; the later decrease is not a rate.
     assert use.pcie_sent_bytes_s is not None
     assert use.pcie_sent_bytes_s.high > 1e9
     assert use.pcie_sent_bytes_s.low == 0
@@ -186,18 +184,18 @@ def test_a_gpu_that_works_and_becomes_hot_is_told_from_one_that_idles(
         assert [item.finding.subject for item in worked.findings] == ["GPU 1 (0000:2b:00.0)"]
         unslowed = compute_check(gpus_unslowed, *judged)
         assert [item.finding.subject for item in unslowed.findings] == ["GPU 0 (0000:1b:00.0)"]
-        assert "during smoke.fake/fit, at most 89 degrees C" in unslowed.findings[0].finding.observed
+        assert "smoke.fake/fit, at most 89 degrees C" in unslowed.findings[0].finding.observed
 
 
 def again(facts: GpuSampling) -> GpuSampling:
-    """The same, recorded and read."""
+    """The same facts after writing and reading a snapshot."""
     read = loads(dumps(Snapshot.now({GpuSampling: facts})), registry([GpuSampling])).facts[GpuSampling]
     assert isinstance(read, GpuSampling)
     assert read == facts
     return read
 
 
-def test_two_gpus_that_work_pass(where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path) -> None:
+def test_two_busy_gpus_pass(where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path) -> None:
     context = where(nvml.Machine.of(working(busy), working(busy)))
     sampler = begun(context)
     assert eventually(sampled(sampler, 2))
@@ -209,7 +207,7 @@ def test_two_gpus_that_work_pass(where: Where, begun: Callable[..., Sampler], tm
         assert (result.status, len(result.evidence)) == (Status.PASS, 2)
 
 
-def test_cases_that_run_at_once_are_not_told_apart(
+def test_samples_of_parallel_cases_are_not_attributed(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
 ) -> None:
     context = where(nvml.Machine.of(working(busy)))
@@ -222,7 +220,7 @@ def test_cases_that_run_at_once_are_not_told_apart(
     assert only.during.utilization_gpu_percent.high == 97
 
 
-def test_a_gpu_that_hangs_is_given_up_and_the_others_go_on(
+def test_hanging_gpu_does_not_stop_the_others(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
 ) -> None:
     stuck = working(busy, **{"call.nvmlDeviceGetPowerUsage": nvml.while_there(busy, "hang", 0)})
@@ -238,7 +236,7 @@ def test_a_gpu_that_hangs_is_given_up_and_the_others_go_on(
     assert left_of(tmp_path) == []
 
 
-def test_a_driver_that_hangs_holds_nobody_up(
+def test_hanging_driver_does_not_block_the_end(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
 ) -> None:
     context = where(nvml.Machine.of(working(busy)).order("nvmlInit", nvml.HANG))
@@ -251,7 +249,7 @@ def test_a_driver_that_hangs_holds_nobody_up(
     assert left_of(tmp_path) == []
 
 
-def test_an_absent_library_is_told_and_fails_nothing(
+def test_absent_library_is_reported_and_fails_nothing(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path
 ) -> None:
     if Path("/proc/driver/nvidia").exists():
@@ -262,7 +260,7 @@ def test_an_absent_library_is_told_and_fails_nothing(
     runs = train(fake, context, sampler)
     run = runs.runs[fake.id]
     assert [case.outcome for case in run.cases] == ["trained"]  # type: ignore[union-attr]
-    assert eventually(lambda: sampler.facts().state == "library-absent") or "NVML had not answered" in str(
+    assert eventually(lambda: sampler.facts().state == "library-absent") or "NVML did not respond" in str(
         sampler.facts().error
     )
 
@@ -275,7 +273,7 @@ def test_an_absent_library_is_told_and_fails_nothing(
         (nvml.two_l4().order("nvmlDeviceGetCount_v2", nvml.UNKNOWN), "failed"),
     ],
 )
-def test_a_driver_that_is_not_ready_says_why(
+def test_unavailable_driver_has_state_and_error(
     where: Where, begun: Callable[..., Sampler], machine: nvml.Machine, state: str
 ) -> None:
     sampler = begun(where(machine))
@@ -283,7 +281,7 @@ def test_a_driver_that_is_not_ready_says_why(
     assert sampler.facts().state == state
 
 
-def test_a_gpu_that_is_lost_condemns_itself_only(where: Where, begun: Callable[..., Sampler]) -> None:
+def test_lost_gpu_does_not_affect_the_others(where: Where, begun: Callable[..., Sampler]) -> None:
     sampler = begun(where(nvml.one_gpu_lost(1)))
     assert eventually(lambda: sampled(sampler, 1)() and len(sampler.facts().gpus) == 2)
     first, second = sampler.facts().gpus
@@ -291,7 +289,7 @@ def test_a_gpu_that_is_lost_condemns_itself_only(where: Where, begun: Callable[.
     assert (second.before.samples, second.errors) == (0, {"handle": "NVML_ERROR_GPU_IS_LOST"})
 
 
-def test_what_an_old_driver_lacks_is_left_out(
+def test_fields_missing_in_an_old_driver_are_left_out(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
 ) -> None:
     (tmp_path / "old").mkdir()
@@ -309,14 +307,15 @@ def test_what_an_old_driver_lacks_is_left_out(
     assert [event.bit for event in only.before.events] == [1]
 
 
-def test_a_narrow_counter_of_bytes_is_no_rate(where: Where, begun: Callable[..., Sampler]) -> None:
+def test_32_bit_counter_has_no_rate(where: Where, begun: Callable[..., Sampler]) -> None:
     sampler = begun(where(nvml.Machine.of(nvml.l4(**{"field.197": 4_000_000_000, "field.198": 1}))))
     assert eventually(sampled(sampler, 1))
     (only,) = sampler.facts().gpus
-    assert only.errors["pcie_sent_bytes"] == "a counter of 32 bits"
+    assert "32" in only.errors["pcie_sent_bytes"]
+    assert only.before.pcie_sent_bytes_s is None
 
 
-def test_a_killed_sampling_is_told_with_what_was_seen(
+def test_killed_sampling_is_reported_with_its_samples(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path
 ) -> None:
     sampler = begun(where(nvml.two_l4()))
@@ -325,15 +324,15 @@ def test_a_killed_sampling_is_told_with_what_was_seen(
         process.kill()
     assert eventually(lambda: "SIGKILL" in (sampler.facts().error or ""))
     facts = sampler.facts()
-    assert (facts.state, facts.error) == ("ready", "the sampling process died of SIGKILL")
+    assert facts.state == "ready"
     assert all(one.before.samples for one in facts.gpus)
 
 
-# --- no process stays ---------------------------------------------------------------------------------------------
+# --- no process is left ---------------------------------------------------------------------------------------------
 
 
 def left_of(mark: Path, seconds: float = 10) -> list[psutil.Process]:
-    """The processes of this test that are still there after so long."""
+    """The processes of this test that still run after some seconds."""
     end = time.monotonic() + seconds
     while (left := [one for one in psutil.process_iter() if carries(one, str(mark))]) and time.monotonic() < end:
         time.sleep(0.05)
@@ -347,7 +346,7 @@ def carries(process: psutil.Process, mark: str) -> bool:
         return False
 
 
-def test_an_interruption_ends_the_sampling_too(
+def test_interruption_ends_the_sampling(
     where: Where, begun: Callable[..., Sampler], tmp_path: Path, busy: Path
 ) -> None:
     context = where(nvml.Machine.of(working(busy), working(busy)))
@@ -363,7 +362,7 @@ def test_an_interruption_ends_the_sampling_too(
     assert sampler.facts().gpus[0].during.samples > 0
 
 
-# The folder tests is on the path for a moment only: the sampling process takes the path over.
+# The folder tests is on the path only for the import, because the sampling process inherits the path.
 _DOCTOR = """
 import sys, time, kdoctor.smoke.gpu_sampler
 sys.path.insert(0, sys.argv[1])
@@ -380,7 +379,7 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_the_sampling_ends_when_kdoctor_is_killed(library: Path, tmp_path: Path, *, hangs: bool) -> None:
+def test_sampling_ends_when_kdoctor_is_killed(library: Path, tmp_path: Path, *, hangs: bool) -> None:
     machine = nvml.two_l4()
     if hangs:
         machine = machine.order("nvmlDeviceGetTemperature", nvml.HANG, gpu=1)

@@ -1,4 +1,4 @@
-"""What is kept of samples: right, and no more the longer it takes."""
+"""Summaries of samples are correct, and do not grow with their number."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def tally(*values: float, field: str = "temperature_c", every_s: float = 0.5, la
 
 
 @given(numbers)
-def test_least_mean_and_greatest(values: list[int]) -> None:
+def test_minimum_mean_and_maximum(values: list[int]) -> None:
     use = tally(*values).facts(300.0).during
     assert use.samples == len(values)
     assert use.temperature_c == Spread(low=min(values), mean=round(sum(values) / len(values), 3), high=max(values))
 
 
 @given(numbers)
-def test_the_series_never_grows_beyond_its_points_and_keeps_the_mean(values: list[int]) -> None:
+def test_series_has_limited_points_and_keeps_the_mean(values: list[int]) -> None:
     series = tally(*values).facts(300.0).series
     assert series is not None
     assert len(series.temperature_c) <= MOST_POINTS
@@ -40,7 +40,7 @@ def test_the_series_never_grows_beyond_its_points_and_keeps_the_mean(values: lis
     assert series.temperature_c == tuple(round(sum(part) / len(part), 2) for part in expected)
 
 
-def test_hours_take_no_more_room_than_minutes() -> None:
+def test_hours_take_as_much_memory_as_minutes() -> None:
     def size(samples: int) -> int:
         found = GpuTally(0, 0.5, 0.0)
         for number in range(samples):
@@ -51,7 +51,7 @@ def test_hours_take_no_more_room_than_minutes() -> None:
     assert size(20_000) < 1.2 * size(240)
 
 
-def test_a_gap_in_the_samples_is_a_gap_in_the_series_and_is_told() -> None:
+def test_gap_in_the_samples_is_reported_and_in_the_series() -> None:
     found = GpuTally(0, 0.5, 100.0)
     for at in (100.0, 102.0):
         found.add(at, {"temperature_c": 41}, None, late=True)
@@ -61,24 +61,24 @@ def test_a_gap_in_the_samples_is_a_gap_in_the_series_and_is_told() -> None:
     assert list(facts.series.temperature_c) == [41, None, None, None, 41]
 
 
-def test_a_reason_lasts_as_long_as_its_samples_stand_for_and_a_hang_adds_little() -> None:
+def test_duration_of_a_reason_is_limited_after_a_hang() -> None:
     found = GpuTally(0, 0.5, 0.0)
     for at, mask in ((0.5, 0x40), (1.0, 0x40), (1.5, 0x0), (2.0, 0x48), (12.0, 0x40)):
         found.add(at, {"clock_event_reasons": mask}, None, late=True)
     heat, parent = sorted(found.facts(12.0).during.events, key=lambda event: -event.bit)
-    # Four samples: 0.5, 0.5, 0.5 and, after ten seconds of silence, at most twice the distance.
+    # Four samples: 0.5, 0.5, 0.5 and, after a gap of ten seconds, at most two intervals.
     assert (heat.bit, heat.seconds, heat.samples, heat.in_a_row) == (0x40, 2.5, 4, 2)
     assert (parent.bit, parent.seconds, parent.samples, parent.in_a_row) == (0x8, 0.5, 1, 1)
 
 
-def test_counters_become_rates_and_one_that_begins_anew_none() -> None:
+def test_counters_become_rates_except_after_a_reset() -> None:
     found = GpuTally(0, 0.5, 0.0)
     for at, count in ((0.5, 1000), (1.0, 2000), (1.5, 10), (2.0, 10)):
         found.add(at, {"pcie_sent_bytes": count}, None, late=True)
     assert found.facts(2.0).during.pcie_sent_bytes_s == Spread(low=0, mean=1000, high=2000)
 
 
-def test_before_and_during_are_told_apart() -> None:
+def test_before_and_during_are_separate() -> None:
     found = tally(30, 31, late=False)
     found.add(105.0, {"temperature_c": 80}, None, late=True)
     facts = found.facts(106.0)
@@ -89,14 +89,16 @@ def test_before_and_during_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("began", "samples", "training", "busy"),
     [
-        (9.9, 0, 0, False),  # it was read before the case began
-        (10.0, 1, 0, False),  # the driver still averages what was before
+        (9.9, 0, 0, False),  # read before the case began
+        (10.0, 1, 0, False),  # the driver still averages the time before
         (10.9, 1, 0, False),
         (11.0, 1, 0, True),
         (12.0, 1, 1, True),
     ],
 )
-def test_a_sample_is_a_case_s_where_it_was_read_in_it(began: float, samples: int, training: int, *, busy: bool) -> None:
+def test_sample_belongs_to_the_case_in_which_it_was_read(
+    began: float, samples: int, training: int, *, busy: bool
+) -> None:
     found = GpuTally(0, 0.5, 0.0)
     now = CaseNow(scenario="s", case="c", began=10.0, trains_since=12.0)
     found.add(began, {"utilization_gpu_percent": 90, "memory_used_bytes": 5}, now, late=True)

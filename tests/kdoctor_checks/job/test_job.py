@@ -1,4 +1,4 @@
-"""Every check of the job family: on a good job, on each fact that is bad, and on facts that are missing."""
+"""Every check of the job family: on a good job, on each bad fact, and on missing facts."""
 
 from __future__ import annotations
 
@@ -61,54 +61,54 @@ def run(
     return smoke_run("smoke.own-model", 4, replace(smoke_case("own-model", 4), **{"job": job, **case}))
 
 
-def judged(check_id: str, facts: SmokeRun, **parameters: Any) -> Result:
+def judge(check_id: str, facts: SmokeRun, **parameters: Any) -> Result:
     return compute_check(CHECKS[check_id], facts, **parameters)
 
 
 @pytest.mark.parametrize("check_id", CHECKS)
-def test_a_good_job_passes_with_evidence(check_id: str) -> None:
-    result = judged(check_id, run())
+def test_good_job_passes_with_evidence(check_id: str) -> None:
+    result = judge(check_id, run())
     assert (result.status, result.reason) == (Status.PASS, None)
     assert result.evidence
 
 
 @pytest.mark.parametrize("check_id", CHECKS)
-def test_what_was_not_found_out_is_no_pass(check_id: str) -> None:
-    """Neither where nothing ran, nor where the child ended early, nor where no model was named."""
+def test_missing_facts_are_unknown(check_id: str) -> None:
+    """Nothing ran, the child ended early, or no model was given."""
     check = CHECKS[check_id]
     assert compute_check(check, missing={SmokeRuns: "not run"}).status is Status.UNKNOWN
-    assert judged(check_id, smoke_run("smoke.own-model", 4, failure="it died", cases=())).status is Status.UNKNOWN
-    assert judged(check_id, run(job=None)).status is Status.UNKNOWN
+    assert judge(check_id, smoke_run("smoke.own-model", 4, failure="it died", cases=())).status is Status.UNKNOWN
+    assert judge(check_id, run(job=None)).status is Status.UNKNOWN
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.data-readable", {"data": {"problem": "it is empty"}}, "it is empty"),
-    ("job.model-in-scope", {"model": {"made_in": "outside"}}, "outside of every strategy's scope"),
-    ("job.model-in-scope", {"model": {"made_in": "another strategy"}}, "in another strategy's scope"),
-    ("job.optimizer-in-scope", {"model": {"compiled_in": "outside"}}, "outside of the strategy's scope"),
+    ("job.model-in-scope", {"model": {"made_in": "outside"}}, "outside"),
+    ("job.model-in-scope", {"model": {"made_in": "another strategy"}}, "another"),
+    ("job.optimizer-in-scope", {"model": {"compiled_in": "outside"}}, "outside"),
     ("job.variables-mirrored", {"model": {"mirrored": 4, "not_mirrored": ("a/kernel", "a/bias")}}, "a/kernel, a/bias"),
-    ("job.batch-divides", {"data": {"batch": 62}}, "62 examples over 4 replicas"),
-    ("job.batch-is-global", {"data": {"batch": 28}}, "leave each 7"),
-    ("job.final-batch", {"data": {"final_batch": 5}}, "5 examples over 4 replicas leave one empty"),
-    ("job.final-batch", {"data": {"final_batch": 3}}, "leave one empty"),
-    ("job.epoch-ends", {"data": {"endless": True}}, "does not end"),
-    ("job.prefetch", {"data": {"prefetched": False}}, "no prefetch"),
+    ("job.batch-divides", {"data": {"batch": 62}}, "62 examples"),
+    ("job.batch-is-global", {"data": {"batch": 28}}, "7 for each"),
+    ("job.final-batch", {"data": {"final_batch": 5}}, "5 examples over 4"),
+    ("job.final-batch", {"data": {"final_batch": 3}}, "3 examples over 4"),
+    ("job.epoch-ends", {"data": {"endless": True}}, "infinite"),
+    ("job.prefetch", {"data": {"prefetched": False}}, "prefetch"),
     ("job.learning-rate", {"model": {"learning_rate": 0.0010000000474974513}}, "0.001, the default of Adam"),
-    ("job.input-bound", {"data": {"seconds_per_batch": 0.02}}, "0.02 s for a batch alone"),
+    ("job.input-bound", {"data": {"seconds_per_batch": 0.02}}, "0.02 s"),
     ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=75, limit_bytes=80),)}}, "94%"),
     ("job.trains", {"training": {"problem": "OOM"}}, "OOM"),
     ("job.trains", {"training": {"own_losses": (1.0, None)}}, "not finite"),
     ("job.trains", {"training": {"nonfinite": ("a/kernel",)}}, "a/kernel"),
-    ("job.equals-one-device", {"training": {"deviation": 1.0}}, "1 of their way apart"),
+    ("job.equals-one-device", {"training": {"deviation": 1.0}}, "1 after 3 steps"),
     ("job.reported-loss", {"training": {"losses": (0.25, 0.24, 0.22)}}, "on one device 1, 0.95, 0.9"),
 ]
 
 
-@pytest.mark.parametrize(("check_id", "changes", "words"), BAD)
-def test_what_is_not_as_it_should_be_is_found(check_id: str, changes: dict[str, Any], words: str) -> None:
-    result = judged(check_id, run(**changes))
+@pytest.mark.parametrize(("check_id", "changes", "decisive"), BAD)
+def test_bad_fact_fails(check_id: str, changes: dict[str, Any], decisive: str) -> None:
+    result = judge(check_id, run(**changes))
     assert result.status is Status.FAIL
-    assert words in result.findings[0].finding.observed
+    assert decisive in result.findings[0].finding.observed
 
 
 UNJUDGED: list[tuple[str, dict[str, Any]]] = [
@@ -131,7 +131,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("check_id", "changes"), UNJUDGED)
 def test_missing_evidence_is_unknown(check_id: str, changes: dict[str, Any]) -> None:
-    assert judged(check_id, run(**changes)).status is Status.UNKNOWN
+    assert judge(check_id, run(**changes)).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_missing_evidence_is_unknown(check_id: str, changes: dict[str, Any]) -> 
         ("job.equals-one-device", {"replicas": 1}),
     ],
 )
-def test_without_a_subject_it_is_skipped(check_id: str, changes: dict[str, Any]) -> None:
-    assert judged(check_id, run(**changes)).status is Status.SKIP
+def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) -> None:
+    assert judge(check_id, run(**changes)).status is Status.SKIP
 
 
 @pytest.mark.parametrize(
     ("check_id", "changes"),
     [
-        # The closed form of docs/smoke.md: a batch of n over R replicas is cut in chunks of ceil(n / R).
+        # A batch of n over R replicas is split into chunks of ceil(n / R), see docs/smoke.md.
         ("job.final-batch", {"data": {"final_batch": 4}}),
         ("job.final-batch", {"data": {"final_batch": 7}}),
         ("job.final-batch", {"data": {"final_batch": 5}, "model": {"normalisations": ()}}),
@@ -161,32 +161,32 @@ def test_without_a_subject_it_is_skipped(check_id: str, changes: dict[str, Any])
         ("job.batch-is-global", {"data": {"batch": 32}}),
     ],
 )
-def test_what_is_near_and_yet_right_passes(check_id: str, changes: dict[str, Any]) -> None:
-    assert judged(check_id, run(**changes)).status is Status.PASS
+def test_borderline_facts_pass(check_id: str, changes: dict[str, Any]) -> None:
+    assert judge(check_id, run(**changes)).status is Status.PASS
 
 
-def test_small_shares_may_be_wanted() -> None:
-    assert judged("job.batch-is-global", run(data={"batch": 8}), least_per_replica=2).status is Status.PASS
+def test_least_per_replica_is_a_parameter() -> None:
+    assert judge("job.batch-is-global", run(data={"batch": 8}), least_per_replica=2).status is Status.PASS
 
 
-def test_a_model_that_cannot_be_made_fails_in_the_words_that_say_why() -> None:
+def test_model_that_cannot_be_created_fails_with_its_error() -> None:
     problem = JobRun(problem=JobProblem(part="model", message="build raised ValueError: no"))
-    result = judged("job.model-and-data", run(job=problem))
+    result = judge("job.model-and-data", run(job=problem))
     assert result.status is Status.FAIL
     assert result.findings[0].finding.observed == "build raised ValueError: no"
 
 
 @pytest.mark.parametrize(("phase", "subject"), [("model", "model"), ("data", "data"), ("strategy", "job")])
-def test_a_function_that_never_returns_fails_and_is_named_by_its_phase(phase: str, subject: str) -> None:
+def test_hanging_function_fails_with_its_phase(phase: str, subject: str) -> None:
     hung = run(job=None, outcome="timed-out", phase=phase, seconds=600.0)
-    result = judged("job.model-and-data", hung)
+    result = judge("job.model-and-data", hung)
     assert result.status is Status.FAIL
     assert result.findings[0].finding.subject == subject
-    assert f"hung in phase {phase}" in result.findings[0].finding.observed
+    assert f"phase {phase}" in result.findings[0].finding.observed
 
 
-def test_a_training_that_never_returns_fails_as_a_training() -> None:
+def test_hanging_training_fails_as_a_training() -> None:
     hung = run(job=JobRun(model=MODEL, data=DATA), outcome="timed-out", phase="train", seconds=600.0)
-    assert judged("job.trains", hung).status is Status.FAIL
-    assert judged("job.model-and-data", hung).status is Status.PASS
-    assert judged("job.equals-one-device", hung).status is Status.UNKNOWN
+    assert judge("job.trains", hung).status is Status.FAIL
+    assert judge("job.model-and-data", hung).status is Status.PASS
+    assert judge("job.equals-one-device", hung).status is Status.UNKNOWN

@@ -11,5 +11,5 @@ class TestCrossDevice(ComparisonCheck):
     scenario = "smoke.cross-device"
     cases = ("reduction-to-one-device", "nccl")
 
-    def test_says_nothing_of_one_replica(self) -> None:
+    def test_is_skipped_on_one_replica(self) -> None:
         assert compute_check(self.check, self.run(replicas=1)).status is Status.SKIP

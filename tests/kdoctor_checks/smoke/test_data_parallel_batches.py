@@ -26,24 +26,23 @@ def _run(tail: dict[str, Any] | None = None, batch: dict[str, Any] | None = None
     )
 
 
-def test_passes_where_both_train_as_one_device_does() -> None:
+def test_passes_if_both_match_one_device() -> None:
     assert compute_check(data_parallel_batches, _run()).status is Status.PASS
 
 
-def test_warns_of_batches_that_jax_refuses() -> None:
+def test_batches_that_jax_refuses_are_a_warning() -> None:
     result = compute_check(data_parallel_batches, _run({**REFUSED, "phase": "step 6"}, {**REFUSED, "phase": "data"}))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    assert [item.finding.observed for item in result.findings] == [
-        "final batch of 3 over 2 devices: IndivisibleError in step 6: should evenly divide the shape",
-        "batch of 17 over 2 devices: IndivisibleError in phase data: should evenly divide the shape",
-    ]
+    first, second = (item.finding.observed for item in result.findings)
+    assert "final batch of 3 over 2 devices: IndivisibleError in step 6" in first
+    assert "batch of 17 over 2 devices: IndivisibleError in phase data" in second
     assert "drop_remainder=True" in result.findings[0].finding.remedy.summary
 
 
-def test_warns_of_what_trains_something_else() -> None:
+def test_different_weights_are_a_warning() -> None:
     result = compute_check(data_parallel_batches, _run({"weight_deviation": 0.07}))
     assert result.status is Status.FAIL
-    assert "weights differ by up to 0.07" in result.findings[0].finding.observed
+    assert "0.07" in result.findings[0].finding.observed
 
 
 def test_is_unknown_without_evidence_and_skipped_on_one_device_or_without_jax() -> None:

@@ -21,24 +21,23 @@ def _run(first: SmokeWorker = RAISED, others_s: float | None = 10.0, **changes: 
     return smoke_run("smoke.lost-worker", 2, *cases)
 
 
-def test_passes_where_the_others_end_with_an_error() -> None:
+def test_passes_if_the_others_end_with_an_error() -> None:
     result = compute_check(lost_worker, _run())
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "worker 0 ended with UnavailableError after 10 s"
+    assert "worker 0 ended with UnavailableError after 10 s" in result.evidence[0].observed
 
 
-def test_warns_of_one_that_waits_and_says_where() -> None:
+def test_waiting_worker_is_a_warning_with_its_location() -> None:
     result = compute_check(lost_worker, _run(WAITS, None, stacks=STACKS))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    assert result.findings[0].finding.observed == (
-        "worker 0 waits in phase strategy at eager/context.py:745 wait and says nothing; kdoctor ended it after 25 s"
-    )
+    for part in ("worker 0", "in phase strategy at eager/context.py:745 wait", "25 s"):
+        assert part in result.findings[0].finding.observed
 
 
-def test_warns_of_one_that_goes_on_alone() -> None:
+def test_worker_that_continues_alone_is_a_warning() -> None:
     alone = SmokeWorker(name="worker 0", outcome="trained")
-    assert compute_check(lost_worker, _run(alone)).findings[0].finding.observed == "worker 0 trained on alone"
+    assert "alone" in compute_check(lost_worker, _run(alone)).findings[0].finding.observed
 
 
-def test_is_unknown_where_nobody_watched() -> None:
+def test_unwatched_workers_are_unknown() -> None:
     assert compute_check(lost_worker, _run(workers=())).status is Status.UNKNOWN

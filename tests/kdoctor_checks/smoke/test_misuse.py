@@ -17,18 +17,19 @@ def _run(jit: dict[str, Any], replicas: int = 2) -> SmokeRun:
     return smoke_run("smoke.misuse", replicas, *cases)
 
 
-def test_passes_where_both_are_refused() -> None:
+def test_passes_if_both_are_refused() -> None:
     result = compute_check(misuse, _run(REFUSED))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "refused with InvalidArgumentError in phase train"
+    assert result.evidence[0].observed.startswith("refused: InvalidArgumentError in phase train")
 
 
-def test_a_failure_path_that_does_not_fail_is_a_failure() -> None:
+def test_mistake_without_an_error_fails() -> None:
     result = compute_check(misuse, _run({}))
-    assert result.findings[0].finding.observed == "it trains without an error: 6 of 6 variables are mirrored"
+    assert result.status is Status.FAIL
+    assert "6 of 6 variables" in result.findings[0].finding.observed
 
 
-def test_another_error_or_a_hang_is_no_refusal() -> None:
+def test_other_errors_and_hangs_fail() -> None:
     assert compute_check(misuse, _run({**REFUSED, "error_type": "MemoryError"})).status is Status.FAIL
     assert compute_check(misuse, _run({**REFUSED, "phase": "strategy"})).status is Status.FAIL
     assert compute_check(misuse, _run({"outcome": "timed-out"})).status is Status.FAIL

@@ -30,13 +30,12 @@ def _only_finding(result: Result) -> tuple[str, str]:
     return judged.finding.subject, judged.finding.observed
 
 
-def test_passes_if_one_is_refused_and_the_other_seen() -> None:
+def test_passes_if_one_is_refused_and_the_other_detected() -> None:
     result = compute_check(model_outside_scope, _run())
     assert result.status is Status.PASS
-    assert [evidence.observed for evidence in result.evidence] == [
-        "refused with AssertionError in phase train: no message",
-        "trained on one device in silence, and seen: 0 of 4 variables are mirrored on the 2 replicas",
-    ]
+    refused, detected = (evidence.observed for evidence in result.evidence)
+    assert "AssertionError in phase train" in refused
+    assert "0 of 4 variables" in detected
 
 
 @pytest.mark.parametrize("error", ["RuntimeError", "ValueError", "AttributeError"])
@@ -44,11 +43,10 @@ def test_passes_with_each_known_refusal(error: str) -> None:
     assert compute_check(model_outside_scope, _run({"error_type": error})).status is Status.PASS
 
 
-def test_fails_if_the_failure_path_does_not_fail() -> None:
-    assert _only_finding(compute_check(model_outside_scope, _run({"outcome": "trained"}))) == (
-        "case compile-inside",
-        "it trained over 2 replicas without an error",
-    )
+def test_fails_if_training_raises_no_error() -> None:
+    subject, observed = _only_finding(compute_check(model_outside_scope, _run({"outcome": "trained"})))
+    assert subject == "case compile-inside"
+    assert "2 replicas" in observed
 
 
 @pytest.mark.parametrize(
@@ -60,16 +58,16 @@ def test_fails_if_the_failure_path_does_not_fail() -> None:
         {"outcome": "timed-out"},
     ],
 )
-def test_fails_if_it_failed_in_another_way(inside: dict[str, Any]) -> None:
+def test_other_errors_fail(inside: dict[str, Any]) -> None:
     subject, _ = _only_finding(compute_check(model_outside_scope, _run(inside)))
     assert subject == "case compile-inside"
 
 
-def test_fails_if_a_model_outside_the_scope_looks_replicated() -> None:
+def test_mirrored_model_outside_the_scope_fails() -> None:
     weights = Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=True)
     subject, observed = _only_finding(compute_check(model_outside_scope, _run(outside={"weights": weights})))
     assert subject == "case all-outside"
-    assert observed == "4 of 4 variables are mirrored on the 2 replicas"
+    assert "4 of 4 variables" in observed
 
 
 def test_passes_if_all_outside_is_refused_too() -> None:
@@ -83,5 +81,5 @@ def test_is_unknown_without_evidence() -> None:
     assert compute_check(model_outside_scope, lone).status is Status.UNKNOWN
 
 
-def test_says_nothing_of_one_replica() -> None:
+def test_is_skipped_on_one_replica() -> None:
     assert compute_check(model_outside_scope, _run(replicas=1)).status is Status.SKIP

@@ -13,30 +13,30 @@ def _run(*processes: SmokeWorker) -> SmokeRun:
     return smoke_run("smoke.misuse", 2, smoke_case("no-such-device", 2, workers=processes))
 
 
-def test_passes_where_it_is_refused() -> None:
+def test_passes_if_it_is_refused() -> None:
     refused = SmokeWorker(name="process 0", outcome="raised", error_type="InvalidArgumentError")
     result = compute_check(no_such_device, _run(refused))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "refused with InvalidArgumentError"
+    assert "InvalidArgumentError" in result.evidence[0].observed
 
 
 @pytest.mark.parametrize(
-    ("process", "words"),
+    ("process", "decisive"),
     [
-        (SmokeWorker(name="process 0", outcome="timed-out", phase="train"), "it says nothing and waits in phase train"),
+        (SmokeWorker(name="process 0", outcome="timed-out", phase="train"), "in phase train"),
         (
             SmokeWorker(name="process 0", outcome="timed-out", phase="first step", seconds=19.7),
-            "kdoctor ended it after 20 s",
+            "after 20 s",
         ),
-        (SmokeWorker(name="process 0", outcome="trained"), "it trains on 2 replicas, one of which does not exist"),
-        (SmokeWorker(name="process 0", outcome="died", signal="SIGABRT"), "it died of SIGABRT"),
+        (SmokeWorker(name="process 0", outcome="trained"), "2 replicas"),
+        (SmokeWorker(name="process 0", outcome="died", signal="SIGABRT"), "SIGABRT"),
     ],
 )
-def test_warns_of_everything_else(process: SmokeWorker, words: str) -> None:
+def test_everything_else_is_a_warning(process: SmokeWorker, decisive: str) -> None:
     result = compute_check(no_such_device, _run(process))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    assert words in result.findings[0].finding.observed
+    assert decisive in result.findings[0].finding.observed
 
 
-def test_is_unknown_where_nobody_watched() -> None:
+def test_unwatched_process_is_unknown() -> None:
     assert compute_check(no_such_device, _run()).status is Status.UNKNOWN

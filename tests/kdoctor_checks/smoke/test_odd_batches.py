@@ -22,26 +22,28 @@ def _run(
     return smoke_run("smoke.odd-batches", replicas, *cases)
 
 
-def test_passes_and_says_how_a_batch_is_cut() -> None:
+def test_passes_with_the_shares_of_a_batch() -> None:
     result = compute_check(odd_batches, _run())
     assert result.status is Status.PASS
-    assert result.evidence[1].observed == ("of a batch of 8 the first of 2 replicas gets 4 examples, all together 8")
+    for part in ("batch of 8", "2 replicas", "4 examples", "8 in total"):
+        assert part in result.evidence[1].observed
 
 
 @pytest.mark.parametrize("shares", [(8.0, 16.0), (4.0, 4.0)], ids=["every replica gets all", "a replica gets none"])
-def test_fails_where_examples_are_doubled_or_lost(shares: tuple[float, float]) -> None:
+def test_duplicated_or_lost_examples_fail(shares: tuple[float, float]) -> None:
     result = compute_check(odd_batches, _run(shares))
     assert result.status is Status.FAIL
-    assert result.findings[0].finding.expected == "4 for the first, 8 together"
+    assert "4" in result.findings[0].finding.expected
+    assert f"{shares[0]:.0f} examples" in result.findings[0].finding.observed
 
 
 @pytest.mark.parametrize(
-    ("unknown", "words"),
-    [({"losses": (1.0, None)}, "the loss does not fall"), ({"outcome": "raised", "error_type": "E"}, "E in phase")],
+    ("unknown", "decisive"),
+    [({"losses": (1.0, None)}, "loss"), ({"outcome": "raised", "error_type": "E"}, "E in phase")],
 )
-def test_fails_where_a_data_set_of_unknown_size_does_not_train(unknown: dict[str, Any], words: str) -> None:
+def test_dataset_of_unknown_size_that_does_not_train_fails(unknown: dict[str, Any], decisive: str) -> None:
     result = compute_check(odd_batches, _run(unknown=unknown))
-    assert words in result.findings[0].finding.observed
+    assert decisive in result.findings[0].finding.observed
 
 
 def test_is_unknown_without_evidence_and_skipped_on_one_replica() -> None:

@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from helpers.facts import gpus, pair, pairs_run, smoke_case, smoke_run
 from helpers.judging import compute_check
@@ -17,14 +18,14 @@ AUTOGRAPH = 'in user code:\n\n    File "/x/by_hand.py", line 70, in step  *\n   
 NOT_TESTED: dict[str, Any] = {"outcome": "not-tested"}
 
 
-def judged(
+def judge(
     replicas: int = 4,
     changed: dict[tuple[int, int], dict[str, Any]] | None = None,
     *,
     levels: Any = None,
     **changes: Any,
 ) -> Result:
-    """What is said of the pairs of a machine with NVSwitches, or with these levels of the pairs."""
+    """The result for a machine with NVSwitches, or with these levels of the pairs."""
     joints = [pair(*ends, **(levels(*ends) if levels else {})) for ends in combinations(range(replicas), 2)]
     machine = gpus(replicas, pairs=tuple(joints))
     return compute_check(pairs, pairs_run(replicas, changed, **changes), machine)
@@ -34,150 +35,139 @@ def of_gpu(index: int, replicas: int, change: dict[str, Any]) -> dict[tuple[int,
     return {ends: change for ends in combinations(range(replicas), 2) if index in ends}
 
 
-def test_good_pairs_pass_with_their_speed_for_each_level() -> None:
-    result = judged(4, {(0, 3): {"bytes_per_s": 280e9}})
+def test_good_pairs_pass_with_their_speed_per_level() -> None:
+    result = judge(4, {(0, 3): {"bytes_per_s": 280e9}})
     assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
-    assert [(item.subject, item.observed) for item in result.evidence] == [
-        (
-            "6 pairs (NV18)",
-            (
-                "weights within 6e-08 of one CPU; 128 MiB all-reduced exactly at 280 to 300 GB/s; the slowest is "
-                "GPU 0 - GPU 3"
-            ),
-        )
-    ]
+    assert [item.subject for item in result.evidence] == ["6 pairs (NV18)"]
+    for part in ("6e-08", "128 MiB", "280 to 300 GB/s", "GPU 0 - GPU 3"):
+        assert part in result.evidence[0].observed
 
 
-def test_a_gpu_whose_pairs_all_hang_is_named_with_its_address_and_uuid() -> None:
-    result = judged(8, of_gpu(5, 8, HUNG))
+def test_gpu_whose_pairs_all_hang_is_named_with_address_and_uuid(screen: SnapshotAssertion) -> None:
+    result = judge(8, of_gpu(5, 8, HUNG))
     (finding,) = (item.finding for item in result.findings)
     assert finding.subject == "GPU 5 (0000:60:00.0)"
-    assert finding.observed == (
-        "GPU-00000005-1111-2222-3333-444444444444: 7 of its 7 pairs are bad, and the 21 pairs without it are not: "
-        "GPU 0 - GPU 5 (NV18), GPU 1 - GPU 5 (NV18), GPU 2 - GPU 5 (NV18) and 4 more: "
-        "hung in phase train, after step 3 and was ended"
-    )
+    assert finding.observed == screen
     assert "nvidia-smi -q -i 0000:60:00.0" in finding.remedy.commands
     leave_out = finding.remedy.commands[-1]
     assert leave_out.count("GPU-0000000") == 7
     assert "GPU-00000005" not in leave_out
 
 
-def test_tensorflows_order_is_not_taken_for_the_drivers() -> None:
+def test_order_of_tensorflow_may_differ_from_the_drivers() -> None:
     addresses = ("0000:40:00.0", "0000:30:00.0", "0000:20:00.0", "0000:10:00.0")
-    result = judged(4, of_gpu(0, 4, HUNG), bus_ids=addresses)
+    result = judge(4, of_gpu(0, 4, HUNG), bus_ids=addresses)
     assert result.findings[0].finding.subject == "GPU 3 (0000:40:00.0)"
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "decisive"),
     [
         (HUNG, "hung"),
-        ({"outcome": "died", "signal": "SIGSEGV", "phase": "all-reduce"}, "died of SIGSEGV"),
+        ({"outcome": "died", "signal": "SIGSEGV", "phase": "all-reduce"}, "SIGSEGV"),
         ({"outcome": "raised", "error_type": "InternalError", "error_message": "NCCL"}, "InternalError"),
         (
             {"outcome": "raised", "error_type": "TypeError", "error_message": AUTOGRAPH},
             "TypeError in phase all-reduce: no",
         ),
-        ({"weight_deviation": 0.2}, "weights differ from one CPU's: up to 0.2 (tolerance 0.0001)"),
-        ({"weight_deviation": None}, "weights differ from one CPU's: not finite"),
-        ({"weights": None}, "its weights were not read"),
+        ({"weight_deviation": 0.2}, "0.2 (tolerance 0.0001)"),
+        ({"weight_deviation": None}, "one CPU's by NaN or infinity"),
+        ({"weights": None}, "not read"),
         (
             {"weights": Weights(variables=4, mirrored=4, nonfinite=("out/kernel",), replicas_agree=True)},
-            "NaN or infinity in out/kernel",
+            "out/kernel",
         ),
-        ({"wrong_values": 7}, "7 values of an all-reduced message of 128 MiB are wrong"),
-        ({"wrong_values": None}, "its large all-reduce was not compared"),
+        ({"wrong_values": 7}, "7 wrong values"),
+        ({"wrong_values": None}, "not compared"),
     ],
 )
-def test_a_single_bad_pair_is_the_link_between_two_good_gpus(change: dict[str, Any], words: str) -> None:
-    result = judged(4, {(1, 2): change})
+def test_single_bad_pair_is_a_link(change: dict[str, Any], decisive: str) -> None:
+    result = judge(4, {(1, 2): change})
     (finding,) = (item.finding for item in result.findings)
     assert finding.subject == "GPU 1 - GPU 2 (NV18)"
-    assert words in finding.observed
-    assert "the other 5 pairs that were tested are not bad" in finding.observed
+    assert decisive in finding.observed
+    assert "other 5 pairs" in finding.observed
     assert any(command.startswith("nvidia-smi nvlink -s -i 1") for command in finding.remedy.commands)
 
 
-def test_pairs_across_the_sockets_are_named_by_their_level() -> None:
+def test_pairs_across_sockets_are_named_by_their_level() -> None:
     def levels(one: int, other: int) -> dict[str, Any]:
         return {"nvlinks": 0, "level": "SYS" if (one < 2) != (other < 2) else "PIX"}
 
     across = dict.fromkeys([(0, 2), (0, 3), (1, 2), (1, 3)], HUNG)
-    result = judged(4, across, levels=levels)
+    result = judge(4, across, levels=levels)
     assert result.findings[0].finding.subject == "pairs over SYS"
-    assert "the other 2 pairs of other levels are not" in result.findings[0].finding.observed
+    assert "2 pairs of other levels" in result.findings[0].finding.observed
 
 
-def test_where_all_are_bad_no_gpu_is_accused() -> None:
-    result = judged(3, dict.fromkeys(combinations(range(3), 2), HUNG))
+def test_no_gpu_is_named_if_all_pairs_are_bad() -> None:
+    result = judge(3, dict.fromkeys(combinations(range(3), 2), HUNG))
     assert result.findings[0].finding.subject == "all 3 pairs"
 
 
 def test_bad_pairs_with_nothing_in_common_are_listed() -> None:
-    result = judged(4, {(0, 1): HUNG, (2, 3): HUNG})
+    result = judge(4, {(0, 1): HUNG, (2, 3): HUNG})
     assert result.findings[0].finding.subject == "2 of 6 pairs"
 
 
-def test_a_pair_far_slower_than_its_equals_is_named() -> None:
-    result = judged(4, {(1, 2): {"bytes_per_s": 12e9}})
+def test_slow_pair_is_named() -> None:
+    result = judge(4, {(1, 2): {"bytes_per_s": 12e9}})
     (finding,) = (item.finding for item in result.findings)
     assert finding.subject == "GPU 1 - GPU 2 (NV18)"
-    assert finding.observed.startswith("12 GB/s, where its equals (NV18) have 300")
+    assert finding.observed.startswith("12 GB/s")
+    assert "300 GB/s" in finding.observed
     lenient = compute_check(pairs, pairs_run(4, {(1, 2): {"bytes_per_s": 12e9}}), gpus(4), slowest_share=0.01)
     assert lenient.status is Status.PASS
 
 
-def test_a_gpu_whose_pairs_are_all_slow_is_named() -> None:
-    assert judged(8, of_gpu(2, 8, {"bytes_per_s": 12e9})).findings[0].finding.subject == "GPU 2 (0000:30:00.0)"
+def test_gpu_whose_pairs_are_all_slow_is_named() -> None:
+    assert judge(8, of_gpu(2, 8, {"bytes_per_s": 12e9})).findings[0].finding.subject == "GPU 2 (0000:30:00.0)"
 
 
-def test_a_slower_level_is_not_compared_with_a_faster_one() -> None:
+def test_pairs_of_different_levels_are_not_compared() -> None:
     def levels(one: int, other: int) -> dict[str, Any]:
         return {"nvlinks": 0, "level": "SYS"} if 3 in (one, other) else {}
 
-    result = judged(4, of_gpu(3, 4, {"bytes_per_s": 9e9}), levels=levels)
+    result = judge(4, of_gpu(3, 4, {"bytes_per_s": 9e9}), levels=levels)
     assert result.status is Status.PASS
     assert [item.subject for item in result.evidence] == ["3 pairs (NV18)", "3 pairs (SYS)"]
 
 
-def test_over_cpu_devices_the_speed_is_no_verdict() -> None:
+def test_speed_over_cpu_devices_is_not_judged() -> None:
     run = pairs_run(3, {(0, 1): {"bytes_per_s": 1.0}}, bus_ids=())
     result = compute_check(pairs, smoke_run("smoke.pairs", 3, *run.cases, devices_kind="cpu"))
     assert result.status is Status.PASS
     assert result.evidence[0].subject == "3 pairs (cpu)"
 
 
-def test_without_the_drivers_word_pairs_are_judged_but_not_their_speed() -> None:
+def test_speed_is_unknown_without_the_links() -> None:
     unmapped = compute_check(pairs, pairs_run(3))
-    assert (unmapped.status, unmapped.reason) == (
-        Status.UNKNOWN,
-        "speed of 3 pairs: what joins their GPUs is not known, so neither is which pairs are equals",
-    )
+    assert unmapped.status is Status.UNKNOWN
+    assert (unmapped.reason or "").startswith("speed of 3 pairs: ")
     bad = compute_check(pairs, pairs_run(3, of_gpu(1, 3, HUNG)))
     assert bad.findings[0].finding.subject == "GPU:1 (0000:20:00.0)"
 
 
-def test_pairs_that_were_not_tested_never_pass() -> None:
-    result = judged(4, {(0, 1): NOT_TESTED, (2, 3): NOT_TESTED})
+def test_untested_pairs_are_unknown() -> None:
+    result = judge(4, {(0, 1): NOT_TESTED, (2, 3): NOT_TESTED})
     assert result.status is Status.UNKNOWN
-    assert result.reason == "2 of 6 pairs: not tested: the time was over before their turn"
-    assert judged(4, {(0, 1): NOT_TESTED, (1, 2): HUNG}).status is Status.FAIL
+    assert (result.reason or "").startswith("2 of 6 pairs: not tested")
+    assert judge(4, {(0, 1): NOT_TESTED, (1, 2): HUNG}).status is Status.FAIL
     assert compute_check(pairs, pairs_run(4, pairs=()), gpus(4)).status is Status.UNKNOWN
 
 
-def test_fewer_devices_than_asked_for_are_no_pass() -> None:
+def test_fewer_devices_than_requested_are_unknown() -> None:
     run = smoke_run("smoke.pairs", 4, *pairs_run(3).cases)
-    assert compute_check(pairs, run, gpus(4)).reason == "case alone: TensorFlow made 3 of 4 replicas"
+    assert "3 of 4 replicas" in (compute_check(pairs, run, gpus(4)).reason or "")
 
 
-def test_a_case_that_was_ended_tells_of_the_pairs_before() -> None:
+def test_case_that_was_ended_reports_the_pairs_before() -> None:
     changed = {ends: NOT_TESTED for ends in combinations(range(4), 2) if ends > (1, 2)}
-    result = judged(4, {**changed, (0, 1): HUNG}, outcome="timed-out", phase="pair 5 of 6 (GPU:1 - GPU:3)")
+    result = judge(4, {**changed, (0, 1): HUNG}, outcome="timed-out", phase="pair 5 of 6 (GPU:1 - GPU:3)")
     assert [item.finding.subject for item in result.findings] == ["case alone", "GPU 0 - GPU 1 (NV18)"]
 
 
-def test_two_replicas_have_no_pair_to_compare_with() -> None:
+def test_is_skipped_on_two_replicas() -> None:
     case = smoke_case("alone", 2, outcome="skipped", skip_reason="here: 2 replicas")
     result = compute_check(pairs, smoke_run("smoke.pairs", 2, case))
     assert (result.status, result.reason) == (Status.SKIP, "case alone: here: 2 replicas")
@@ -188,6 +178,6 @@ def test_is_unknown_without_the_case() -> None:
     assert compute_check(pairs, other).status is Status.UNKNOWN
 
 
-def test_unread_joints_are_unknown() -> None:
+def test_unread_links_are_unknown() -> None:
     unread = tuple(GpuPair(first=a, second=b, level=None, error="x") for a, b in combinations(range(3), 2))
     assert compute_check(pairs, pairs_run(3), gpus(3, pairs=unread)).status is Status.UNKNOWN

@@ -16,25 +16,25 @@ def _run(finite: float | None = 4.0, **changes: Any) -> SmokeRun:
     return smoke_run("smoke.parameter-server", 2, smoke_case("custom-loop", 1, measures=measures, **changes))
 
 
-def test_passes_where_the_loss_falls_and_the_weights_are_finite() -> None:
+def test_passes_if_the_loss_falls_and_the_weights_are_finite() -> None:
     result = compute_check(parameter_server, _run())
     assert result.status is Status.PASS
-    assert result.evidence[0].observed == "2 workers; losses 1, 0.5"
+    assert all(part in result.evidence[0].observed for part in ("2 workers", "1, 0.5"))
 
 
 @pytest.mark.parametrize(
-    ("run", "words"),
+    ("run", "decisive"),
     [
-        (_run(3.0), "3 of 4 weights are finite"),
-        (_run(losses=(0.5, 0.5)), "losses 0.5, 0.5"),
-        (_run(losses=(0.5, None)), "losses 0.5, not finite"),
-        (_run(outcome="timed-out", phase="strategy"), "hung in phase strategy"),
+        (_run(3.0), "3 of 4"),
+        (_run(losses=(0.5, 0.5)), "0.5, 0.5"),
+        (_run(losses=(0.5, None)), "0.5, not finite"),
+        (_run(outcome="timed-out", phase="strategy"), "phase strategy"),
     ],
 )
-def test_fails_where_they_are_not(run: SmokeRun, words: str) -> None:
+def test_training_that_does_not_learn_fails(run: SmokeRun, decisive: str) -> None:
     result = compute_check(parameter_server, run)
     assert result.status is Status.FAIL
-    assert words in result.findings[0].finding.observed
+    assert decisive in result.findings[0].finding.observed
 
 
 def test_is_unknown_without_its_weights_or_losses() -> None:

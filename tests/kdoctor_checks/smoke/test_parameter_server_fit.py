@@ -14,20 +14,21 @@ def _run(finite: float = 4.0, **changes: Any) -> SmokeRun:
     return smoke_run("smoke.parameter-server", 2, smoke_case("fit", 1, measures=measures, **changes))
 
 
-def test_passes_where_fit_learns() -> None:
+def test_passes_if_fit_learns() -> None:
     assert compute_check(parameter_server_fit, _run()).status is Status.PASS
 
 
-def test_warns_that_keras_cannot_with_the_way_out() -> None:
+def test_unsupported_fit_is_a_warning_with_an_alternative() -> None:
     run = _run(outcome="raised", error_type="ValueError", error_message="To use this dataset", phase="train")
     result = compute_check(parameter_server_fit, run)
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     finding = result.findings[0].finding
-    assert finding.observed.startswith("keras 3.15.1 cannot fit under ParameterServerStrategy: ValueError")
+    for part in ("keras 3.15.1", "ParameterServerStrategy", "ValueError"):
+        assert part in finding.observed
     assert "ClusterCoordinator.schedule" in finding.remedy.summary
 
 
-def test_warns_of_weights_that_are_not_finite_and_of_a_loss_that_does_not_fall() -> None:
+def test_nan_weights_and_rising_losses_are_a_warning() -> None:
     assert compute_check(parameter_server_fit, _run(3.0)).status is Status.FAIL
     assert compute_check(parameter_server_fit, _run(losses=(0.5, 0.6))).status is Status.FAIL
 

@@ -19,22 +19,21 @@ def _run(uneven: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
     return smoke_run("smoke.odd-batches", replicas, *cases)
 
 
-def test_passes_where_both_train() -> None:
+def test_passes_if_both_train() -> None:
     """What Keras 2 does."""
     assert compute_check(ragged_first_batch, _run()).status is Status.PASS
 
 
-def test_warns_of_the_error_of_keras_3() -> None:
+def test_error_of_keras_3_is_a_warning() -> None:
     raised = {"outcome": "raised", "error_type": "InvalidArgumentError", "error_message": "AddN", "phase": "train"}
     result = compute_check(ragged_first_batch, _run(raised))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    assert result.findings[0].finding.observed == (
-        "first batch of 33 over 2 replicas: InvalidArgumentError in phase train: AddN"
-    )
+    for part in ("33 over 2 replicas", "InvalidArgumentError in phase train: AddN"):
+        assert part in result.findings[0].finding.observed
     assert "drop_remainder=True" in result.findings[0].finding.remedy.summary
 
 
-def test_warns_of_what_is_not_finite() -> None:
+def test_nan_is_a_warning() -> None:
     assert compute_check(ragged_first_batch, _run({"weights": NAN})).status is Status.FAIL
     assert compute_check(ragged_first_batch, _run({"losses": (None, None)})).status is Status.FAIL
 

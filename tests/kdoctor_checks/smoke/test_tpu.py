@@ -13,15 +13,15 @@ def _run(**changes: Any) -> SmokeRun:
     return smoke_run("smoke.tpu", 8, smoke_case("custom-loop", 8, **changes))
 
 
-def test_passes_near_the_weights_of_the_cpu() -> None:
+def test_weights_close_to_the_cpu_pass() -> None:
     assert compute_check(tpu, _run(weight_deviation=0.01)).status is Status.PASS
 
 
-def test_fails_far_from_them() -> None:
+def test_weights_far_from_the_cpu_fail() -> None:
     assert compute_check(tpu, _run(weight_deviation=0.03)).status is Status.FAIL
 
 
-def test_is_skipped_where_there_is_none() -> None:
+def test_is_skipped_without_a_tpu() -> None:
     result = compute_check(tpu, _run(outcome="skipped", skip_reason="TensorFlow finds no TPU here"))
     assert (result.status, result.reason) == (Status.SKIP, "case custom-loop: TensorFlow finds no TPU here")
 

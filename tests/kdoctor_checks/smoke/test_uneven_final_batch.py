@@ -26,34 +26,35 @@ def _only_observed(result: Result) -> tuple[str, str]:
     return judged.finding.subject, judged.finding.observed
 
 
-def test_passes_and_keeps_the_fed_tails_deviation_as_evidence() -> None:
+def test_passes_with_the_deviation_as_evidence() -> None:
     result = compute_check(uneven_final_batch, _run())
     assert result.status is Status.PASS
-    assert "final batch of 3 over 2 replicas: finite" in result.evidence[0].observed
-    assert "weights within 0.046 of one device" in result.evidence[0].observed
+    assert "3 over 2 replicas" in result.evidence[0].observed
+    assert "0.046" in result.evidence[0].observed
 
 
 @pytest.mark.parametrize("name", ["fed", "guarded"])
-def test_fails_on_weights_that_are_not_finite(name: str) -> None:
+def test_nan_weights_fail(name: str) -> None:
     nan = {"weights": NAN, "weight_deviation": None}
     run = _run(fed=nan) if name == "fed" else _run(guarded=nan)
     subject, observed = _only_observed(compute_check(uneven_final_batch, run))
     assert subject == {"fed": "case fed-tail", "guarded": "case guarded"}[name]
-    assert "NaN or infinity in normalise/gamma" in observed
+    assert "normalise/gamma" in observed
 
 
-def test_fails_on_a_loss_that_is_not_finite() -> None:
+def test_nan_loss_fails() -> None:
     _, observed = _only_observed(compute_check(uneven_final_batch, _run(fed={"losses": (1.0, None)})))
-    assert observed == "final batch of 3 over 2 replicas: losses 1, not finite"
+    assert "3 over 2 replicas" in observed
+    assert "1, not finite" in observed
 
 
-def test_fails_if_the_guarded_form_is_not_one_device() -> None:
+def test_dropped_batch_with_different_weights_fails() -> None:
     subject, observed = _only_observed(compute_check(uneven_final_batch, _run(guarded={"weight_deviation": 0.01})))
     assert subject == "case guarded"
-    assert "weights differ by up to 0.01" in observed
+    assert "0.01" in observed
 
 
-def test_fails_on_a_case_that_raised() -> None:
+def test_error_fails() -> None:
     fed = {"outcome": "raised", "error_type": "InvalidArgumentError", "error_message": "AddN", "phase": "train"}
     assert _only_observed(compute_check(uneven_final_batch, _run(fed=fed))) == (
         "case fed-tail",
@@ -69,7 +70,7 @@ def test_is_unknown_without_a_case_or_its_evidence() -> None:
     assert (result.status, result.reason) == (Status.UNKNOWN, "case guarded: the child died")
 
 
-def test_says_nothing_of_one_replica() -> None:
+def test_is_skipped_on_one_replica() -> None:
     assert compute_check(uneven_final_batch, _run(replicas=1)).status is Status.SKIP
 
 
@@ -77,4 +78,4 @@ def test_is_unknown_if_fewer_replicas_were_made() -> None:
     run = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 1), smoke_case("guarded", 1))
     result = compute_check(uneven_final_batch, run)
     assert result.status is Status.UNKNOWN
-    assert "TensorFlow made 1 of 2 replicas" in (result.reason or "")
+    assert "1 of 2 replicas" in (result.reason or "")

@@ -1,72 +1,72 @@
-"""What the checks of the GPUs' sampling have in common: which GPUs the trainings used, and why one says nothing."""
+"""Which GPUs the trainings used, and why sampling says nothing about some of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
 from kdoctor.model import NotApplicable, Unjudged
 
 ALL = "GPUs"
-"""The subject where nothing can be said of any of them."""
+"""The subject if nothing is known about any GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """What was sampled of one GPU while a case had a replica on it."""
+    """Samples of one GPU while a case had a replica on it."""
 
     case: SmokeCase
     sampled: CaseUse
 
     @property
     def shared(self) -> bool:
-        """Whether every replica did its share: a model from outside the scope trains on one device."""
+        """Whether every replica had its share; a model made outside the scope trains on one device."""
         weights = self.case.weights
         mirrored = weights is not None and weights.variables > 0 and weights.mirrored == weights.variables
         return mirrored and (self.case.replicas or 0) > 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Used:
+class UsedGpus:
     """The GPUs that trainings had replicas on."""
 
-    uses: dict[int, list[Use]] = field(default_factory=dict)
-    """Index of a GPU in nvidia-smi to its trainings that samples fall into; it may be none."""
-    untold: tuple[str, ...] = ()
-    """Why it cannot be told which GPUs a case had, each reason once."""
+    uses: dict[int, list[Use]]
+    """Index of a GPU in nvidia-smi to its sampled trainings, possibly none."""
+    unknown_reasons: tuple[str, ...]
+    """Why the GPUs of a case are not known, each reason once."""
 
 
-def nothing_sampled(sampling: GpuSampling) -> NotApplicable | Unjudged | None:
-    """Why the sampling says nothing at all, if so."""
+def why_nothing_sampled(sampling: GpuSampling) -> NotApplicable | Unjudged | None:
+    """Why no GPU was sampled."""
     if sampling.state == "not-started":
         return NotApplicable(reason=sampling.error or "no training ran on GPUs")
     if sampling.state != "ready":
-        return Unjudged(subject=ALL, reason=f"NVML could not be asked ({sampling.error or sampling.state})")
+        return Unjudged(subject=ALL, reason=f"NVML could not be queried ({sampling.error or sampling.state})")
     if not sampling.gpus:
         return Unjudged(subject=ALL, reason=sampling.error or "no GPU was sampled")
     return None
 
 
-def why_no_sample(sampling: GpuSampling, gpu: SampledGpu) -> str | None:
-    """Why there is no sample of a GPU from the time of the trainings, if there is none."""
+def why_not_sampled(sampling: GpuSampling, gpu: SampledGpu) -> str | None:
+    """Why a GPU has no sample from the time of the trainings."""
     if gpu.during.samples:
         return None
     if gpu.hangs:
         return f"NVML's call for {gpu.hangs} did not return"
-    reason = gpu.errors.get("handle") or sampling.error or "the trainings were over before the first sample"
+    reason = gpu.errors.get("handle") or sampling.error or "the trainings ended before the first sample"
     return f"it was not sampled ({reason})"
 
 
-def used_gpus(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Used:
-    """Which GPUs the trainings had replicas on: by their addresses where CUDA told them, else by CUDA's order."""
+def used_gpus(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> UsedGpus:
+    """The GPUs that the trainings had replicas on, by the addresses that CUDA reported or else by CUDA's order."""
     uses: dict[int, list[Use]] = {}
-    untold: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for run, case in _trained(runs):
-        found = _places(run, case, gpus, environment)
+        found = _gpus_of(run, case, gpus, environment)
         if isinstance(found, str):
-            untold[found] = None
+            reasons[found] = None
             continue
         for gpu in sampling.gpus:
             if gpu.bus_id in found or (gpu.bus_id is None and gpu.index in found):
@@ -75,11 +75,11 @@ def used_gpus(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: E
                     for use in gpu.cases
                     if (use.scenario, use.case) == (run.scenario, case.name)
                 )
-    return Used(uses=uses, untold=tuple(untold))
+    return UsedGpus(uses=uses, unknown_reasons=tuple(reasons))
 
 
 def _trained(runs: SmokeRuns) -> Iterator[tuple[SmokeRun, SmokeCase]]:
-    """The cases that trained on GPUs in a process of their own."""
+    """The cases that trained on GPUs in one process."""
     for run in runs.runs.values():
         if not isinstance(run, SmokeRun) or run.devices_kind != "gpu":
             continue
@@ -89,20 +89,20 @@ def _trained(runs: SmokeRuns) -> Iterator[tuple[SmokeRun, SmokeCase]]:
                 yield run, case
 
 
-def _places(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environment) -> set[str | int] | str:
-    """The GPUs of a case's replicas, by address and index; or why that cannot be told."""
+def _gpus_of(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environment) -> set[str | int] | str:
+    """The GPUs of a case's replicas, by address and index; or why they are not known."""
     if len(case.bus_ids) == len(case.devices) and None not in case.bus_ids:
         return {address for address in case.bus_ids if address}
     order = cuda_order(environment, gpus.devices)
     if environment.get("CUDA_VISIBLE_DEVICES") is None and len(case.devices) == len(gpus.devices):
-        order = gpus.devices  # all of them, in whatever order
+        order = gpus.devices  # all GPUs, in any order
     if isinstance(order, str):
         return order
     if run.gpus_seen != len(order):
-        return f"TensorFlow lists {run.gpus_seen} GPUs where {len(order)} are visible, so that its numbers are its own"
+        return f"TensorFlow lists {run.gpus_seen} GPUs, but {len(order)} are visible"
     numbers = [int(device.rpartition(":")[2]) for device in case.devices if device.rpartition(":")[2].isdigit()]
     if len(numbers) != len(case.devices) or max(numbers) >= len(order):
-        return f"the names of the replicas' devices say no numbers of GPUs ({', '.join(case.devices[:3])})"
+        return f"the device names of the replicas contain no GPU numbers ({', '.join(case.devices[:3])})"
     return {name for number in numbers for name in _names(order[number])}
 
 

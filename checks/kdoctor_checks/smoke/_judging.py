@@ -1,0 +1,351 @@
+"""Judges the cases of a smoke training: those that did not finish, and those that one device must match."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
+from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._install import install, restore
+from kdoctor_checks.smoke._cases import format_losses, how_it_ended, was_refused
+
+TENSORFLOW = ("versions.tensorflow-installed",)
+"""What a check of a training on TensorFlow requires."""
+
+NO_ROLLBACK = Rollback.nothing("not needed (kdoctor changed nothing)")
+
+TOLERANCE = 1e-4
+"""Largest difference of a weight that counts as equal. Measured: 0 to 2e-7 (float32 rounding) for a correct Keras,
+0.03 and more where gradients are summed instead of averaged, or not reduced. See docs/smoke.md."""
+
+LOSS_TOLERANCE = 1e-3
+"""Largest relative difference of a loss that counts as equal."""
+
+_FIXED_KERAS = Version("3.10")
+_LOST_PEER = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
+"""What TensorFlow raises in a process of a cluster when another process stops responding."""
+
+CaseJudge = Callable[[SmokeCase], "Outcome | Iterable[Outcome]"]
+
+
+def subject(about: SmokeCase | str) -> str:
+    """The subject of an outcome: a case, or what the string names."""
+    return about if isinstance(about, str) else f"case {about.name}"
+
+
+def evidence(about: SmokeCase | str, observed: str) -> Evidence:
+    """Evidence about a case or another subject."""
+    return Evidence(subject=subject(about), observed=observed)
+
+
+def unknown(about: SmokeCase | str, reason: str) -> Unjudged:
+    """A case or another subject that cannot be judged."""
+    return Unjudged(subject=subject(about), reason=reason)
+
+
+def finding(about: SmokeCase | str, observed: str, expected: str, remedy: Remedy | str) -> Finding:
+    """A finding about a case or another subject. A remedy that is a string is a change of the user's code."""
+    if isinstance(remedy, str):
+        remedy = Remedy(summary=remedy, action=Action.CHANGE_CODE)
+    return Finding(subject=subject(about), observed=observed, expected=expected, remedy=remedy, rollback=NO_ROLLBACK)
+
+
+def judge_cases(
+    run: SmokeRun,
+    names: Iterable[str],
+    judge: CaseJudge,
+    *,
+    replicated: bool = True,
+    trained: bool = True,
+    refusals: Sequence[str] = (),
+) -> Iterator[Outcome]:
+    """Judge each case in turn.
+
+    Args:
+        run: the scenario's run.
+        names: the cases, in order.
+        judge: judges a case that has a result and was not skipped.
+        replicated: leave out a case that did not train on all requested replicas, at least two.
+        trained: report a case that did not finish, instead of judging it.
+        refusals: errors with which the framework may refuse a case; a refusal is evidence.
+    """
+    for name in names:
+        case = run.case(name)
+        if case is None:
+            yield unknown(f"case {name}", run.failure or "the run ended before it had a result")
+            continue
+        if case.outcome == "skipped":
+            yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")
+            continue
+        left_out = not_replicated(run, case) if replicated and case.replicas is not None else None
+        if left_out:
+            yield left_out
+        elif was_refused(case, refusals):
+            yield evidence(case, f"refused: {how_it_ended(case)}")
+        elif trained and case.outcome != "trained":
+            yield did_not_finish(run, case)
+        else:
+            outcome = judge(case)
+            yield from outcome if isinstance(outcome, Iterable) else (outcome,)
+
+
+def requested_replicas(run: SmokeRun) -> int | None:
+    """Number of replicas that were requested."""
+    return run.gpus_seen if run.replicas_requested is None else run.replicas_requested
+
+
+def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged | None:
+    """Why a case shows nothing about several replicas: one was requested, or fewer were made than requested."""
+    requested = requested_replicas(run)
+    if requested == 1:
+        return NotApplicable(reason="the training has only one replica")
+    if case.replicas is None or requested is None:
+        return unknown(case, "the number of replicas is not known")
+    if case.replicas < requested:
+        return unknown(case, f"{_framework(run)} made {case.replicas} of {requested} replicas")
+    return None
+
+
+def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
+    """A case that raised, crashed or hung."""
+    expected = f"it trains on {requested_replicas(run) or 'all'} {'devices' if run.jax else 'replicas'}"
+    return finding(case, how_it_ended(case), expected, _remedy(run, case))
+
+
+def _framework(run: SmokeRun) -> str:
+    return "JAX" if run.jax else "TensorFlow"
+
+
+def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
+    """What to do about a case that did not finish."""
+    if case.outcome == "timed-out" and run.devices_kind == "gpu":
+        return Remedy(
+            summary="Run the job with NCCL's log to see which GPUs wait for each other, then once without "
+            "peer-to-peer transfers. If that helps, check IOMMU and PCIe ACS:",
+            action=Action.CONFIGURE,
+            commands=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
+        )
+    if case.signal == "SIGKILL":
+        return Remedy(
+            summary="Free memory, or raise the container's memory limit: the kernel usually kills a process for "
+            "running out of memory.",
+            action=Action.CONFIGURE,
+            commands=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
+        )
+    if case.outcome == "died":
+        return Remedy(
+            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions: native code crashed. "
+            "Check that LD_LIBRARY_PATH does not load another build of them first.",
+            action=Action.REINSTALL,
+        )
+    if case.outcome == "timed-out":
+        return Remedy(
+            summary="Find out where it hung; on a busy machine, run it again when the machine is idle.",
+            action=Action.CONFIGURE,
+        )
+    if case.workers and any(name in (case.error_message or "") for name in _LOST_PEER):
+        return Remedy(
+            summary="Find out why one process stopped responding: it may have been stopped, killed for its memory, "
+            "or blocked by a firewall or proxy on the loopback interface. kdoctor smoke --keep-artifacts DIR keeps "
+            "its stacks and error output.",
+            action=Action.CONFIGURE,
+        )
+    version = f"{_framework(run)} {run.jax or run.tensorflow or ''}"
+    return Remedy(
+        summary=f"Replace {version} or {run.keras or 'Keras'} so that their versions are compatible; the error names "
+        "the conflict.",
+        action=Action.REINSTALL,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Compares trainings with the same training on one device."""
+
+    run: SmokeRun
+    target: Target | Unavailable
+    packages: Packages | Unavailable
+    tolerance: float = TOLERANCE
+    loss_tolerance: float = LOSS_TOLERANCE
+    mirrored: bool = True
+    """Whether every variable must be mirrored on every replica."""
+
+    def judge(self, case: SmokeCase) -> Outcome:
+        """Evidence if the weights and losses are those of one device."""
+        if case.outcome != "trained":
+            return did_not_finish(self.run, case)
+        if case.weights is None or not case.losses:
+            return unknown(case, "its weights or its losses were not read")
+        problem = weights_problem(case.weights, mirrored=self.mirrored)
+        if problem:
+            return self.wrong(case, problem)
+        return self.difference(case) or evidence(case, summarize(self.run, case))
+
+    def difference(self, case: SmokeCase) -> Finding | Unjudged | None:
+        """How the weights or losses differ from one device, or why that is not known."""
+        if case.weight_deviation is None:
+            return unknown(case, "its weights were not compared with one device")
+        if case.weight_deviation > self.tolerance:
+            return self.wrong(case, weights_differ(case.weight_deviation, self.tolerance))
+        if not case.reference_losses or len(case.reference_losses) != len(case.losses):
+            return unknown(case, "its losses were not compared with one device")
+        if not losses_match(case.losses, case.reference_losses, self.loss_tolerance):
+            return self.wrong(case, losses_differ(case))
+        return None
+
+    def count_problem(self, case: SmokeCase) -> Finding | Unjudged | None:
+        """What is wrong with the counted updates, steps and epochs, or with the metric."""
+        for what in ("updates", "steps", "epochs"):
+            due, done = case.measures.get(f"due {what}"), case.measures.get(f"done {what}")
+            if due is None or done is None:
+                return unknown(case, f"its {what} were not counted")
+            if due != done:
+                return self.wrong(case, f"{done:.0f} {what} were counted instead of {due:.0f}")
+        metric, reference = case.measures.get("metric"), case.measures.get("metric_reference")
+        if metric is None or reference is None:
+            return unknown(case, "its metric was not compared with one device")
+        if not math.isclose(metric, reference, rel_tol=LOSS_TOLERANCE):
+            return self.wrong(case, f"the mean absolute error is {metric:.4g}, on one device {reference:.4g}")
+        return None
+
+    def wrong(self, case: SmokeCase, observed: str) -> Finding:
+        """A training that does not compute what one device computes."""
+        remedy, rollback = self._other_keras()
+        on_jax = f" on JAX {self.run.jax}" if self.run.jax else ""
+        return Finding(
+            subject=subject(case),
+            observed=f"{observed} ({self.run.keras or 'Keras unknown'}{on_jax}, {_replicas(self.run, case)})",
+            expected="the same as on one device with the same global batches",
+            remedy=remedy,
+            rollback=rollback,
+        )
+
+    def _other_keras(self) -> tuple[Remedy, Rollback]:
+        name, _, version = (self.run.keras or "").partition(" ")
+        if name != "keras" or self.run.jax or _is_fixed(version):
+            summary = (
+                f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: no release of "
+                f"{self.run.keras or 'this Keras'} is known to compute this incorrectly."
+            )
+            return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
+        wanted = f"keras>={_FIXED_KERAS}"
+        why = "Keras 3.2 to 3.9 combine gradients or losses incorrectly across replicas."
+        if isinstance(self.target, Target) and isinstance(self.packages, Packages):
+            command = install(self.target, self.packages, wanted)
+            rollback = restore(self.target, self.packages, "keras")
+        else:
+            command = f"pip install '{wanted}'"
+            rollback = Rollback.to(f"{self.run.keras}, as used in this run", f"pip install 'keras=={version}'")
+        remedy = Remedy(summary=f"Install {wanted}: {why}", action=Action.REINSTALL, commands=(command,))
+        return remedy, rollback
+
+
+def _is_fixed(version: str) -> bool:
+    try:
+        return Version(version) >= _FIXED_KERAS
+    except InvalidVersion:
+        return True
+
+
+def weights_differ(deviation: float, tolerance: float) -> str:
+    """The difference of the weights from those of one device."""
+    return f"weights differ by up to {deviation:.2g} (tolerance {tolerance:g})"
+
+
+def losses_differ(case: SmokeCase) -> str:
+    """The losses that were reported, and those of one device."""
+    return f"reported losses are {format_losses(case.losses)}, on one device {format_losses(case.reference_losses)}"
+
+
+def weights_problem(weights: Weights, *, mirrored: bool = True) -> str | None:
+    """What is wrong with the variables themselves."""
+    if weights.variables == 0:
+        return "the model has no trainable variables"
+    if mirrored and weights.mirrored < weights.variables:
+        return f"{weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+    if weights.nonfinite:
+        return f"NaN or infinity in {some(weights.nonfinite)}"
+    if weights.replicas_agree is False:
+        return "the replicas hold different weights after the same steps"
+    return None
+
+
+def losses_match(losses: Sequence[float | None], others: Sequence[float | None], tolerance: float) -> bool:
+    """Whether the losses are finite and equal within a relative tolerance."""
+    return len(losses) == len(others) and all(
+        one is not None and other is not None and math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance / 10)
+        for one, other in zip(losses, others, strict=True)
+    )
+
+
+def loss_falls(case: SmokeCase) -> bool:
+    """Whether all losses are finite, and the last one is lower than the first."""
+    first, last = (case.losses[0], case.losses[-1]) if len(case.losses) > 1 else (None, None)
+    return None not in case.losses and first is not None and last is not None and last < first
+
+
+def starves(batch: int, replicas: int) -> bool:
+    """Whether a batch leaves the last replica empty: it is cut into chunks of ``ceil(batch / replicas)``."""
+    return (replicas - 1) * -(-batch // replicas) >= batch
+
+
+def summarize(run: SmokeRun, case: SmokeCase) -> str:
+    """A good training in one line."""
+    deviation = (
+        f"; weights within {case.weight_deviation:.2g} of one device" if case.weight_deviation is not None else ""
+    )
+    step = f"; step {case.step_s:.3g} s" if case.step_s is not None else ""
+    return (
+        f"{case.strategy or 'strategy unknown'}, {_replicas(run, case)} ({run.devices_kind}), "
+        f"losses {format_losses(case.losses)}{deviation}{step}"
+    )
+
+
+def _replicas(run: SmokeRun, case: SmokeCase) -> str:
+    """How many replicas, or on JAX devices of the mesh, it trained on."""
+    what = "device" if run.jax else "replica"
+    return counted(case.replicas, what) if case.replicas is not None else f"unknown number of {what}s"
+
+
+def fit_unsupported(run: SmokeRun, case: SmokeCase, strategy: str, remedy: str) -> Finding:
+    """``Model.fit`` does not work under a strategy."""
+    observed = f"cannot fit under {strategy}: {how_it_ended(case)}"
+    if case.outcome == "trained":
+        observed = f"trains incorrectly under {strategy}: losses are {format_losses(case.losses)}"
+        observed += f", on one device {format_losses(case.reference_losses)}" if case.reference_losses else ""
+        observed += (
+            f"; weights differ by up to {case.weight_deviation:.2g}" if case.weight_deviation is not None else ""
+        )
+    return finding(case, f"{run.keras or 'this Keras'} {observed}", f"Model.fit trains under {strategy}", remedy)
+
+
+def bit_equal(
+    case: SmokeCase, measures: str, *, expected: str, remedy: str, describe: Callable[[list[str], str], str]
+) -> Outcome:
+    """Whether all variables are bit by bit those that were saved.
+
+    Args:
+        case: a case that trained, saved and loaded.
+        measures: common prefix of the measures, such as ``equal on``.
+        expected: what should be equal.
+        remedy: what to do if it is not.
+        describe: makes the evidence of the measures' names and of the number of equal variables.
+    """
+    variables = case.measures.get("variables")
+    equal = {name: count for name, count in case.measures.items() if name.startswith(f"{measures} ")}
+    if not variables or not equal:
+        return unknown(case, "nothing was compared after loading")
+    wrong = [
+        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
+        for name, count in equal.items()
+        if count != variables
+    ]
+    if wrong:
+        return finding(case, "; ".join(wrong), expected, remedy)
+    places = [name.removeprefix(f"{measures} ") for name in equal]
+    return evidence(case, describe(places, f"all {variables:.0f} variables are bit-equal"))

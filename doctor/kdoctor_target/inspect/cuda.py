@@ -37,6 +37,6 @@ def _address(library: Any, index: int) -> Optional[str]:
         return None
     domain, _, rest = text.value.decode("ascii", "replace").lower().partition(":")
     try:
-        return "{:04x}:{}".format(int(domain, 16), rest)
+        return f"{int(domain, 16):04x}:{rest}"
     except ValueError:
         return None

@@ -75,7 +75,7 @@ def read_header(file: BinaryIO) -> Header:
     if head and not b"\x7fELF".startswith(head[:4]):
         raise ElfError("it is no shared library (invalid ELF header)")
     if len(head) < 52:  # noqa: PLR2004 - the size of a 32-bit header
-        raise ElfError("it is cut off: {} bytes".format(len(head)))
+        raise ElfError(f"it is cut off: {len(head)} bytes")
     bits = {1: 32, 2: 64}.get(head[4])
     order = {1: "little", 2: "big"}.get(head[5])
     if bits is None or order is None:
@@ -83,7 +83,7 @@ def read_header(file: BinaryIO) -> Header:
     if order != sys.byteorder:
         raise ElfError("its byte order is not this machine's")
     if bits == 64 and len(head) < 64:  # noqa: PLR2004 - the size of a 64-bit header
-        raise ElfError("it is cut off: {} bytes".format(len(head)))
+        raise ElfError(f"it is cut off: {len(head)} bytes")
     kind, machine = struct.unpack_from("=HH", head, 16)
     if bits == 64:  # noqa: PLR2004 - one of two
         (offset,) = struct.unpack_from("=Q", head, 32)
@@ -122,13 +122,13 @@ def verify(path: str, own: Header) -> None:
         try:
             header = read_header(file)
             if (header.bits, header.machine) != (own.bits, own.machine):
-                name = MACHINES.get(header.machine, "machine {}".format(header.machine))
-                raise OtherMachineError("it is for another machine ({})".format(name))
+                name = MACHINES.get(header.machine, f"machine {header.machine}")
+                raise OtherMachineError(f"it is for another machine ({name})")
             if header.kind not in (_ET_DYN, _ET_EXEC):
-                raise ElfError("it is no shared library (ELF type {})".format(header.kind))
+                raise ElfError(f"it is no shared library (ELF type {header.kind})")
             _verify_whole(file, header)
         except OSError as error:
-            raise ElfError("it cannot be read: {}".format(error.strerror or error)) from error
+            raise ElfError(f"it cannot be read: {error.strerror or error}") from error
 
 
 def _verify_whole(file: BinaryIO, header: Header) -> None:
@@ -136,7 +136,7 @@ def _verify_whole(file: BinaryIO, header: Header) -> None:
     size = os.fstat(file.fileno()).st_size
     promised = max((offset + length for _, offset, _, length in _segments(file, header)), default=0)
     if size < promised:
-        raise ElfError("it is cut off: {} of {} bytes".format(size, promised))
+        raise ElfError(f"it is cut off: {size} of {promised} bytes")
 
 
 def read_library(path: str) -> Library:
@@ -172,7 +172,7 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
     offset, size, count = header.program_headers
     layout = "=IIQQQQQQ" if header.bits == 64 else "=IIIIIIII"  # noqa: PLR2004 - one of two
     if size != struct.calcsize(layout):
-        raise ElfError("it is damaged (program headers of {} bytes)".format(size))
+        raise ElfError(f"it is damaged (program headers of {size} bytes)")
     _seek(file, offset)
     table = file.read(size * count)
     if len(table) < size * count:
@@ -194,7 +194,7 @@ def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, in
     layout = "=QQ" if header.bits == 64 else "=II"  # noqa: PLR2004 - one of two
     size = struct.calcsize(layout)
     data = file.read(min(segment[3], _LARGEST))
-    entries = {}  # type: Dict[int, List[int]]
+    entries: Dict[int, List[int]] = {}
     for tag, value in struct.iter_unpack(layout, data[: len(data) // size * size]):
         if tag == 0:
             break
@@ -212,7 +212,7 @@ def _offset(segments: List[Tuple[int, int, int, int]], address: int) -> int:
 
 def _seek(file: BinaryIO, offset: int) -> None:
     if offset >= 1 << 63:
-        raise ElfError("it is damaged (an offset of {} bytes)".format(offset))
+        raise ElfError(f"it is damaged (an offset of {offset} bytes)")
     file.seek(offset)
 
 

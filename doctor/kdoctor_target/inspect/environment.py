@@ -53,14 +53,14 @@ def main(settings: Mapping[str, Any]) -> None:
     """
     arm(settings["deadline_s"])
     channel = Channel()
-    installed = []  # type: List[Record]
+    installed: List[Record] = []
     _send(channel, "target", lambda: read_target(settings["executable"], settings["chosen_by"]))
 
     def packages() -> Record:
         installed.extend(read_packages())
         return {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
 
-    build = {}  # type: Record
+    build: Record = {}
 
     def tensorflow() -> Record:
         build.update(read_tensorflow(installed))
@@ -74,9 +74,9 @@ def main(settings: Mapping[str, Any]) -> None:
 def _send(channel: Channel, group: str, read: Callable[[], Record]) -> None:
     """Send a group's facts, or why they could not be read: one group's trouble is not another's."""
     try:
-        record = {"group": group, "facts": read()}  # type: Record
+        record: Record = {"group": group, "facts": read()}
     except Exception as error:
-        record = {"group": group, "error": "{}: {}".format(type(error).__name__, error)}
+        record = {"group": group, "error": f"{type(error).__name__}: {error}"}
     channel.send(record)
 
 
@@ -97,7 +97,7 @@ def read_target(executable: str, chosen_by: str) -> Record:
 
 def read_packages() -> List[Record]:
     """Every distribution on the path, in order of name, then of the search path."""
-    packages = []  # type: List[Record]
+    packages: List[Record] = []
     seen = set()
     for distribution in metadata.distributions():
         folder = getattr(distribution, "_path", None)
@@ -162,8 +162,8 @@ def read_headers(text: str) -> Dict[str, List[str]]:
 
     The standard library's parser for mail reads the whole file and takes many times as long.
     """
-    headers = {}  # type: Dict[str, List[str]]
-    last = None  # type: Optional[List[str]]
+    headers: Dict[str, List[str]] = {}
+    last: Optional[List[str]] = None
     for line in text.split("\n"):
         if not line.strip():
             break
@@ -225,7 +225,7 @@ def read_build(folder: str) -> Record:
     C header has it.
     """
     info, trouble = _read_build_info(Path(folder, _BUILD_INFO))
-    header = {}  # type: Record
+    header: Record = {}
     if info.get("is_cuda_build") is not False and "cuda_version" not in info:
         header = _read_header(Path(folder, _HEADER))
     cuda = info.get("cuda_version") or header.get("TF_CUDA_VERSION")
@@ -251,8 +251,8 @@ def _read_build_info(path: Path) -> Tuple[Record, Optional[str]]:
                 value = node.value.args[0] if isinstance(node.value, ast.Call) else node.value
                 return dict(ast.literal_eval(value)), None
     except Exception as error:
-        return {}, "{}: {}".format(path.name, error)
-    return {}, "{}: it does not say what the build is".format(path.name)
+        return {}, f"{path.name}: {error}"
+    return {}, f"{path.name}: it does not say what the build is"
 
 
 def read_cuda_config(folder: str) -> Record:
@@ -263,7 +263,7 @@ def read_cuda_config(folder: str) -> Record:
 def _read_header(path: Path) -> Record:
     """The definitions of ``cuda_config.h``; an empty dictionary where there is no such file."""
     text = _quietly(lambda: path.read_text(encoding="utf-8"), "")
-    found = {}  # type: Record
+    found: Record = {}
     for name, value in re.findall(r"^#define (TF_\w+)[ \t]+(.*)$", text, re.MULTILINE):
         found[name] = value.strip().strip('"')
     listed = found.get("TF_CUDA_COMPUTE_CAPABILITIES", "")

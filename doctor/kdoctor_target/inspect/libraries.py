@@ -85,11 +85,11 @@ def main(settings: Mapping[str, Any]) -> None:
     arm(settings["deadline_s"])
     channel = Channel()
     try:
-        record = {"facts": read_libraries(settings["versions_s"])}  # type: Record
+        record: Record = {"facts": read_libraries(settings["versions_s"])}
     except UnknownBuildError as error:
         record = {"error": str(error)}
     except Exception as error:
-        record = {"error": "TensorFlow's libraries could not be looked for: {}: {}".format(type(error).__name__, error)}
+        record = {"error": f"TensorFlow's libraries could not be looked for: {type(error).__name__}: {error}"}
     channel.send(record)
 
 
@@ -104,7 +104,7 @@ def read_libraries(versions_s: float) -> Record:
         raise UnknownBuildError("TensorFlow is not installed, so there is nothing to look for")
     if build["cuda_build"] is None:
         why = build["unreadable"] or "its files do not say"
-        raise UnknownBuildError("it is not known which libraries this TensorFlow opens ({})".format(why))
+        raise UnknownBuildError(f"it is not known which libraries this TensorFlow opens ({why})")
     if not build["cuda_build"]:
         return {"cuda_build": False, "note": "this TensorFlow was built without CUDA and opens none of its libraries"}
     if sys.platform != "linux" or "glibc" not in _libc():
@@ -116,7 +116,7 @@ def read_libraries(versions_s: float) -> Record:
     try:
         loader = Loader(opener, environ)
     except (OSError, elf.ElfError) as error:
-        raise UnknownBuildError("{}: {}".format(opener.path, error)) from error
+        raise UnknownBuildError(f"{opener.path}: {error}") from error
     owners = Owners(sys.path)
     elsewhere = list(_other_folders(environ))
     wanted = list_wanted(build, config, read_release(folder))
@@ -148,7 +148,7 @@ def _find_opener(folder: str) -> Opener:
         if os.path.exists(path):
             loaders = (os.path.join(folder, neighbour) for neighbour in _LOADED_BY)
             return Opener(path, tuple(loader for loader in loaders if os.path.exists(loader)))
-    raise UnknownBuildError("{} is missing in {}: reinstall TensorFlow".format(_OPENERS[0], folder))
+    raise UnknownBuildError(f"{_OPENERS[0]} is missing in {folder}: reinstall TensorFlow")
 
 
 def read_release(folder: str) -> Optional[Tuple[int, ...]]:
@@ -175,8 +175,8 @@ def list_wanted(build: Record, config: Record, release: Optional[Tuple[int, ...]
     for name, _, needed_for in _NAMES:
         version = versions.get(name)
         if version is None:
-            raise UnknownBuildError("the build does not say which lib{} it opens".format(name))
-        soname = "lib{}.so.{}".format(name, version).rstrip(".")
+            raise UnknownBuildError(f"the build does not say which lib{name} it opens")
+        soname = f"lib{name}.so.{version}".rstrip(".")
         # TensorFlow itself falls back to the plain name for CUPTI.
         wanted.append(Wanted(name, (soname, "libcupti.so") if name == "cupti" else (soname,), needed_for))
     opens_nccl = release is None or release >= FIRST_WITH_OPENED_NCCL
@@ -189,7 +189,7 @@ def _library_versions(build: Record, config: Record) -> Dict[str, Optional[str]]
     if "TF_CUDART_VERSION" in config:
         return {name: config.get(macro) for name, macro, _ in _NAMES}
     parts = re.findall(r"\d+", build["cuda_version"] or "")
-    known = dict(_BY_MAJOR.get(int(parts[0]), {})) if parts else {}  # type: Dict[str, Optional[str]]
+    known: Dict[str, Optional[str]] = dict(_BY_MAJOR.get(int(parts[0]), {})) if parts else {}
     known["cublasLt"] = known.get("cublas")
     if known and "cupti" not in known:
         known["cupti"] = ".".join(parts[:2])
@@ -276,8 +276,8 @@ def _other_copies(loader: Loader, soname: str, record: Record, elsewhere: Sequen
 
 def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[str]) -> List[str]:
     """Files ``lib<name>.so.<N>`` of another soname; the real file behind a link counts once."""
-    found = {}  # type: Dict[str, str]
-    pattern = re.compile(r"lib{}\.so\.\d[\d.]*$".format(re.escape(name)))
+    found: Dict[str, str] = {}
+    pattern = re.compile(rf"lib{re.escape(name)}\.so\.\d[\d.]*$")
     folders = [place.path for place in loader.places] + list(elsewhere)
     for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders):
         for entry in sorted(_list(folder), key=len):
@@ -288,7 +288,7 @@ def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[
     return sorted(found.values())
 
 
-_listed = {}  # type: Dict[str, List[str]]
+_listed: Dict[str, List[str]] = {}
 
 
 def _list(folder: str) -> List[str]:
@@ -320,7 +320,7 @@ def _driver_version(real_path: str) -> Record:
     found = re.match(r"libcuda\.so\.(\d{3,}(?:\.\d+)+)$", os.path.basename(real_path))
     if found:
         return {"version": found.group(1)}
-    return {"version_error": "the name of its file says no driver version: {}".format(os.path.basename(real_path))}
+    return {"version_error": f"the name of its file says no driver version: {os.path.basename(real_path)}"}
 
 
 def _is_compat(record: Record) -> bool:

@@ -33,19 +33,19 @@ class Call(NamedTuple):
 
 def decode_cuda(code: int) -> str:
     """12090 is 12.9."""
-    return "{}.{}".format(code // 1000, code % 1000 // 10)
+    return f"{code // 1000}.{code % 1000 // 10}"
 
 
 def decode_cudnn(code: int) -> str:
     """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 made room for more minors."""
     major = 10000 if code >= 90000 else 1000  # noqa: PLR2004 - 9.0.0
-    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+    return f"{code // major}.{code % major // 100}.{code % 100}"
 
 
 def decode_nccl(code: int) -> str:
     """2804 is 2.8.4, and 22707 is 2.27.7: NCCL made room for more minors in 2.9."""
     major = 10000 if code >= 20000 else 1000  # noqa: PLR2004 - 2.9.0 is 20900
-    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+    return f"{code // major}.{code % major // 100}.{code % 100}"
 
 
 CALLS = {
@@ -72,8 +72,8 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
         budget_s: seconds for all of them.
     """
     end_at = time.monotonic() + budget_s
-    results = {}  # type: Dict[str, Record]
-    dead = set()  # type: Set[str]
+    results: Dict[str, Record] = {}
+    dead: Set[str] = set()
     while any(name not in results for name, _ in libraries):
         if time.monotonic() >= end_at:
             why = "there was no time left to ask for it"
@@ -86,9 +86,9 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
             break
         if step == "load":
             dead.add(culprit)
-            results.setdefault(culprit, {"load_error": "the process {} while it was loaded".format(how)})
+            results.setdefault(culprit, {"load_error": f"the process {how} while it was loaded"})
         else:
-            results[culprit] = {"version_error": "the process {} in its version call".format(how)}
+            results[culprit] = {"version_error": f"the process {how} in its version call"}
     return results
 
 
@@ -113,13 +113,13 @@ def _run_child(
     if not in_time:
         return culprit, step, "did not come back"
     if os.WIFSIGNALED(status):
-        return culprit, step, "died of {}".format(signal.Signals(os.WTERMSIG(status)).name)
-    return culprit, step, "exited with status {}".format(os.WEXITSTATUS(status))
+        return culprit, step, f"died of {signal.Signals(os.WTERMSIG(status)).name}"
+    return culprit, step, f"exited with status {os.WEXITSTATUS(status)}"
 
 
 def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Optional[str], str, bool]:
     """Keep what the child says. Its last step (none if it finished), and whether it ended before its time was up."""
-    culprit = None  # type: Optional[str]
+    culprit: Optional[str] = None
     step = ""
     rest = b""
     while True:
@@ -166,7 +166,7 @@ def _load_and_ask(writing: int, name: str, path: str, *, ask: bool) -> Record:
     if not ask or name not in CALLS:
         return {"name": name}
     _say(writing, {"name": name, "step": "ask"})
-    record = {"name": name}  # type: Record
+    record: Record = {"name": name}
     try:
         record["version"], record["version_code"] = ask_version(library, CALLS[name])
         if name == "cudnn":
@@ -203,5 +203,5 @@ def _ask_number(function: Callable[..., int], call: Call, *first: int) -> int:
     arguments: Tuple[Any, ...] = (*first, ctypes.byref(number))
     status = function(*arguments)
     if status != 0 or number.value < 0:
-        raise ValueError("{} failed with status {}".format(call.function, status))
+        raise ValueError(f"{call.function} failed with status {status}")
     return number.value

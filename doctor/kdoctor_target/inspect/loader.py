@@ -100,11 +100,11 @@ class Loader:
         """
         self.own = elf.own_header()
         self.library = elf.read_library(opener.path)
-        self._hwcaps = None  # type: Optional[Tuple[str, ...]]
+        self._hwcaps: Optional[Tuple[str, ...]] = None
         self._cache_file = cache_file
-        self._cache = None  # type: Optional[Dict[str, List[Tuple[int, str, Optional[str]]]]]
+        self._cache: Optional[Dict[str, List[Tuple[int, str, Optional[str]]]]] = None
         self._preloaded = _preloaded(environ.get("LD_PRELOAD", ""), self.own)
-        self.places = tuple(_unique(self._read_places(opener, environ)))  # type: Tuple[Place, ...]
+        self.places: Tuple[Place, ...] = tuple(_unique(self._read_places(opener, environ)))
 
     @property
     def hwcaps(self) -> Tuple[str, ...]:
@@ -118,7 +118,7 @@ class Loader:
         for name, path in self._preloaded:
             if name == soname:
                 return Found(path, LD_PRELOAD, None, ())
-        skipped = []  # type: List[Skipped]
+        skipped: List[Skipped] = []
         for place in self.places:
             for path in self._candidates(place, soname):
                 try:
@@ -142,7 +142,7 @@ class Loader:
         except (FileNotFoundError, NotADirectoryError):
             return "it is a link to a file that does not exist" if os.path.islink(path) else ""
         except OSError as error:
-            return "it cannot be read: {}".format(error.strerror or error)
+            return f"it cannot be read: {error.strerror or error}"
         except elf.OtherMachineError as error:
             return str(error)
         return None
@@ -219,7 +219,7 @@ def starting_environment(environ: Dict[str, str]) -> Dict[str, str]:
             entries = [entry.partition(b"=") for entry in file.read().split(b"\0") if b"=" in entry]
     except OSError:
         return dict(environ)
-    found = {}  # type: Dict[str, str]
+    found: Dict[str, str] = {}
     for name, _, value in entries:
         found.setdefault(os.fsdecode(name), os.fsdecode(value))
     return found
@@ -232,7 +232,7 @@ def split_path(text: str, origin: str, separators: str = ":") -> List[str]:
     """
     if not text:
         return []
-    entries = re.split("[{}]".format(separators), text)
+    entries = re.split(f"[{separators}]", text)
     folders = [os.path.join(os.getcwd(), _expand(entry, origin)) for entry in entries]
     return [folder.rstrip("/") or "/" for folder in folders]
 
@@ -261,7 +261,7 @@ class _SearchInfo(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("count", ctypes.c_uint)]
 
 
-_default_folders = []  # type: List[str]
+_default_folders: List[str] = []
 
 
 def default_folders() -> Sequence[str]:
@@ -325,7 +325,7 @@ def read_hwcaps() -> Tuple[str, ...]:
             flags = next((line.partition(":")[2].split() for line in file if line.startswith("flags")), [])
     except OSError:
         return ()
-    levels = []  # type: List[str]
+    levels: List[str] = []
     for level, wanted in _X86_LEVELS:
         if not wanted <= set(flags):
             break
@@ -355,7 +355,7 @@ def _parse_cache(data: bytes) -> Dict[str, List[Tuple[int, str, Optional[str]]]]
     count, _, _, extensions = struct.unpack_from("=IIII", data, 20)
     wanted = _CACHE_FLAGS.get(platform.machine())
     levels = _cache_levels(data, extensions)
-    found = {}  # type: Dict[str, List[Tuple[int, str, Optional[str]]]]
+    found: Dict[str, List[Tuple[int, str, Optional[str]]]] = {}
     for flags, key, value, _, hwcap in struct.iter_unpack("=iIIIQ", data[48 : 48 + 24 * count]):
         if flags != wanted:
             continue

@@ -21,7 +21,7 @@ class Owners:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = [os.path.realpath(folder) for folder in folders if folder]
-        self._files = {}  # type: Dict[str, Dict[str, Owner]]
+        self._files: Dict[str, Dict[str, Owner]] = {}
 
     def of(self, path: Optional[str]) -> Optional[Owner]:
         """The distribution that lists this file in its RECORD; None where none does."""
@@ -36,7 +36,7 @@ class Owners:
 
     def _read(self, folder: str) -> Dict[str, Owner]:
         if folder not in self._files:
-            files = {}  # type: Dict[str, Owner]
+            files: Dict[str, Owner] = {}
             self._files[folder] = files
             for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
                 name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")

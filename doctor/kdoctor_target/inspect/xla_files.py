@@ -50,7 +50,7 @@ def _flag(text: str, name: str) -> Optional[str]:
     """The value of a flag in ``XLA_FLAGS``, the last one if it stands there twice. It may also name a file of flags."""
     if text and not text.lstrip().startswith("-"):
         text = " ".join(read_lines(text.strip()))
-    found = re.findall(r"--{}[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+)".format(name), text)
+    found = re.findall(rf"--{name}[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+)", text)
     return found[-1].strip("\"'") if found else None
 
 

@@ -152,7 +152,7 @@ def _build(made: Any, batch: Any) -> None:
     try:
         made(inputs)
     except Exception as error:
-        raise CopyError("it is not built yet, and calling it with a batch raised {}".format(describe(error))) from error
+        raise CopyError(f"it is not built yet, and calling it with a batch raised {describe(error)}") from error
 
 
 def stochastic(model: Any) -> List[Any]:

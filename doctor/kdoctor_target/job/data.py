@@ -55,7 +55,7 @@ class Data:
         except _Misshapen as problem:
             facts["problem"] = str(problem)
         except Exception as error:
-            facts["problem"] = "reading it raised {}".format(describe(error))
+            facts["problem"] = f"reading it raised {describe(error)}"
         finally:
             close = getattr(batches, "close", None)
             if close:
@@ -143,9 +143,9 @@ def _kind(value: Any) -> str:
     leaves = tf.nest.flatten(value)
     if leaves and all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         return "arrays"
-    given = "None" if value is None else "a {}".format(type(value).__name__)
+    given = "None" if value is None else f"a {type(value).__name__}"
     wanted = "a tf.data.Dataset, a keras.utils.PyDataset, arrays or a generator"
-    raise PartError("data", "the data is {}, which is nothing that fit trains on: {} is wanted".format(given, wanted))
+    raise PartError("data", f"the data is {given}, which is nothing that fit trains on: {wanted} is wanted")
 
 
 def _view(dataset: Any) -> Any:
@@ -178,7 +178,7 @@ def _with_own_shuffling(graph: bytes) -> bytes:
     for number, node in enumerate(definition.node):
         if node.op == "Const" and node.name in fed:
             for handle in node.attr["value"].tensor.resource_handle_val:
-                handle.name = "kdoctor-{}-{}".format(time.monotonic_ns(), number)
+                handle.name = f"kdoctor-{time.monotonic_ns()}-{number}"
     serialized: bytes = definition.SerializeToString()
     return serialized
 
@@ -273,7 +273,7 @@ def _leaves(batch: Any) -> Iterator[Any]:
 
 def _rows(leaf: Any) -> int:
     if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor)):
-        raise _Misshapen("its elements are ragged or sparse ({})".format(type(leaf).__name__))
+        raise _Misshapen(f"its elements are ragged or sparse ({type(leaf).__name__})")
     try:
         array = np.asarray(leaf)
     except ValueError:

@@ -60,7 +60,7 @@ class Job:
             builder = None if is_model(self._model) else self._builder("model", self._model)
             with strategy.scope():
                 model = self._model if builder is None else builder()
-            model = as_model(model, "the model" if builder is None else "what {} returns".format(name_of(self._model)))
+            model = as_model(model, "the model" if builder is None else f"what {name_of(self._model)} returns")
             say(model=examine_model(model, strategy))
             phase("data")
             data = self._open_data(strategy)
@@ -71,7 +71,7 @@ class Job:
             return
         if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
             reason = found.get("unread") or "its data is not fit for it"
-            say(training={"steps": 0, "not_run": "nothing was trained: {}".format(reason)})
+            say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
         trainer = JobTrainer(model, builder, strategy, data.full[: self._steps])
         trainer.run(phase)

@@ -33,18 +33,18 @@ def find(part: str, place: str) -> Callable[[], Any]:
     except ModuleNotFoundError as error:
         parents = [module_name.rsplit(".", cut)[0] for cut in range(module_name.count(".") + 1)]
         if error.name not in parents:
-            raise PartError(part, "{}: importing {} raised {}".format(place, module_name, _words(error))) from error
-        message = "{}: there is no module {} on the path, which begins in the working folder".format(place, error.name)
+            raise PartError(part, f"{place}: importing {module_name} raised {_words(error)}") from error
+        message = f"{place}: there is no module {error.name} on the path, which begins in the working folder"
         raise PartError(part, message) from error
     except BaseException as error:
-        raise PartError(part, "{}: importing {} raised {}".format(place, module_name, _words(error))) from error
+        raise PartError(part, f"{place}: importing {module_name} raised {_words(error)}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            raise PartError(part, "{}: module {} has no {}".format(place, module_name, attribute))
+            raise PartError(part, f"{place}: module {module_name} has no {attribute}")
         found = getattr(found, name)
     if not callable(found) or is_model(found):
         kind = type(found).__name__
-        raise PartError(part, "{}: this is no function but a {}; name a function that makes it".format(place, kind))
+        raise PartError(part, f"{place}: this is no function but a {kind}; name a function that makes it")
     made: Callable[[], Any] = found
     return made
 
@@ -66,7 +66,7 @@ def call(part: str, function: Callable[[], Any]) -> Any:
         if isinstance(error, KeyboardInterrupt):
             raise
         traceback.print_exc()
-        raise PartError(part, "{} raised {}".format(name, _words(error))) from error
+        raise PartError(part, f"{name} raised {_words(error)}") from error
 
 
 def _required(function: Callable[[], Any]) -> List[str]:
@@ -87,7 +87,7 @@ def as_model(value: Any, name: str) -> Any:
     """
     if is_model(value):
         return value
-    raise PartError("model", "{} is no Keras model but {}".format(name, _kind(value)))
+    raise PartError("model", f"{name} is no Keras model but {_kind(value)}")
 
 
 def is_model(value: Any) -> bool:
@@ -128,7 +128,7 @@ def describe(error: BaseException) -> str:
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     headlines = ("Exception encountered when calling", "Graph execution error", "Detected at node", 'File "')
     telling = [line for line in lines if not line.startswith(headlines)] or lines
-    return "{}: {}".format(type(error).__name__, telling[0][:300]) if telling else type(error).__name__
+    return f"{type(error).__name__}: {telling[0][:300]}" if telling else type(error).__name__
 
 
 def _words(error: BaseException) -> str:
@@ -145,4 +145,4 @@ def _place(error: BaseException) -> Optional[Tuple[str, int]]:
 
 
 def _kind(value: Any) -> str:
-    return "None" if value is None else "a {}".format(type(value).__name__)
+    return "None" if value is None else f"a {type(value).__name__}"

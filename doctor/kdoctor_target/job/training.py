@@ -63,7 +63,7 @@ class JobTrainer:
     def _why_not(self) -> Optional[str]:
         kind = type(self._strategy).__name__
         if kind not in COMPARED:
-            return "under {} no copy can be trained in one process".format(kind)
+            return f"under {kind} no copy can be trained in one process"
         if not is_compiled(self._model):
             return "the model is not compiled, so there is no fit to try; a loop of your own is not run"
         if not self._batches:
@@ -97,9 +97,9 @@ class JobTrainer:
         way = _largest(started, reference)
         if not way or not math.isfinite(way):
             why = "no weight moves" if way == 0 else "its weights are not finite, on one device either"
-            self.facts["not_compared"] = "in {} steps {}".format(len(self._batches), why)
+            self.facts["not_compared"] = f"in {len(self._batches)} steps {why}"
             return
-        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))  # noqa: B905
+        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))
         self.facts["deviation"] = apart / way
         if not apart / way < _QUIET:
             _, again = in_a_thread(self._train_on_one_device)
@@ -181,7 +181,7 @@ def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if phase:
-                phase("step {}".format(len(self.seconds) + 1) if self.seconds else "first step")
+                phase(f"step {len(self.seconds) + 1}" if self.seconds else "first step")
             self._started = time.perf_counter()
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
@@ -208,7 +208,7 @@ def _numpy_type(variable: Any) -> Any:
 
 def _largest(ones: Sequence[Any], others: Sequence[Any]) -> float:
     """Largest absolute difference; NaN if there is one."""
-    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]  # noqa: B905
+    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]
     return float(np.max([np.max(np.abs(one - other)) for one, other in pairs if one.size] or [0.0]))
 
 

@@ -1,30 +1,19 @@
-"""Model, optimizer and metrics in the strategy's scope: the way it should be done."""
+"""The recommended way: model, optimizer and metrics in the scope of a MirroredStrategy."""
 
 from __future__ import annotations
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    Batches,
-    inspect_weights,
-    make_strategy,
-    regression,
-    train_mirrored,
-    train_reference,
-)
+from kdoctor_target.training.comparison import compare_fit
+from kdoctor_target.training.regression import make_batches
+from kdoctor_target.training.replicas import make_strategy
 
 STEPS = 6
-PER_REPLICA = 8
 
 
 def mirrored(case: Case) -> None:
-    """Train on one device, then over all replicas on the same global batches."""
+    """Train on one device, then on all replicas with the same global batches."""
     strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_mirrored(case, strategy, batches, normalised=False)
-    inspect_weights(case, strategy, model, reference)
+    compare_fit(case, strategy, make_batches(strategy.num_replicas_in_sync, STEPS))
 
 
 CASES = {"mirrored": mirrored}

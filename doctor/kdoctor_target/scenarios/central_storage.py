@@ -1,4 +1,4 @@
-"""CentralStorageStrategy: the variables are on one device, and every replica reads them there."""
+"""CentralStorageStrategy: the variables are on one device, and every replica reads them from there."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training.replicas import Batches, describe_strategy, regression, replica_devices
+from kdoctor_target.training.regression import Batches, make_batches
+from kdoctor_target.training.replicas import describe_strategy, replica_devices
 
 STEPS = 6
-PER_REPLICA = 8
 
 
 def fit(case: Case) -> None:
@@ -20,7 +20,7 @@ def fit(case: Case) -> None:
 
 
 def custom_loop(case: Case) -> None:
-    """``strategy.run`` by hand."""
+    """A custom training loop with ``strategy.run``."""
     compare_custom_loop(case, *_prepare(case))
 
 
@@ -30,9 +30,7 @@ def _prepare(case: Case) -> Tuple[Any, Batches]:
     home = tf.config.list_logical_devices("CPU")[0].name
     strategy = tf.distribute.experimental.CentralStorageStrategy(devices, home)
     describe_strategy(case, strategy)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    return strategy, Batches(inputs, targets, global_batch)
+    return strategy, make_batches(strategy.num_replicas_in_sync, STEPS)
 
 
 CASES = {"fit": fit, "custom-loop": custom_loop}

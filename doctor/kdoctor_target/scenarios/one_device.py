@@ -1,4 +1,4 @@
-"""OneDeviceStrategy: a distributed job's code on one device, to find mistakes that have nothing to do with many."""
+"""OneDeviceStrategy: a distributed job's code on one device, for mistakes that do not depend on several replicas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training.replicas import Batches, describe_strategy, regression, replica_devices
+from kdoctor_target.training.regression import Batches, regression
+from kdoctor_target.training.replicas import describe_strategy, replica_devices
 
 STEPS = 6
 GLOBAL_BATCH = 16
@@ -20,7 +21,7 @@ def fit(case: Case) -> None:
 
 
 def custom_loop(case: Case) -> None:
-    """``strategy.run`` by hand."""
+    """A custom training loop with ``strategy.run``."""
     compare_custom_loop(case, *_prepare(case))
 
 
@@ -28,8 +29,7 @@ def _prepare(case: Case) -> Tuple[Any, Batches]:
     case.phase("strategy")
     strategy = tf.distribute.OneDeviceStrategy(replica_devices(case)[0])
     describe_strategy(case, strategy)
-    inputs, targets = regression(STEPS * GLOBAL_BATCH)
-    return strategy, Batches(inputs, targets, GLOBAL_BATCH)
+    return strategy, Batches(*regression(STEPS * GLOBAL_BATCH), GLOBAL_BATCH)
 
 
 CASES = {"fit": fit, "custom-loop": custom_loop}

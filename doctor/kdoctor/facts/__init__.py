@@ -1,6 +1,6 @@
-"""Typed groups of facts about a machine and an environment. No opinions, no I/O."""
+"""Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
-from kdoctor.facts.base import FactGroup, Unavailable
+from kdoctor.facts.base import FactGroup, Facts, Unavailable
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -54,6 +54,7 @@ __all__ = [
     "EventTime",
     "FabricState",
     "FactGroup",
+    "Facts",
     "Gpu",
     "GpuPair",
     "GpuProcess",

@@ -1,6 +1,6 @@
-"""Finds, for every library that the installed TensorFlow would open, the file that the dynamic loader would take.
+"""Finds the file that the dynamic loader would choose for every library that the installed TensorFlow opens.
 
-TensorFlow is not imported, and no CUDA context is made. Source of the names and their order:
+TensorFlow is not imported, and no CUDA context is made. The names and their order are those of
 xla/tsl/platform/default/dso_loader.cc in openxla/xla.
 """
 
@@ -25,12 +25,12 @@ Record = Dict[str, Any]
 NOT_SEARCHED = "not searched"
 
 _OPENERS = ("libtensorflow_framework.so.2", "libtensorflow_framework.so.1")
-"""The library with TensorFlow's ``DsoLoader``: its search path counts, not that of its neighbours."""
+"""The library that contains TensorFlow's ``DsoLoader``, whose search path applies."""
 
 _LOADED_BY = ("python/_pywrap_tensorflow_internal.so",)
 
 FIRST_WITH_OPENED_NCCL = (2, 21)
-"""Before this release NCCL is linked into TensorFlow (measured: the wheels of 2.10 to 2.20 hold its code)."""
+"""Before this release NCCL was linked into TensorFlow (measured: the wheels of 2.10 to 2.20 contain it)."""
 
 # Sonames by CUDA major, for a build whose own header is missing.
 _BY_MAJOR = {
@@ -51,7 +51,7 @@ _NAMES = (
     ("cupti", "TF_CUPTI_VERSION", "profiling"),
 )
 
-# Where copies are often found that the loader does not look at; a copy there explains what is missing.
+# Where copies often are that the loader does not search: they explain a missing library.
 _OTHER_FOLDERS = (
     "/usr/local/cuda*/lib64",
     "/usr/local/cuda*/targets/*/lib",
@@ -65,7 +65,7 @@ _OTHER_FOLDERS = (
 
 
 class UnknownBuildError(Exception):
-    """It cannot be said which libraries are opened. The message says why, in words fit for a report."""
+    """It is unknown which libraries are opened. The message is the reason."""
 
 
 class Wanted(NamedTuple):
@@ -73,14 +73,14 @@ class Wanted(NamedTuple):
 
     name: str
     sonames: Tuple[str, ...]
-    """The names that it tries, in order."""
+    """The names that TensorFlow tries, in order."""
     needed_for: str
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Send ``{"facts": ...}``, or ``{"error": ...}`` with words fit for a report.
+    """Send ``{"facts": ...}``, or ``{"error": ...}`` with the reason.
 
-    ``settings``: ``deadline_s`` and ``versions_s``, the seconds of it that version calls may take.
+    ``settings``: ``deadline_s``, and ``versions_s``, the part of it for version calls.
     """
     arm(settings["deadline_s"])
     channel = Channel()
@@ -89,7 +89,7 @@ def main(settings: Mapping[str, Any]) -> None:
     except UnknownBuildError as error:
         record = {"error": str(error)}
     except Exception as error:
-        record = {"error": f"TensorFlow's libraries could not be looked for: {type(error).__name__}: {error}"}
+        record = {"error": f"searching TensorFlow's libraries failed: {type(error).__name__}: {error}"}
     channel.send(record)
 
 
@@ -97,18 +97,18 @@ def read_libraries(versions_s: float) -> Record:
     """The facts of group ``libraries``.
 
     Raises:
-        UnknownBuildError: there is no TensorFlow, or its build is not known, or this system's loader is not.
+        UnknownBuildError: TensorFlow is not installed, or its build or this system's loader is unknown.
     """
     build = read_tensorflow([])
     if not build["installed"]:
-        raise UnknownBuildError("TensorFlow is not installed, so there is nothing to look for")
+        raise UnknownBuildError("TensorFlow is not installed")
     if build["cuda_build"] is None:
-        why = build["unreadable"] or "its files do not say"
-        raise UnknownBuildError(f"it is not known which libraries this TensorFlow opens ({why})")
+        why = build["unreadable"] or "no build information in its files"
+        raise UnknownBuildError(f"the libraries that this TensorFlow opens are unknown ({why})")
     if not build["cuda_build"]:
-        return {"cuda_build": False, "note": "this TensorFlow was built without CUDA and opens none of its libraries"}
+        return {"cuda_build": False, "note": "this TensorFlow was built without CUDA and opens no CUDA libraries"}
     if sys.platform != "linux" or "glibc" not in _libc():
-        raise UnknownBuildError("kdoctor knows the search of the loader of Linux with glibc only")
+        raise UnknownBuildError("the loader's search is implemented for Linux with glibc only")
     environ = starting_environment(dict(os.environ))
     folder = build["location"]
     config = read_cuda_config(folder)
@@ -152,7 +152,7 @@ def _find_opener(folder: str) -> Opener:
 
 
 def read_release(folder: str) -> Optional[Tuple[int, ...]]:
-    """Major and minor of the TensorFlow in that folder, from the metadata beside it; None where there is none."""
+    """Major and minor version of the TensorFlow in that folder, from its metadata; None if there is none."""
     for path in sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(folder)), "*.dist-info"))):
         name, _, version = os.path.basename(path)[: -len(".dist-info")].partition("-")
         if re.match(
@@ -168,16 +168,16 @@ def list_wanted(build: Record, config: Record, release: Optional[Tuple[int, ...]
     """The libraries that the build opens, the driver's first, then in TensorFlow's order.
 
     Raises:
-        UnknownBuildError: neither its header nor its CUDA version says their names.
+        UnknownBuildError: neither the header nor the CUDA version determines the names.
     """
     versions = _library_versions(build, config)
     wanted = [Wanted("cuda", ("libcuda.so.1",), "every GPU")]
     for name, _, needed_for in _NAMES:
         version = versions.get(name)
         if version is None:
-            raise UnknownBuildError(f"the build does not say which lib{name} it opens")
+            raise UnknownBuildError(f"the version of lib{name} that it opens is unknown")
         soname = f"lib{name}.so.{version}".rstrip(".")
-        # TensorFlow itself falls back to the plain name for CUPTI.
+        # TensorFlow falls back to the plain name for CUPTI.
         wanted.append(Wanted(name, (soname, "libcupti.so") if name == "cupti" else (soname,), needed_for))
     opens_nccl = release is None or release >= FIRST_WITH_OPENED_NCCL
     wanted.insert(-1, Wanted("nccl", ("libnccl.so.2",) if opens_nccl else (), "several GPUs"))
@@ -198,7 +198,7 @@ def _library_versions(build: Record, config: Record) -> Dict[str, Optional[str]]
 
 
 def _add_versions(libraries: Sequence[Record], versions_s: float) -> None:
-    """Add what only loading tells. libcuda is left alone: its version stands in its file's name."""
+    """Add the facts that require loading, except for libcuda, whose version is in its file name."""
     usable = [entry for entry in libraries if entry["status"] == "found" and entry["name"] != "cuda"]
     answers = library_versions.read_versions([(entry["name"], entry["path"]) for entry in usable], versions_s)
     for entry in usable:
@@ -206,7 +206,7 @@ def _add_versions(libraries: Sequence[Record], versions_s: float) -> None:
 
 
 def _describe_search(loader: Loader) -> Record:
-    """The opening object's own search path, and all places of the search."""
+    """The search path of the opening object, and all places of the search."""
     has_runpath = loader.library.runpath is not None
     own = loader.library.runpath if has_runpath else loader.library.rpath
     kind = "RUNPATH" if has_runpath else "RPATH"
@@ -222,7 +222,7 @@ def _describe_search(loader: Loader) -> Record:
 
 
 def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], owners: Owners) -> Record:
-    """The record of one library, without what only loading it tells."""
+    """The record of one library, without the facts that require loading it."""
     if not wanted.sonames:
         return {
             "name": wanted.name,
@@ -275,7 +275,7 @@ def _other_copies(loader: Loader, soname: str, record: Record, elsewhere: Sequen
 
 
 def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[str]) -> List[str]:
-    """Files ``lib<name>.so.<N>`` of another soname; the real file behind a link counts once."""
+    """Files ``lib<name>.so.<N>`` with a different soname; a link and its target count once."""
     found: Dict[str, str] = {}
     pattern = re.compile(rf"lib{re.escape(name)}\.so\.\d[\d.]*$")
     folders = [place.path for place in loader.places] + list(elsewhere)
@@ -292,7 +292,7 @@ _listed: Dict[str, List[str]] = {}
 
 
 def _list(folder: str) -> List[str]:
-    """The names in a folder; none where it cannot be read. Ten libraries look into the same folders."""
+    """The names in a folder, cached; empty if it cannot be read."""
     if folder not in _listed:
         try:
             _listed[folder] = [name for name in os.listdir(folder) if ".so" in name]
@@ -302,7 +302,7 @@ def _list(folder: str) -> List[str]:
 
 
 def _other_folders(environ: Mapping[str, str]) -> Iterator[str]:
-    """Folders that often hold CUDA libraries, whether the loader looks there or not."""
+    """Folders that often contain CUDA libraries, whether or not the loader searches them."""
     for entry in sys.path:
         for folder in sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", "*", "lib"))):
             yield folder
@@ -320,10 +320,10 @@ def _driver_version(real_path: str) -> Record:
     found = re.match(r"libcuda\.so\.(\d{3,}(?:\.\d+)+)$", os.path.basename(real_path))
     if found:
         return {"version": found.group(1)}
-    return {"version_error": f"the name of its file says no driver version: {os.path.basename(real_path)}"}
+    return {"version_error": f"no driver version in its file name: {os.path.basename(real_path)}"}
 
 
 def _is_compat(record: Record) -> bool:
-    """Whether the file lies in a folder of NVIDIA's package for forward compatibility."""
+    """Whether the file is in a folder of NVIDIA's forward compatibility package."""
     parts = record["path"].split("/") + record["real_path"].split("/")
     return any(part in ("compat", "cuda-compat") or part.startswith("cuda-compat-") for part in parts)

@@ -1,7 +1,7 @@
-"""Loads CUDA libraries the way TensorFlow does and asks each for its version, in processes of their own.
+"""Loads CUDA libraries like TensorFlow does and asks each for its version, in separate processes.
 
-A library that crashes or hangs ends its process, not this one; the next process leaves it out. The calls used here
-need no GPU and no driver: none of them makes a CUDA context (``cublasGetVersion_v2`` would, so it is not among them).
+A library that crashes or hangs ends its process only; the next process leaves it out. The calls need no GPU and no
+driver, because none makes a CUDA context (``cublasGetVersion_v2`` would, so it is not used).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Callable, Dict, NamedTuple, NoReturn, Optional, Sequence
 Record = Dict[str, Any]
 
 STEP_S = 5.0
-"""Seconds that one library may take to load, or to answer."""
+"""Seconds that one library may take to load or to answer."""
 
 
 class Call(NamedTuple):
-    """How a library is asked."""
+    """The version call of a library."""
 
     function: str
     form: str
@@ -37,13 +37,13 @@ def decode_cuda(code: int) -> str:
 
 
 def decode_cudnn(code: int) -> str:
-    """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 made room for more minors."""
+    """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 has more digits for the minor version."""
     major = 10000 if code >= 90000 else 1000  # noqa: PLR2004 - 9.0.0
     return f"{code // major}.{code % major // 100}.{code % 100}"
 
 
 def decode_nccl(code: int) -> str:
-    """2804 is 2.8.4, and 22707 is 2.27.7: NCCL made room for more minors in 2.9."""
+    """2804 is 2.8.4, and 22707 is 2.27.7: NCCL has more digits for the minor version from 2.9 on."""
     major = 10000 if code >= 20000 else 1000  # noqa: PLR2004 - 2.9.0 is 20900
     return f"{code // major}.{code % major // 100}.{code % 100}"
 
@@ -59,7 +59,7 @@ CALLS = {
     "nccl": Call("ncclGetVersion", "pointer", decode_nccl),
     "cupti": Call("cuptiGetVersion", "pointer", str),
 }
-"""By the library's name. Of a library whose encoding changed over time, the three properties are read instead."""
+"""By the library's name. If a library's encoding changed over time, its three version properties are read."""
 
 _BUILT_WITH = Call("cudnnGetCudartVersion", "value", decode_cuda)
 
@@ -68,7 +68,7 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
     """By each library's name: ``version``, ``version_code``, ``built_with``, ``load_error`` or ``version_error``.
 
     Args:
-        libraries: name and path of each, in the order in which TensorFlow opens them: one may need another.
+        libraries: name and path of each, in the order in which TensorFlow opens them, as they depend on each other.
         budget_s: seconds for all of them.
     """
     end_at = time.monotonic() + budget_s
@@ -76,12 +76,12 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
     dead: Set[str] = set()
     while any(name not in results for name, _ in libraries):
         if time.monotonic() >= end_at:
-            why = "there was no time left to ask for it"
+            why = "not asked: the time limit was reached"
             results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
             break
         culprit, step, how = _run_child(libraries, results, dead, end_at)
         if culprit is None:
-            why = "the process that loads it {}".format(how or "ended early")
+            why = f"the process that loads it {how or 'ended early'}"
             results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
             break
         if step == "load":
@@ -95,10 +95,10 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
 def _run_child(
     libraries: Sequence[Tuple[str, str]], results: Dict[str, Record], dead: Set[str], end_at: float
 ) -> Tuple[Optional[str], str, str]:
-    """Fill in what one process finds out; on its untimely end: in which library, in which step, and how it ended."""
+    """Add the results of one process; if it ends early: the library, the step, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # The watchdog is a thread of C that holds no lock, so forking beside it is safe.
+        # The watchdog is a C thread that holds no lock, so forking is safe.
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
@@ -111,14 +111,14 @@ def _run_child(
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not in_time:
-        return culprit, step, "did not come back"
+        return culprit, step, "did not return"
     if os.WIFSIGNALED(status):
         return culprit, step, f"died of {signal.Signals(os.WTERMSIG(status)).name}"
     return culprit, step, f"exited with status {os.WEXITSTATUS(status)}"
 
 
 def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Optional[str], str, bool]:
-    """Keep what the child says. Its last step (none if it finished), and whether it ended before its time was up."""
+    """Read the child's records; returns its unfinished library and step, if any, and whether it ended in time."""
     culprit: Optional[str] = None
     step = ""
     rest = b""
@@ -141,14 +141,14 @@ def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Op
 
 
 def _be_child(writing: int, libraries: Sequence[Tuple[str, str]], known: Set[str], dead: Set[str]) -> NoReturn:
-    """Load them all, ask those that are not known yet, say so, and end."""
+    """Load all libraries, ask those that are not known yet, send the answers, and exit."""
     code = 1
     try:
-        signal.alarm(60)  # nobody is left to end this process if kdoctor was killed
-        faulthandler.disable()  # a crash here is an answer, not a mishap to describe
+        signal.alarm(60)  # ends this process if kdoctor was killed
+        faulthandler.disable()  # a crash here is an expected answer
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # and leaves no core file behind
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file
         for name, path in libraries:
             if name not in dead:
                 _say(writing, {"name": name, "step": "load"})
@@ -181,7 +181,7 @@ def _say(writing: int, record: Record) -> None:
 
 
 def ask_version(library: ctypes.CDLL, call: Call) -> Tuple[str, Optional[int]]:
-    """The version as people write it, and as the library gave it.
+    """The version in its usual form, and the number that the library returned.
 
     Raises:
         AttributeError: the library has no such function.

@@ -41,7 +41,7 @@ def fed_tail(case: Case) -> None:
 
 
 def starved_tail(case: Case) -> None:
-    """The last replica has no example of the final batch, and there is no guard."""
+    """The last replica has no example of the final batch, without a guard."""
     strategy = make_strategy(case)
     batches = _batches(strategy.num_replicas_in_sync, starved_tail_size(strategy.num_replicas_in_sync))
     inspect_weights(case, strategy, train_mirrored(case, strategy, batches, normalised=True))

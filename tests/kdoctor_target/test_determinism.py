@@ -46,7 +46,7 @@ def run(*cases: str, folder: Path | None = None) -> SmokeRun:
     return result
 
 
-def test_chance_that_no_seed_reaches_is_told_by_variable_and_step(tmp_path: Path) -> None:
+def test_unseeded_randomness_is_located_by_variable_and_step(tmp_path: Path) -> None:
     found = run("seed", folder=tmp_path)
     result = compute_check(determinism, found)
     assert result.status is Status.FAIL
@@ -59,7 +59,7 @@ def test_chance_that_no_seed_reaches_is_told_by_variable_and_step(tmp_path: Path
     assert "the loss differs from step 1 on" in observed
 
 
-def test_random_numbers_of_a_parallel_map_differ_until_it_is_insisted_on() -> None:
+def test_parallel_map_random_numbers_differ_without_op_determinism() -> None:
     (case,) = run("operations").cases
     name = "random numbers in Dataset.map"
     assert (case.measures[f"{name}: difference"] or 0) > 0.01

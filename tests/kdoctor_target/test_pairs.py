@@ -76,7 +76,7 @@ def only(result: SmokeRun) -> SmokeCase:
 
 
 @pytest.mark.tensorflow
-def test_every_pair_of_three_equals_one_cpu() -> None:
+def test_every_pair_of_three_matches_one_cpu() -> None:
     result = run(3)
     case = only(result)
     assert [(pair.first, pair.second, pair.outcome) for pair in case.pairs] == [
@@ -89,7 +89,7 @@ def test_every_pair_of_three_equals_one_cpu() -> None:
 
 
 @pytest.mark.tensorflow
-def test_a_device_whose_sums_are_wrong_is_named(tmp_path: Path) -> None:
+def test_device_with_wrong_sums_is_named(tmp_path: Path) -> None:
     result = compute_check(pairs, run(4, tmp_path, _SPOILT_DEVICE))
     assert result.status is Status.FAIL
     (finding,) = (item.finding for item in result.findings)
@@ -98,7 +98,7 @@ def test_a_device_whose_sums_are_wrong_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.tensorflow
-def test_a_pair_that_hangs_is_ended_with_its_stacks_and_the_others_go_on(tmp_path: Path) -> None:
+def test_hanging_pair_is_ended_with_stacks_and_others_continue(tmp_path: Path) -> None:
     result = run(3, tmp_path, _HANGING_PAIR, least_s=5)
     hung = next(pair for pair in only(result).pairs if (pair.first, pair.second) == (0, 1))
     assert (hung.outcome, "in waiting" in (hung.stacks or "")) == ("timed-out", True)
@@ -110,7 +110,7 @@ def test_a_pair_that_hangs_is_ended_with_its_stacks_and_the_others_go_on(tmp_pat
 
 
 @pytest.mark.tensorflow
-def test_pairs_whose_turn_does_not_come_are_not_tested() -> None:
+def test_unreached_pairs_are_not_tested() -> None:
     result = run(3, patience_s=0)
     assert {pair.outcome for pair in only(result).pairs} == {"not-tested"}
     assert compute_check(pairs, result).status is Status.UNKNOWN

@@ -90,25 +90,25 @@ def observed(result: Result) -> str:
     return result.findings[0].finding.observed
 
 
-def test_a_keras_that_returns_nan_is_caught(tmp_path: Path) -> None:
+def test_nan_weights_are_detected(tmp_path: Path) -> None:
     results = judged(tmp_path, _NAN)
     assert "NaN or infinity in" in observed(results["smoke.baseline"])
     assert "NaN or infinity in" in observed(results["smoke.closed-form"])
 
 
-def test_a_replica_that_is_not_heard_is_caught(tmp_path: Path) -> None:
+def test_ignored_replica_is_detected(tmp_path: Path) -> None:
     results = judged(tmp_path, _DROPPED_REPLICA)
     assert "weights differ by up to" in observed(results["smoke.baseline"])
     assert "weights differ by up to" in observed(results["smoke.closed-form"])
 
 
-def test_an_update_that_is_left_out_everywhere_is_caught_by_numpy_alone(tmp_path: Path) -> None:
+def test_missing_update_is_detected_only_by_closed_form(tmp_path: Path) -> None:
     results = judged(tmp_path, _SKIPPED_UPDATE)
     assert results["smoke.baseline"].status is Status.PASS
     assert "on one device already, weights differ from NumPy's by" in observed(results["smoke.closed-form"])
 
 
-def test_a_dataset_that_gives_every_replica_the_same_examples_is_caught(tmp_path: Path) -> None:
+def test_identical_examples_on_all_replicas_are_detected(tmp_path: Path) -> None:
     results = judged(tmp_path, _WRONG_SHARDS)
     assert "weights differ by up to" in observed(results["smoke.baseline"])
     assert "weights differ by up to" in observed(results["smoke.closed-form"])

@@ -103,7 +103,7 @@ class JobTraining:
     step_s: float | None = None
     """Median seconds of a step after the first, with the job's optimizer."""
     not_compared: str | None = None
-    """Why there is no comparison with one device."""
+    """Why the weights were not compared with one device."""
     losses: tuple[float | None, ...] = ()
     """Loss after each step with SGD, on all replicas."""
     reference_losses: tuple[float | None, ...] = ()

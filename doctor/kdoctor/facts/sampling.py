@@ -136,7 +136,7 @@ class GpuSampling(FactGroup):
 
     state: SamplingState
     error: str | None = None
-    """Why there are no samples, or why the sampling ended early."""
+    """Why samples are missing, or why the sampling ended early."""
     interval_s: float | None = None
     """Seconds between two samples of a GPU."""
     seconds: float | None = None

@@ -82,7 +82,7 @@ class Data:
             if sizes[-1] == sizes[0]:
                 self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))
         if not sizes:
-            raise _Misshapen("it is empty: there is no batch to train on")
+            raise _Misshapen("it is empty, without a batch to train on")
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
         facts.update(batch=sizes[0], **self._rest(batches, sizes, began))
@@ -185,7 +185,7 @@ def _with_own_shuffling(graph: bytes) -> bytes:
 def _chain(dataset: Any) -> Iterator[Any]:
     """The dataset and the datasets that it is made of, the last step first."""
     yield dataset
-    for one in dataset._inputs():  # noqa: SLF001 - there is no public way
+    for one in dataset._inputs():  # noqa: SLF001 - no public equivalent
         yield from _chain(one)
 
 
@@ -215,7 +215,7 @@ def _final_by_pipeline(dataset: Any) -> Optional[int]:
     for one in _chain(dataset):
         name = type(one).__name__
         if "BatchDataset" in name and hasattr(one, "_batch_size"):
-            examples = int(one._inputs()[0].cardinality().numpy())  # noqa: SLF001 - there is no public way
+            examples = int(one._inputs()[0].cardinality().numpy())  # noqa: SLF001 - no public equivalent
             size = int(one._batch_size)  # noqa: SLF001
             return (examples % size or size) if examples > 0 else None
         if not any(part in name for part in _KEEPS_BATCHES):

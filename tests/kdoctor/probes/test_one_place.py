@@ -29,7 +29,7 @@ def starts(tree: ast.AST) -> Iterator[str]:
             yield ast.unparse(node)
 
 
-def test_nothing_else_starts_a_process() -> None:
+def test_processes_are_started_in_one_module() -> None:
     found = {
         str(path.relative_to(ROOT)): sorted(set(starts(ast.parse(path.read_text(encoding="utf-8")))))
         for path in ROOT.rglob("*.py")
@@ -37,6 +37,6 @@ def test_nothing_else_starts_a_process() -> None:
     assert {path for path, names in found.items() if names} == {"probes/process/child.py"} | BESIDES
 
 
-def test_the_test_sees_what_it_looks_for() -> None:
+def test_detector_finds_process_starts() -> None:
     code = "import subprocess\nfrom multiprocessing import Process\nimport os\nos.fork()\nos.system('x')"
     assert sorted(starts(ast.parse(code))) == ["multiprocessing", "os.fork", "os.system", "subprocess"]

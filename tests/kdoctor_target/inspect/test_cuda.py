@@ -32,18 +32,18 @@ def addresses(folder: Path) -> list[str | None]:
 
 
 @pytest.mark.compiler
-def test_addresses_are_in_the_form_of_sysfs_and_in_the_order_of_cuda(tmp_path: Path) -> None:
+def test_addresses_are_in_sysfs_form_and_cuda_order(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1", LIBRARY, "-DINIT=0")
     assert addresses(tmp_path) == ["0000:3b:00.0", None, "10008:01:00.0"]
 
 
 @pytest.mark.compiler
-def test_a_driver_that_refuses_tells_nothing(tmp_path: Path) -> None:
+def test_failing_driver_gives_no_addresses(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1", LIBRARY, "-DINIT=100")  # CUDA_ERROR_NO_DEVICE
     assert addresses(tmp_path) == []
 
 
 @pytest.mark.compiler
-def test_a_library_without_the_calls_tells_nothing(tmp_path: Path) -> None:
+def test_library_without_the_calls_gives_no_addresses(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1")
     assert addresses(tmp_path) == []

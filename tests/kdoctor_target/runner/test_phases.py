@@ -54,19 +54,19 @@ def hung(folder: Path, *, in_trace: bool = False, call: int = 0) -> SmokeCase:
     return case
 
 
-def test_in_the_trace(tmp_path: Path) -> None:
+def test_error_in_trace_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, in_trace=True)
     assert (case.phase, case.finished, case.steps) == ("trace", "data", 0)
     assert how_it_ended(case).startswith("hung in phase trace (last finished: data) and was ended after ")
 
 
-def test_in_the_third_step(tmp_path: Path) -> None:
+def test_error_in_third_step_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, call=5)  # each of two replicas calls once a step
     assert (case.phase, case.finished, case.steps) == ("step 3", "step 2", 2)
     assert how_it_ended(case).startswith("hung in step 3 (last finished: step 2) and was ended after ")
 
 
-def test_in_saving(tmp_path: Path) -> None:
+def test_error_while_saving_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path)
     assert (case.phase, case.finished, case.steps) == ("save", "step 8", 8)
     assert how_it_ended(case).startswith("hung in phase save (last finished: step 8) and was ended after ")

@@ -6,6 +6,7 @@ PCI Express Base Specification for the Access Control Services (extended capabil
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,24 +24,13 @@ IommuType = Literal["identity", "DMA", "DMA-FQ", "unmanaged", "blocked"]
 """The translation of a device's addresses: one to one; translated (strictly, or with a flush queue); by user space;
 none, because all access is blocked."""
 
-_GENERATIONS = {
-    "2.5": 1,
-    "5.0": 2,
-    "5": 2,
-    "8.0": 3,
-    "8": 3,
-    "16.0": 4,
-    "16": 4,
-    "32.0": 5,
-    "32": 5,
-    "64.0": 6,
-    "64": 6,
-}
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 
 def link_generation(speed: str | None) -> int | None:
     """The PCIe generation of a link speed in sysfs (``16.0 GT/s PCIe`` is 4); None for any other text."""
-    return _GENERATIONS.get(speed.split()[0].removesuffix("GT/s")) if speed and speed.split() else None
+    found = re.match(r"(\d+(?:\.\d+)?)(?:\s|GT/s|$)", speed or "")
+    return _GENERATIONS.get(float(found[1])) if found else None
 
 
 _LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}

@@ -16,32 +16,24 @@ result; it passed its deadline and was ended; it does not apply to this environm
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeWorker:
-    """One process of a case that trains in several."""
+    """One process of a case that trains in several. Fields without a description are as in ``SmokeCase``."""
 
     name: str
     """Its task, as in TF_CONFIG: ``worker 0``, ``ps 0``."""
     outcome: CaseOutcome
     """How it ended; ``timed-out`` if it waited for others, or they for it, until it was ended."""
     phase: str | None = None
-    """The last phase that it entered, as in ``SmokeCase``."""
     finished: str | None = None
-    """The last phase that it finished."""
     steps: int | None = None
-    """Training steps that it finished."""
     error_type: str | None = None
-    """Class of the exception, for ``raised``."""
     error_message: str | None = None
-    """The exception's first lines."""
     exit_code: int | None = None
-    """Exit status of the process, for ``died``; None where a signal ended it."""
     signal: str | None = None
-    """Name of the signal that ended it, for ``died``."""
     losses: tuple[float | None, ...] = ()
     """Loss of each epoch in this worker."""
     weight_deviation: float | None = None
     """Largest absolute difference of any of its weights from the same training on one device."""
     seconds: float | None = None
-    """Wall time of the process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +58,10 @@ PairOutcome = Literal["trained", "raised", "died", "timed-out", "not-tested"]
 
 @dataclass(frozen=True, kw_only=True)
 class SmokePair:
-    """Two replicas that trained without the others, in a separate process."""
+    """Two replicas that trained without the others, in a separate process.
+
+    Fields without a description are as in ``SmokeCase``.
+    """
 
     first: int
     """Index of the first in ``SmokeCase.devices``."""
@@ -76,23 +71,14 @@ class SmokePair:
     phase: str | None = None
     """The last phase that it entered, as in ``SmokeCase``; the final one is all-reduce."""
     finished: str | None = None
-    """The last phase that it finished."""
     steps: int | None = None
-    """Training steps that it finished."""
     error_type: str | None = None
-    """Class of the exception, for ``raised``."""
     error_message: str | None = None
-    """The exception's first lines."""
     exit_code: int | None = None
-    """Exit status of the process, for ``died``; None where a signal ended it."""
     signal: str | None = None
-    """Name of the signal that ended it, for ``died``."""
     stacks: str | None = None
-    """Python stacks of all threads, if it crashed or was ended."""
     stderr_tail: str | None = None
-    """Last lines of its error output, if it did not finish."""
     log_lines: tuple[str, ...] = ()
-    """The last lines in which NCCL or TensorFlow's native code report errors, if it did not finish."""
     weights: Weights | None = None
     weight_deviation: float | None = None
     """Largest absolute difference of any weight, on either replica, from the same training on one CPU."""
@@ -103,7 +89,6 @@ class SmokePair:
     bytes_per_s: float | None = None
     """Speed of that all-reduce: size over time, which is the bandwidth in each direction for two replicas."""
     seconds: float | None = None
-    """Wall time of the process."""
 
 
 @dataclass(frozen=True, kw_only=True)

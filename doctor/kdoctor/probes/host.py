@@ -23,11 +23,8 @@ _LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
 """Limits (``RLIMIT_...`` in lower case) that matter to training jobs."""
 
 _HUGEPAGES = "sys/kernel/mm/transparent_hugepage/enabled"
-_PAGES: dict[str | None, Literal["always", "madvise", "never"]] = {
-    "always": "always",
-    "madvise": "madvise",
-    "never": "never",
-}
+_PAGES: dict[str | None, Literal["always", "madvise", "never"]]
+_PAGES = {"always": "always", "madvise": "madvise", "never": "never"}
 _DISK_WAIT_S = 2.0
 """How long file systems may take. An unavailable network file system hangs, which must not block the other facts."""
 

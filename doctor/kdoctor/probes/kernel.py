@@ -27,11 +27,8 @@ _DAEMONS = (
     ("nvidia-cuda-mps", "nvidia-cuda-mps-control"),
 )
 """Names as truncated in /proc/<pid>/comm (15 characters), and in full."""
-_LOCKDOWNS: dict[str | None, Literal["none", "integrity", "confidentiality"]] = {
-    "none": "none",
-    "integrity": "integrity",
-    "confidentiality": "confidentiality",
-}
+_LOCKDOWNS: dict[str | None, Literal["none", "integrity", "confidentiality"]]
+_LOCKDOWNS = {"none": "none", "integrity": "integrity", "confidentiality": "confidentiality"}
 
 
 def collect(context: Context) -> Facts:

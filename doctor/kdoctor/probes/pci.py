@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kdoctor.facts import Facts, PciBridge, PciDevice, PciDevices, Unavailable
 from kdoctor.facts.pci import IommuType
@@ -20,13 +20,7 @@ _DEVICES = "sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 
-_IOMMU_TYPES: dict[str | None, IommuType] = {
-    "identity": "identity",
-    "DMA": "DMA",
-    "DMA-FQ": "DMA-FQ",
-    "unmanaged": "unmanaged",
-    "blocked": "blocked",
-}
+_IOMMU_TYPES: dict[str | None, IommuType] = {name: name for name in get_args(IommuType)}
 
 _EXTENDED = 0x100
 """Offset of the extended capabilities. Users other than root can read the first 64 bytes only."""

@@ -226,7 +226,7 @@ def read_build(folder: str) -> Record:
     info, trouble = _read_build_info(Path(folder, _BUILD_INFO))
     header: Record = {}
     if info.get("is_cuda_build") is not False and "cuda_version" not in info:
-        header = _read_header(Path(folder, _HEADER))
+        header = read_cuda_config(folder)
     cuda = info.get("cuda_version") or header.get("TF_CUDA_VERSION")
     is_cuda = info.get("is_cuda_build")
     if is_cuda is None and header:
@@ -256,12 +256,7 @@ def _read_build_info(path: Path) -> Tuple[Record, Optional[str]]:
 
 def read_cuda_config(folder: str) -> Record:
     """The definitions of ``cuda_config.h`` in TensorFlow's folder; empty if the file does not exist."""
-    return _read_header(Path(folder, _HEADER))
-
-
-def _read_header(path: Path) -> Record:
-    """The definitions of ``cuda_config.h``; empty if the file does not exist."""
-    text = _quietly(lambda: path.read_text(encoding="utf-8"), "")
+    text = _quietly(lambda: Path(folder, _HEADER).read_text(encoding="utf-8"), "")
     found: Record = {}
     for name, value in re.findall(r"^#define (TF_\w+)[ \t]+(.*)$", text, re.MULTILINE):
         found[name] = value.strip().strip('"')

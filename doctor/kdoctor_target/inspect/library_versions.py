@@ -38,13 +38,16 @@ def decode_cuda(code: int) -> str:
 
 def decode_cudnn(code: int) -> str:
     """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 has more digits for the minor version."""
-    major = 10000 if code >= 90000 else 1000  # noqa: PLR2004 - 9.0.0
-    return f"{code // major}.{code % major // 100}.{code % 100}"
+    return _decode_three(code, wide=code >= 90000)  # noqa: PLR2004 - 9.0.0
 
 
 def decode_nccl(code: int) -> str:
     """2804 is 2.8.4, and 22707 is 2.27.7: NCCL has more digits for the minor version from 2.9 on."""
-    major = 10000 if code >= 20000 else 1000  # noqa: PLR2004 - 2.9.0 is 20900
+    return _decode_three(code, wide=code >= 20000)  # noqa: PLR2004 - 2.9.0 is 20900
+
+
+def _decode_three(code: int, *, wide: bool) -> str:
+    major = 10000 if wide else 1000
     return f"{code // major}.{code % major // 100}.{code % 100}"
 
 

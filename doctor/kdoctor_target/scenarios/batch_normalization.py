@@ -6,8 +6,6 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.regression import make_batches
 from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_strategy, train, train_reference
 
-STEPS = 6
-
 
 def plain(case: Case) -> None:
     """Every replica normalises its own examples, so the weights differ from one device's, but are finite."""
@@ -21,7 +19,7 @@ def synchronized(case: Case) -> None:
 
 def _train(case: Case, *, synchronized: bool) -> None:
     strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     reference = train_reference(case, batches, normalised=True)
     case.phase("build")
     with strategy.scope():

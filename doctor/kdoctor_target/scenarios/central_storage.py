@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any
 
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training.regression import Batches, make_batches
 from kdoctor_target.training.replicas import describe_strategy, replica_devices
-
-STEPS = 6
 
 
 def fit(case: Case) -> None:
     """``Model.fit``."""
-    compare_fit(case, *_prepare(case))
+    compare_fit(case, _strategy(case))
 
 
 def custom_loop(case: Case) -> None:
     """A custom training loop with ``strategy.run``."""
-    compare_custom_loop(case, *_prepare(case))
+    compare_custom_loop(case, _strategy(case))
 
 
-def _prepare(case: Case) -> Tuple[Any, Batches]:
+def _strategy(case: Case) -> Any:
     case.phase("strategy")
     devices = replica_devices(case)
     home = tf.config.list_logical_devices("CPU")[0].name
     strategy = tf.distribute.experimental.CentralStorageStrategy(devices, home)
     describe_strategy(case, strategy)
-    return strategy, make_batches(strategy.num_replicas_in_sync, STEPS)
+    return strategy
 
 
 CASES = {"fit": fit, "custom-loop": custom_loop}

@@ -15,16 +15,14 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, Batches, Reference, make_batches
+from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, STEPS, Batches, Reference, make_batches
 from kdoctor_target.training.replicas import compile_model, inspect_weights, make_strategy, train
-
-STEPS = 6
 
 
 def mirrored(case: Case) -> None:
     """On all replicas, and on one device, against NumPy."""
     strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     reference = _by_numpy(batches)
     case.phase("reference")
     single = compile_model(case, _linear())

@@ -8,10 +8,7 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_fit
-from kdoctor_target.training.regression import make_batches
 from kdoctor_target.training.replicas import describe_strategy, replica_devices
-
-STEPS = 6
 
 
 def hierarchical_copy(case: Case) -> None:
@@ -35,7 +32,7 @@ def _train(case: Case, communication: Any) -> None:
     case.phase("strategy")
     strategy = tf.distribute.MirroredStrategy(replica_devices(case), cross_device_ops=communication)
     describe_strategy(case, strategy)
-    compare_fit(case, strategy, make_batches(strategy.num_replicas_in_sync, STEPS))
+    compare_fit(case, strategy)
 
 
 CASES = {"hierarchical-copy": hierarchical_copy, "reduction-to-one-device": reduction_to_one_device, "nccl": nccl}

@@ -8,8 +8,6 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.jax import data_parallel, inspect_weights, train, train_reference
 from kdoctor_target.training.regression import make_batches
 
-STEPS = 6
-
 
 def fit(case: Case) -> None:
     """``Model.fit`` with full batches."""
@@ -29,7 +27,7 @@ def smaller_tail(case: Case) -> None:
 def _compare(case: Case, *, one_each: bool = False, **options: Any) -> None:
     distribution = data_parallel(case)
     devices = distribution.device_mesh.devices.size
-    data = make_batches(devices, STEPS, tail=devices if one_each else 0)
+    data = make_batches(devices, tail=devices if one_each else 0)
     reference = train_reference(case, data, **options)
     model = train(case, distribution, data, **options)
     inspect_weights(case, distribution, model, reference)

@@ -19,12 +19,11 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.operations import operations, random_numbers_in_a_map
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, PER_REPLICA, regression
+from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, make_batches
 from kdoctor_target.training.replicas import inspect_weights, make_strategy, replica_devices
 from kdoctor_target.training.steps import clock
 from kdoctor_target.training.timing import fastest_seconds, fit_step_seconds
 
-STEPS = 6
 SEED = 7
 RUNS = 5
 """Runs of each operation that are compared."""
@@ -70,8 +69,7 @@ def _compare(case: Case, strategy: Any, one: _Training, other: _Training) -> Non
 def _train(case: Case, strategy: Any) -> _Training:
     case.phase("build")
     tf.keras.utils.set_random_seed(SEED)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
+    inputs, targets, global_batch, *_ = make_batches(strategy.num_replicas_in_sync)
     data = tf.data.Dataset.from_tensor_slices((inputs, targets)).shuffle(len(inputs), seed=SEED).batch(global_batch)
     layers = tf.keras.layers
     with strategy.scope():

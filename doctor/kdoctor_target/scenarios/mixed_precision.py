@@ -14,8 +14,6 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.regression import make_batches
 from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_strategy, train, train_reference
 
-STEPS = 6
-
 
 def float16(case: Case) -> None:
     """``mixed_float16``, for which Keras wraps the optimizer in a loss scale."""
@@ -29,7 +27,7 @@ def bfloat16(case: Case) -> None:
 
 def _train(case: Case, policy: str) -> None:
     strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     reference = train_reference(case, batches)
     tf.keras.mixed_precision.set_global_policy(policy)
     case.phase("build")

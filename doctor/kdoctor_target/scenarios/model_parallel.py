@@ -11,7 +11,6 @@ from kdoctor_target.runner.case import Case
 from kdoctor_target.training.jax import inspect_weights, model_parallel, train, train_reference
 from kdoctor_target.training.regression import PER_REPLICA, make_batches
 
-STEPS = 6
 LAYOUTS = {
     ".*hidden/kernel": (None, "model"),
     ".*hidden/bias": ("model",),
@@ -33,7 +32,7 @@ def _compare(case: Case, shares: Optional[int]) -> None:
     distribution = model_parallel(case, LAYOUTS, shares=shares)
     devices = distribution.device_mesh.devices.size
     case.measure({"to be sharded": len(LAYOUTS)})
-    data, units = make_batches(devices, STEPS), PER_REPLICA * devices  # divisible by any number of devices
+    data, units = make_batches(devices), PER_REPLICA * devices  # divisible by any number of devices
     reference = train_reference(case, data, units=units)
     model = train(case, distribution, data, units=units)
     inspect_weights(case, distribution, model, reference)

@@ -20,7 +20,6 @@ from kdoctor_target.training.regression import Batches, make_batches
 from kdoctor_target.training.replicas import describe_strategy, make_model, one_thread_each
 from kdoctor_target.training.workers import Cluster, Facts, Task, expect_all_trained, note_workers
 
-STEPS = 6
 MOST_WORKERS = 4
 
 
@@ -73,7 +72,7 @@ def join(case: Case, me: Task, workers: int) -> Tuple[Any, Batches]:
     _take_devices(case, me, workers)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     describe_strategy(case, strategy)
-    return strategy, make_batches(strategy.num_replicas_in_sync, STEPS)._replace(by_example=True)
+    return strategy, make_batches(strategy.num_replicas_in_sync)._replace(by_example=True)
 
 
 def _take_devices(case: Case, me: Task, workers: int) -> None:

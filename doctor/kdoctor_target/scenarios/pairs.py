@@ -34,7 +34,6 @@ from kdoctor_target.training.round_robin import round_robin
 from kdoctor_target.training.workers import Facts, Task, expect_all_trained
 
 LEAST = 3
-STEPS = 6
 
 FIRST_S = 180.0
 """Seconds for the first two pairs: on a GPU newer than the TensorFlow build, the driver compiles every kernel."""
@@ -118,7 +117,7 @@ def _survey(case: Case) -> Tuple[List[str], Path]:
     def task(task_case: Case) -> None:
         list_devices(task_case)
         cpu = tf.config.list_logical_devices("CPU")[0].name
-        model = train_custom_loop(task_case, tf.distribute.OneDeviceStrategy(cpu), make_batches(2, STEPS))
+        model = train_custom_loop(task_case, tf.distribute.OneDeviceStrategy(cpu), make_batches(2))
         np.savez(str(file), *model.get_weights())
 
     facts = in_a_process(case, Task("survey", 0), task, SURVEY_S)
@@ -135,7 +134,7 @@ def _run(case: Case, pair: Pair, reference: Path, patience: float) -> Facts:
         compute_exactly()
         strategy = tf.distribute.MirroredStrategy(take_devices(task_case, pair))
         describe_strategy(task_case, strategy)
-        model = train_custom_loop(task_case, strategy, make_batches(2, STEPS))
+        model = train_custom_loop(task_case, strategy, make_batches(2))
         inspect_weights(task_case, strategy, model, Reference([], list(np.load(str(reference)).values())))
         task_case.phase("all-reduce")
         size = message_bytes(task_case)

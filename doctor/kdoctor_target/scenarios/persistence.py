@@ -14,11 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import EPOCHS, Batches, Reference, make_batches
+from kdoctor_target.training.regression import EPOCHS, STEPS, Batches, Reference, make_batches
 from kdoctor_target.training.replicas import inspect_weights, make_model, make_strategy, read_copies, train_mirrored
 from kdoctor_target.training.steps import clock
-
-STEPS = 6
 
 
 def model_file(case: Case) -> None:
@@ -48,7 +46,7 @@ def weights_file(case: Case) -> None:
 def backup_and_restore(case: Case) -> None:
     """A training that is interrupted and resumed by BackupAndRestore ends like an uninterrupted one."""
     strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     folder = str(case.file("backup"))
     uninterrupted = _fit(case, strategy, batches, [])
     reference = Reference(uninterrupted.history.history["loss"], uninterrupted.get_weights())
@@ -65,7 +63,7 @@ def backup_and_restore(case: Case) -> None:
 
 def _trained(case: Case) -> Any:
     strategy = make_strategy(case)
-    model = train_mirrored(case, strategy, make_batches(strategy.num_replicas_in_sync, STEPS), normalised=True)
+    model = train_mirrored(case, strategy, make_batches(strategy.num_replicas_in_sync), normalised=True)
     inspect_weights(case, strategy, model)
     return strategy, model
 

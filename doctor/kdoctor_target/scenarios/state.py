@@ -13,11 +13,10 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import EPOCHS, make_batches
+from kdoctor_target.training.regression import EPOCHS, STEPS, make_batches
 from kdoctor_target.training.replicas import fit_reference, inspect_weights, make_model, make_strategy
 from kdoctor_target.training.steps import clock
 
-STEPS = 6
 ACCUMULATED = 2
 
 
@@ -42,7 +41,7 @@ def accumulation(case: Case) -> None:
 
 def _train(case: Case, make: Callable[..., Any], options: Dict[str, Any], steps_per_update: int = 1) -> None:
     strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     case.phase("reference")
     single = _compile(make(**options))
     reference = fit_reference(case, single, batches)

@@ -9,8 +9,6 @@ from kdoctor_target.training.comparison import compare_custom_loop
 from kdoctor_target.training.regression import make_batches
 from kdoctor_target.training.replicas import describe_strategy
 
-STEPS = 6
-
 
 def custom_loop(case: Case) -> None:
     """A custom training loop with ``strategy.run`` on every core of the TPU."""
@@ -22,7 +20,7 @@ def custom_loop(case: Case) -> None:
         case.skip(f"TensorFlow finds no TPU ({type(error).__name__})")
     strategy = tf.distribute.TPUStrategy(resolver)
     describe_strategy(case, strategy)
-    batches = make_batches(strategy.num_replicas_in_sync, STEPS)
+    batches = make_batches(strategy.num_replicas_in_sync)
     compare_custom_loop(case, strategy, batches._replace(drop_remainder=True))  # a TPU requires static shapes
 
 

@@ -10,6 +10,8 @@ FEATURES = 4
 EPOCHS = 2
 PER_REPLICA = 8
 """Examples of a full batch on each replica."""
+STEPS = 6
+"""Steps per epoch, unless a scenario needs a different number."""
 
 # SGD's step is proportional to the gradient, so a gradient that is summed instead of averaged over the replicas
 # changes the weights. Adam divides by the gradient's size and would hide it.
@@ -58,7 +60,7 @@ class Batches(NamedTuple):
         }
 
 
-def make_batches(replicas: int, steps: int, tail: int = 0) -> Batches:
+def make_batches(replicas: int, steps: int = STEPS, tail: int = 0) -> Batches:
     """Full batches for that many replicas, and a smaller final batch of ``tail`` examples, if any."""
     global_batch = PER_REPLICA * replicas
     return Batches(*regression(steps * global_batch + tail), global_batch)

@@ -158,7 +158,6 @@ class Gpu:
     recovery_action: RecoveryAction | None = None
 
     temperature_c: int | None = None
-    """Temperature of the GPU, in degrees Celsius."""
     temperature_slowdown_c: int | None = None
     """Temperature at which the GPU slows down; older families and some drivers only."""
     temperature_shutdown_c: int | None = None
@@ -172,7 +171,6 @@ class Gpu:
     fan_speed_percent: int | None = None
     power_draw_w: float | None = None
     enforced_power_limit_w: float | None = None
-    """The lowest of the power limits in force."""
     default_power_limit_w: float | None = None
     """The factory default."""
     clock_sm_mhz: int | None = None

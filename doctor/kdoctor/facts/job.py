@@ -32,15 +32,12 @@ class JobModel:
     compiled_in: Place | None = None
     """Where its optimizer was made; None if it has none."""
     trainable: int = 0
-    """Number of trainable variables."""
     mirrored: int = 0
     """Number of trainable variables with a copy on the device of every replica."""
     not_mirrored: tuple[str, ...] = ()
-    """Names of the other trainable variables."""
     normalisations: tuple[str, ...] = ()
     """BatchNormalization layers that train on the moments of one replica's share."""
     optimizer: str | None = None
-    """Class of the optimizer."""
     learning_rate: float | None = None
     """None if a schedule sets it."""
     default_learning_rate: float | None = None

@@ -16,9 +16,7 @@ class DeviceNode:
     mode: str
     """Permission bits in octal: ``0666``."""
     readable: bool
-    """Whether this process may read it."""
     writable: bool
-    """Whether this process may write it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +26,6 @@ class KernelDriver(FactGroup):
     group: ClassVar[str] = "kernel_driver"
 
     loaded: bool
-    """Whether the nvidia module is loaded."""
     version: str | None = None
     """Version of the module, from /proc/driver/nvidia/version or /sys/module/nvidia/version."""
     flavour: Literal["open", "proprietary"] | None = None
@@ -110,8 +107,6 @@ class KernelLog(FactGroup):
     source: str
     """The source: ``/dev/kmsg``, or a file's name."""
     lines: int
-    """Number of lines read."""
     complete: bool | None = None
     """Whether the log reaches back to the boot; None if unknown."""
     events: tuple[KernelLogEvent, ...] = ()
-    """In order of the log."""

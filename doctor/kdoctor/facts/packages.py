@@ -23,11 +23,8 @@ class Package:
     version: str | None
     """Version, or None if the metadata has none (a half-removed installation)."""
     location: str | None
-    """The folder of the installation."""
     requires: tuple[str, ...] = ()
-    """Requirements (``Requires-Dist``) as written."""
     requires_python: str | None = None
-    """``Requires-Python`` as written."""
     installer: str | None = None
     """The tool that installed it (``INSTALLER``): pip, uv, conda."""
 

@@ -104,7 +104,6 @@ class PciDevice(PciFunction):
     iommu_group: int | None = None
     """None if it is in no group (no IOMMU) or sysfs does not show it; see ``Kernel.iommu_groups`` for which."""
     iommu_type: IommuType | None = None
-    """The translation type of its group."""
     path: tuple[PciBridge, ...] | None = None
     """The bridges above it, the root port first; empty for a device of the root complex itself (as in virtual
     machines), None if unknown."""

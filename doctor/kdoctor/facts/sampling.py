@@ -60,7 +60,6 @@ class GpuUse:
     """Bytes per second sent over PCIe, from the counter's growth between two samples."""
     pcie_received_bytes_s: Spread | None = None
     events: tuple[EventTime, ...] = ()
-    """In order of the bits."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,6 @@ class Weights:
     """The model's variables after the training, read from every replica."""
 
     variables: int
-    """Number of trainable variables."""
     mirrored: int
     """How many of them have a copy on the device of every replica."""
     sharded: int = 0

@@ -20,9 +20,7 @@ class TensorFlowBuild(FactGroup):
     distribution: str | None = None
     """The distribution that contains it: ``tensorflow``, ``tensorflow-cpu``, ``tf-nightly``, ..."""
     version: str | None = None
-    """Its version."""
     location: str | None = None
-    """The package's folder."""
     cuda_build: bool | None = None
     """Whether it was built with CUDA."""
     cuda_version: str | None = None

@@ -95,7 +95,6 @@ def _libc(root: Path) -> str | None:
 
 
 def _cpus(root: Path) -> int | None:
-    """Number of logical processors that are online."""
     online = read_list(root / "sys/devices/system/cpu/online")
     return len(online) if online else os.cpu_count()
 
@@ -112,7 +111,6 @@ def _affinity(root: Path) -> tuple[int, ...] | None:
 
 
 def _status(root: Path) -> dict[str, str]:
-    """The fields of /proc/self/status."""
     lines = (read_quietly(root / "proc/self/status") or "").splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -138,7 +136,6 @@ def _memory(root: Path) -> tuple[int, int]:
 
 
 def _swap(root: Path) -> tuple[int | None, int | None]:
-    """Total and used bytes of swap space."""
     found = _meminfo(root / "proc/meminfo")
     if "SwapTotal" not in found or "SwapFree" not in found:
         return None, None
@@ -174,7 +171,6 @@ def _quotas(folder: Path, group: Path) -> list[float]:
 
 
 def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
-    """The NUMA nodes; None if the kernel does not list them."""
     folders = {}
     for path in (root / "sys/devices/system/node").glob("node*"):
         number = path.name.removeprefix("node")
@@ -250,7 +246,6 @@ def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:
 
 
 def _shared_memory(root: Path) -> tuple[int | None, int | None]:
-    """Total and free bytes of /dev/shm."""
     path = root / "dev/shm"
     if not hasattr(os, "statvfs"):
         return None, None

@@ -87,7 +87,6 @@ def _count(folder: Path) -> int:
 
 
 def _daemons(root: Path) -> tuple[str, ...] | None:
-    """NVIDIA's daemons among the visible processes."""
     try:
         folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
     except OSError:
@@ -120,7 +119,6 @@ def parse_version(text: str) -> tuple[str | None, Literal["open", "proprietary"]
 
 
 def _read_nodes(root: Path) -> tuple[DeviceNode, ...]:
-    """The device nodes; empty without /dev."""
     folder = root / "dev"
     if not folder.is_dir():
         return ()

@@ -97,7 +97,6 @@ def _read(path: Path) -> tuple[list[str], bool | None]:
 
 
 def _records(path: Path) -> Iterator[str]:
-    """The records in the kernel's buffer."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         while True:
@@ -150,7 +149,6 @@ class _Line:
 
 
 def _split(raw: str) -> _Line:
-    """A line without its prefix."""
     record = _KMSG.match(raw)
     if record:
         return _Line(text=record["text"], boot_s=int(record["microseconds"]) / 1e6)

@@ -61,7 +61,6 @@ def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> Pci
 
 
 def _read_function(entry: Path) -> dict[str, Any]:
-    """The fields of ``PciFunction``."""
     return {
         "bus_id": entry.name.lower(),
         "device_id": _hexadecimal(entry / "device"),

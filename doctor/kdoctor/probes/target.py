@@ -114,7 +114,6 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
 
 
 def _in_environment(folder: Path) -> str | None:
-    """The interpreter in an environment's folder."""
     candidates = (folder / name for name in _IN_ENVIRONMENT)
     return next((_absolute(path) for path in candidates if path.is_file()), None)
 

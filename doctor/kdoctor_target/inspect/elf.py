@@ -189,7 +189,6 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
 
 
 def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, int, int]) -> Dict[int, List[int]]:
-    """The values of the dynamic section by their tags."""
     _seek(file, segment[1])
     layout = "=QQ" if header.bits == 64 else "=II"  # noqa: PLR2004 - one of two
     size = struct.calcsize(layout)

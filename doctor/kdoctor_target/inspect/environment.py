@@ -23,19 +23,9 @@ Record = Dict[str, Any]
 T = TypeVar("T")
 
 TENSORFLOW_DISTRIBUTIONS = (
-    "tensorflow",
-    "tensorflow-cpu",
-    "tf-nightly",
-    "tf-nightly-cpu",
-    "tensorflow-intel",
-    "tensorflow-cpu-aws",
-    "tensorflow-aarch64",
-    "tensorflow-gpu",
-    "tf-nightly-gpu",
-    "tensorflow-macos",
-    "tensorflow-rocm",
-    "intel-tensorflow",
-)
+    "tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-cpu-aws",
+    "tensorflow-aarch64", "tensorflow-gpu", "tf-nightly-gpu", "tensorflow-macos", "tensorflow-rocm", "intel-tensorflow",
+)  # fmt: skip
 """Distributions that contain the package ``tensorflow``, the most likely first."""
 
 _HEADER = "include/third_party/gpus/cuda/cuda_config.h"
@@ -200,14 +190,13 @@ def read_tensorflow(installed: List[Record]) -> Record:
         why = "only remains of a removed installation (a folder without __init__.py)"
         return {"installed": False, "location": folders[0], "unreadable": why}
     distribution = _tensorflow_distribution(installed, folders[0])
-    record = {
+    return {
         "installed": True,
         "location": folders[0],
         "distribution": distribution.get("name"),
         "version": distribution.get("version"),
-    }  # type: Record
-    record.update(read_build(folders[0]))
-    return record
+        **read_build(folders[0]),
+    }
 
 
 def _tensorflow_distribution(installed: List[Record], folder: str) -> Record:

@@ -10,6 +10,7 @@ import glob
 import os
 import re
 import sys
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.inspect import elf, library_versions
@@ -206,18 +207,16 @@ def _add_versions(libraries: Sequence[Record], versions_s: float) -> None:
 
 
 def _describe_search(loader: Loader) -> Record:
-    """The search path of the opening object, and all places of the search."""
-    has_runpath = loader.library.runpath is not None
-    own = loader.library.runpath if has_runpath else loader.library.rpath
-    kind = "RUNPATH" if has_runpath else "RPATH"
-    places = [
-        {"found_by": place.found_by, "path": tidy(place.path), "exists": os.path.exists(place.path)}
-        for place in loader.places
-    ]
+    runpath, rpath = loader.library.runpath, loader.library.rpath
+    own = rpath if runpath is None else runpath
+    kind = "RPATH" if runpath is None else "RUNPATH"
     return {
-        "path_kind": kind if own is not None else None,
-        "runpath": list(dict.fromkeys((own or "").split(":"))) if own else [],
-        "searched": places,
+        "path_kind": None if own is None else kind,
+        "runpath": list(dict.fromkeys(own.split(":"))) if own else [],
+        "searched": [
+            {"found_by": place.found_by, "path": tidy(place.path), "exists": os.path.exists(place.path)}
+            for place in loader.places
+        ],
     }
 
 
@@ -237,7 +236,7 @@ def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], o
         if found.path is None:
             found_other = loader.find(other)
             found = found_other if found_other.path is not None else found
-    record = {
+    record: Record = {
         "name": wanted.name,
         "soname": soname,
         "needed_for": wanted.needed_for,
@@ -250,7 +249,7 @@ def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], o
         "skipped": [
             {"path": tidy(entry.path), "found_by": entry.found_by, "reason": entry.reason} for entry in found.skipped
         ],
-    }  # type: Record
+    }
     owner = owners.of(in_real_folder(found.path)) or owners.of(record["real_path"]) if found.path else None
     record["package"], record["package_version"] = owner or (None, None)
     record["other_copies"] = _other_copies(loader, soname, record, elsewhere)
@@ -288,31 +287,25 @@ def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[
     return sorted(found.values())
 
 
-_listed: Dict[str, List[str]] = {}
-
-
+@lru_cache(maxsize=None)
 def _list(folder: str) -> List[str]:
-    """The names in a folder, cached; empty if it cannot be read."""
-    if folder not in _listed:
-        try:
-            _listed[folder] = [name for name in os.listdir(folder) if ".so" in name]
-        except OSError:
-            _listed[folder] = []
-    return _listed[folder]
+    """The names of libraries in a folder; empty if it cannot be read."""
+    try:
+        return [name for name in os.listdir(folder) if ".so" in name]
+    except OSError:
+        return []
 
 
 def _other_folders(environ: Mapping[str, str]) -> Iterator[str]:
     """Folders that often contain CUDA libraries, whether or not the loader searches them."""
     for entry in sys.path:
-        for folder in sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", "*", "lib"))):
-            yield folder
+        yield from sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", "*", "lib")))
     yield os.path.join(sys.prefix, "lib")
     for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):
         if environ.get(variable):
             yield os.path.join(environ[variable], "lib64")
     for pattern in _OTHER_FOLDERS:
-        for folder in sorted(glob.glob(pattern)):
-            yield folder
+        yield from sorted(glob.glob(pattern))
 
 
 def _driver_version(real_path: str) -> Record:

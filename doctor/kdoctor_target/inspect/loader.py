@@ -21,6 +21,7 @@ import os
 import platform
 import re
 import struct
+from functools import cached_property, lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.inspect import elf
@@ -100,18 +101,18 @@ class Loader:
         """
         self.own = elf.own_header()
         self.library = elf.read_library(opener.path)
-        self._hwcaps: Optional[Tuple[str, ...]] = None
         self._cache_file = cache_file
-        self._cache: Optional[Dict[str, List[Tuple[int, str, Optional[str]]]]] = None
         self._preloaded = _preloaded(environ.get("LD_PRELOAD", ""), self.own)
         self.places: Tuple[Place, ...] = tuple(_unique(self._read_places(opener, environ)))
 
-    @property
+    @cached_property
     def hwcaps(self) -> Tuple[str, ...]:
         """The hwcaps subdirectories for this CPU, the most demanding first."""
-        if self._hwcaps is None:
-            self._hwcaps = read_hwcaps()
-        return self._hwcaps
+        return read_hwcaps()
+
+    @cached_property
+    def _cache(self) -> Dict[str, List[Tuple[int, str, Optional[str]]]]:
+        return read_cache(self._cache_file)
 
     def find(self, soname: str) -> Found:
         """The file that ``dlopen(soname)`` chooses if no library of that name is loaded yet."""
@@ -169,8 +170,6 @@ class Loader:
 
     def _look_up(self, soname: str) -> Optional[str]:
         """The path that the cache has for a name."""
-        if self._cache is None:
-            self._cache = read_cache(self._cache_file)
         entries = self._cache.get(soname, [])
         for level in self.hwcaps if any(level for _, _, level in entries) else ():
             for _, path, of_level in entries:
@@ -261,17 +260,12 @@ class _SearchInfo(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("count", ctypes.c_uint)]
 
 
-_default_folders: List[str] = []
-
-
+@lru_cache(maxsize=None)
 def default_folders() -> Sequence[str]:
     """The default folders of the loader, as reported by ``dlinfo``, because they differ between distributions."""
-    if not _default_folders:
-        with contextlib.suppress(OSError, AttributeError):
-            _default_folders.extend(_ask_default_folders())
-    if not _default_folders:
-        _default_folders.extend(_FALLBACK_FOLDERS)
-    return _default_folders
+    with contextlib.suppress(OSError, AttributeError):
+        return _ask_default_folders() or _FALLBACK_FOLDERS
+    return _FALLBACK_FOLDERS
 
 
 def _ask_default_folders() -> List[str]:

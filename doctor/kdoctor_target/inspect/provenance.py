@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from kdoctor_target.inspect.environment import canonical_name
@@ -21,7 +22,6 @@ class Owners:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = [os.path.realpath(folder) for folder in folders if folder]
-        self._files: Dict[str, Dict[str, Owner]] = {}
 
     def of(self, path: Optional[str]) -> Optional[Owner]:
         """The distribution that lists this file in its RECORD, or None."""
@@ -29,20 +29,21 @@ class Owners:
             return None
         for folder in self._folders:
             if path.startswith(folder + os.sep):
-                owner = self._read(folder).get(path[len(folder) + 1 :])
+                owner = _owned_files(folder).get(path[len(folder) + 1 :])
                 if owner is not None:
                     return owner
         return None
 
-    def _read(self, folder: str) -> Dict[str, Owner]:
-        if folder not in self._files:
-            files: Dict[str, Owner] = {}
-            self._files[folder] = files
-            for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
-                name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")
-                for line in read_lines(os.path.join(info, "RECORD")):
-                    files.setdefault(line.partition(",")[0].strip('"'), Owner(canonical_name(name), version))
-        return self._files[folder]
+
+@lru_cache(maxsize=None)
+def _owned_files(folder: str) -> Dict[str, Owner]:
+    """The files of the NVIDIA wheels in a folder."""
+    files: Dict[str, Owner] = {}
+    for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
+        name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")
+        for line in read_lines(os.path.join(info, "RECORD")):
+            files.setdefault(line.partition(",")[0].strip('"'), Owner(canonical_name(name), version))
+    return files
 
 
 def read_lines(path: str) -> List[str]:

@@ -88,7 +88,6 @@ class Data:
         facts.update(batch=sizes[0], **self._rest(batches, sizes, began))
 
     def _rest(self, batches: Iterator[Any], sizes: List[int], began: float) -> Facts:
-        """Whether and how it ends."""
         length = self._length()
         if length == ENDLESS_BATCHES:
             return {
@@ -247,7 +246,6 @@ def _slices(arrays: Any, size: int) -> Iterator[Any]:
 
 
 def _size(batch: Any) -> int:
-    """Number of examples in a batch."""
     sizes = {_rows(leaf) for leaf in _leaves(batch)}
     if len(sizes) != 1:
         raise _Misshapen(_different(sizes) if sizes else "it has an empty element")

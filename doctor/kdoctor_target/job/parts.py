@@ -71,7 +71,6 @@ def call(part: str, function: Callable[[], Any]) -> Any:
 
 
 def _required(function: Callable[[], Any]) -> List[str]:
-    """Names of the parameters without a default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -53,8 +53,6 @@ def main(settings: Settings) -> None:
 
 
 class _Runner:
-    """Runs all cases, as many at once as requested."""
-
     def __init__(self, settings: Settings, folder: Path, channel: Channel) -> None:
         self._settings = settings
         self._folder = folder

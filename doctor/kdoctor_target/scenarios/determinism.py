@@ -85,26 +85,15 @@ def _train(case: Case, strategy: Any) -> _Training:
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     case.note(optimizer=type(optimizer).__name__, examples=len(inputs), global_batch=global_batch)
     case.phase("data")
-    step_losses = _losses()
-    losses = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), step_losses])
-    case.note(losses=losses.history["loss"][1:])
+    step_losses: List[float] = []
+    keep = tf.keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: step_losses.append(float(logs["loss"]))  # noqa: ARG005
+    )
+    history = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), keep]).history
+    case.note(losses=history["loss"][1:])
     weights = model.get_weights()
     case.phase("time")
-    return _Training(model, weights, step_losses.seen, fit_step_seconds(strategy, model, data.repeat()))
-
-
-def _losses() -> Any:
-    """A callback that keeps each step's loss."""
-
-    class Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
-        def __init__(self) -> None:
-            super().__init__()
-            self.seen: List[float] = []
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.seen.append(float(logs["loss"]))
-
-    return Losses()
+    return _Training(model, weights, step_losses, fit_step_seconds(strategy, model, data.repeat()))
 
 
 def each_operation(case: Case) -> None:

@@ -76,7 +76,6 @@ def join(case: Case, me: Task, workers: int) -> Tuple[Any, Batches]:
 
 
 def _take_devices(case: Case, me: Task, workers: int) -> None:
-    """This worker's share of the GPUs."""
     one_thread_each(2)
     if case.devices_kind == "cpu":
         return

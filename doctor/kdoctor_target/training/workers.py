@@ -199,7 +199,6 @@ def _run_task(case: Case, task: Task, stem: Path, function: Callable[[Case, Task
 
 
 def _free_ports(count: int) -> List[int]:
-    """Ports of the loopback that are free now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

@@ -43,8 +43,6 @@ def main(settings: Mapping[str, Any]) -> None:
 
 
 class _Sampler:
-    """All GPUs, each in a lane."""
-
     def __init__(self, send: Send, interval_s: float, patience_s: float) -> None:
         self._send = send
         self._interval_s = interval_s
@@ -83,8 +81,6 @@ class _Sampler:
 
 
 class _GpuLane(Lane):
-    """One GPU."""
-
     def __init__(self, index: int, send: Send, interval_s: float) -> None:
         super().__init__(f"GPU {index}", f"GPU {index}: ", lambda _: None)  # too many calls: only hangs are reported
         self._index = index

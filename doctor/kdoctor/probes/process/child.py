@@ -89,20 +89,12 @@ class Children:
     ) -> ChildEnd:
         """Run a program to its end or its deadline, and end everything in its process group.
 
-        The child's stdin stays open and silent as long as this process lives, so a child that waits for its end notices
-        our death.
+        ``on_record`` gets each record, in another thread. Without ``keep_records`` the result has no records, for a
+        child that sends them for hours. The child's stdin stays open and silent as long as this process lives, so a
+        child that waits for its end notices our death.
 
         A grandchild that left the process group may outlive the call. A child that sleeps in the kernel and cannot be
         killed (because of a hanging GPU driver) is abandoned after a few seconds.
-
-        Args:
-            argv: the program and its arguments.
-            env: its environment variables.
-            deadline_s: seconds after which it is ended.
-            on_record: called with each record, in another thread.
-            on_start: called with the process when it has started.
-            keep_records: whether the result has the records, too; false for a child that sends them for hours.
-            cwd: its working directory.
 
         Raises:
             ChildrenEnded: :meth:`end_all` was called, before or during the run.
@@ -235,8 +227,6 @@ class _Reader:
 
 
 class _TailReader(_Reader):
-    """Keeps the end of a stream."""
-
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._tail = b""
         super().__init__(stream)

@@ -72,7 +72,6 @@ def _link_version(number: int) -> int | Failure:
 
 
 def _add_speeds(handle: Any, found: Sequence[dict[str, Any]]) -> None:
-    """Add the speed of each active link, in GB/s."""
     active = [link for link in found if link.get("active")]
     if not active:
         return
@@ -87,7 +86,6 @@ def _add_speeds(handle: Any, found: Sequence[dict[str, Any]]) -> None:
 
 
 def _speeds(handle: Any, ids: Sequence[Any]) -> list[int | Failure]:
-    """Megabytes per second, for several field ids."""
     try:
         return [field_number(value) for value in pynvml.nvmlDeviceGetFieldValues(handle, ids)]
     except pynvml.NVMLError as error:

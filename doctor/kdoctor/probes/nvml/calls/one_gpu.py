@@ -26,17 +26,9 @@ from kdoctor.probes.nvml.calls.answers import (
 )
 
 _ARCHITECTURES = {
-    2: "Kepler",
-    3: "Maxwell",
-    4: "Pascal",
-    5: "Volta",
-    6: "Turing",
-    7: "Ampere",
-    8: "Ada Lovelace",
-    9: "Hopper",
-    10: "Blackwell",
-    13: "Rubin",
-}
+    2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper",
+    10: "Blackwell", 13: "Rubin",
+}  # fmt: skip
 _COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 _VIRTUALIZATION_MODES = ("none", "passthrough", "vgpu", "host-vgpu", "host-vsga")
 _ADDRESSING_MODES = ("none", "hmm", "ats")

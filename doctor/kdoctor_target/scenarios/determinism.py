@@ -86,9 +86,11 @@ def _train(case: Case, strategy: Any) -> _Training:
     case.note(optimizer=type(optimizer).__name__, examples=len(inputs), global_batch=global_batch)
     case.phase("data")
     step_losses: List[float] = []
-    keep = tf.keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: step_losses.append(float(logs["loss"]))  # noqa: ARG005
-    )
+
+    def keep_loss(batch: int, logs: Any) -> None:  # noqa: ARG001 - Keras's signature
+        step_losses.append(float(logs["loss"]))
+
+    keep = tf.keras.callbacks.LambdaCallback(on_train_batch_end=keep_loss)
     history = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), keep]).history
     case.note(losses=history["loss"][1:])
     weights = model.get_weights()

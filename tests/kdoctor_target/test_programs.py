@@ -1,4 +1,4 @@
-"""What holds for every program that runs in the examined interpreter."""
+"""Properties of every program that runs in the examined interpreter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_channel_rejects_nan() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="holds Python's lock in a C call by ctypes")
 def test_watchdog_ends_a_hang_in_c_code() -> None:
     started = time.monotonic()
-    # PyDLL keeps Python's lock during the call, so no Python code can run, as in a hung driver.
+    # PyDLL keeps the GIL during the call, so Python code cannot run, as in a hung driver.
     answer = start(
         "import ctypes, kdoctor_target.runner.watchdog as w\nw.MARGIN_S = 0.2\nw.arm(0.3)\nctypes.PyDLL(None).sleep(50)"
     )

@@ -1,7 +1,4 @@
-"""The scenarios of the quick tier with the real TensorFlow, over two CPU replicas, against measured results.
-
-The table is docs/smoke.md's; the rows that differ between Keras 2 and 3 are told apart here.
-"""
+"""The quick tier with the real TensorFlow, on two CPU replicas, against the measured results in docs/smoke.md."""
 
 from __future__ import annotations
 

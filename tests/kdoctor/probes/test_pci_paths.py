@@ -1,4 +1,4 @@
-"""Each GPU's way to its root port, and what the kernel says of the ports on it."""
+"""Each GPU's path to its root port, and the facts of the ports on it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_nonzero_pci_domain(tmp_path: Path) -> None:
 def test_acs_of_bridges(tmp_path: Path, *, control: int, redirects: bool) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, acs=control))
     assert [(bridge.acs_control, bridge.acs_redirects) for bridge in found.path or ()] == [(control, redirects)] * 3
-    # The GPU itself has no such capability, which is as good as having it off.
+    # The GPU has no ACS, which is equivalent to ACS being off.
     assert (found.acs_control, found.acs_redirects) == (0, False)
 
 

@@ -37,7 +37,7 @@ def patch(path: Path, offset: int, value: int) -> None:
 
 
 def agree(answers: Answers, path: Path, found_by: str) -> None:
-    """Both took this file."""
+    """Both chose this file."""
     assert answers.error == ""
     assert answers.loaded == [str(path.resolve())]
     assert (answers.said, answers.found_by, answers.trouble) == (str(path.resolve()), found_by, None)
@@ -72,7 +72,7 @@ def test_origin(marker: Path, tmp_path: Path, origin: str) -> None:
 
 def test_origin_is_followed_through_links(marker: Path, tmp_path: Path) -> None:
     wanted = place(marker, tmp_path / "real/nvidia/x/lib")
-    place(marker, tmp_path / "site/nvidia/x/lib")  # beside the link: ".." leads elsewhere
+    place(marker, tmp_path / "site/nvidia/x/lib")  # next to the link: ".." leads elsewhere
     build_opener(tmp_path / "real/tensorflow/libopener.so", "$ORIGIN/../nvidia/x/lib")
     (tmp_path / "site/tensorflow").symlink_to(tmp_path / "real/tensorflow")
     agree(ask_both(tmp_path / "site/tensorflow/libopener.so", SONAME), wanted, "RUNPATH")
@@ -187,7 +187,7 @@ def test_default_folders_match_the_loader() -> None:
     assert lines, said[-500:]
     folders = re.search(r"search path=(\S+)", lines[-1])
     assert folders
-    # What does not exist may be left out of the loader's words after the first search.
+    # The loader may omit missing files from its output after the first search.
     assert [one for one in folders[1].split(":") if "hwcaps" not in one and one in loader.default_folders()]
     assert set(loader.default_folders()) >= {
         one for one in folders[1].split(":") if re.fullmatch(r"(/usr)?/lib\w*", one)

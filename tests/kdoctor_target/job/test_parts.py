@@ -1,4 +1,4 @@
-"""What ``--model`` and ``--data`` name, and one clear message where they name nothing that can be used."""
+"""Callables of ``--model`` and ``--data``, and clear messages if they cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The phases of a training, as its case says them."""
+"""The phases of a training that its case reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def case(events: io.StringIO) -> Case:
 
 
 def told(events: io.StringIO) -> list[tuple[str | None, str | None]]:
-    """The phases that were entered, each with what was finished thereby."""
+    """The phases that began, each with the phase that it finished."""
     read = [json.loads(line) for line in events.getvalue().splitlines()]
     return [(event["phase"], event.get("finished")) for event in read if "phase" in event]
 

@@ -199,7 +199,7 @@ def test_old_driver_lacks_newer_functions(ask: Ask, old_library: Path) -> None:
     assert device.errors == {**L4_LACKS, **dict.fromkeys(missing, "NVML_ERROR_FUNCTION_NOT_FOUND")}
     assert device.clock_event_reasons == (1, 1, 1)
     assert device.processes == (GpuProcess(pid=4711, used_memory_bytes=512 * MIB),)
-    # The older call counts the driver's reserve as used: there is no better number.
+    # The older call counts the driver's reserve as used memory.
     assert device.memory_used_bytes == (1 + 433) * MIB
 
 

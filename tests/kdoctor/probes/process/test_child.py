@@ -1,4 +1,4 @@
-"""Child processes, with real ones."""
+"""Tests with real child processes."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_records_and_chatter_are_separated() -> None:
     assert end.chatter == "noise\nmorerest"
 
 
-@pytest.mark.parametrize("rubbish", ["\\x1e{", "\\x1e\\xff", "\\x1e", "\\x1enull", "\\x1e' + '[' * 200000 + '"])
-def test_invalid_records_are_chatter(rubbish: str) -> None:
-    end = run(f"print('{rubbish}'); print('\\x1e1')")
+@pytest.mark.parametrize("invalid", ["\\x1e{", "\\x1e\\xff", "\\x1e", "\\x1enull", "\\x1e' + '[' * 200000 + '"])
+def test_invalid_records_are_chatter(invalid: str) -> None:
+    end = run(f"print('{invalid}'); print('\\x1e1')")
     assert end.records == (1,)
 
 

@@ -1,4 +1,4 @@
-"""Each pair of replicas alone with the real TensorFlow, over logical CPU devices, with defects planted into it."""
+"""Each pair of replicas with the real TensorFlow, on logical CPU devices, with planted defects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spoil(name, change):
 spoil("reduce", of)
 spoil("batch_reduce", lambda pairs: [(of(value), to) for value, to in pairs])
 """
-"""Whatever a pair with CPU:3 adds up is wrong, as behind a bridge that drops writes."""
+"""Sums of a pair with CPU:3 are wrong, as behind a bridge that drops writes."""
 
 _HANGING_PAIR = """
 import ctypes
@@ -56,7 +56,7 @@ tf.GradientTape.gradient = waiting
 
 
 def run(replicas: int, folder: Path | None = None, defect: str = "", **settings: int) -> SmokeRun:
-    """The scenario over so many CPU devices, with that defect in its processes."""
+    """The scenario on that number of CPU devices, with that defect in its processes."""
     where = smoke.context(TF_USE_LEGACY_KERAS="0")
     preload: tuple[str, ...] = ("tensorflow",)
     if folder:

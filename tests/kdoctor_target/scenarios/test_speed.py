@@ -1,4 +1,4 @@
-"""The speed over one replica and over more, with the real TensorFlow: what is measured, not how much it is."""
+"""The speed on one and on several replicas, with the real TensorFlow: which measures exist, not their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fact of a GPU, and the traps: through the real binding, from whole machines."""
+"""Every fact of a GPU, and edge cases, through the real binding, from whole machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
 
 
 def read(machine: Description, **lines: str | int) -> Gpus:
-    """The GPUs of a machine with some lines changed; ``__`` in a key stands for a dot."""
+    """The GPUs of a machine with some lines changed; ``__`` in a key means a dot."""
     changed = Description(nvml=machine.nvml.with_lines(**lines), tree=machine.tree, deadline_s=machine.deadline_s)
     found = machines.collected(changed)[Gpus]
     assert isinstance(found, Gpus), found
@@ -184,7 +184,7 @@ def test_p2p_statuses(number: int, word: str | None) -> None:
     assert ("p2p_read" in pair.errors) == (word is None)
 
 
-# --- traps -----------------------------------------------------------------------------------------------------
+# --- edge cases -------------------------------------------------------------------------------------------------
 
 
 def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:

@@ -9,7 +9,7 @@ decides the form, a number may be followed by other characters, a repeated entry
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.facts.environment import Environment
@@ -55,14 +55,6 @@ def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]
     return mask.visible
 
 
-class _InvalidError(Exception):
-    """An entry is invalid."""
-
-
-class _UnknownError(Exception):
-    """An entry may be a GPU whose UUID was not read."""
-
-
 def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
     """The variable's effect, given the GPUs that the driver lists."""
     value = environment.get(VARIABLE)
@@ -74,43 +66,35 @@ def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
     if entries[0].startswith("MIG-"):
         return Mask(value=value, untold="MIG instances are not supported")
     by_index = not entries[0].startswith("GPU-")
-    return _resolve(value, entries, gpus, by_index=by_index)
-
-
-def _resolve(value: str, entries: Sequence[str], gpus: Sequence[Gpu], *, by_index: bool) -> Mask:
-    resolve: Callable[[str, Sequence[Gpu]], Gpu] = _by_index if by_index else _by_uuid
+    find = _by_index if by_index else _by_uuid
     visible: list[Gpu] = []
     for entry in entries:
-        try:
-            found = resolve(entry, gpus)
-        except _InvalidError as error:
-            return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {error}", by_index=by_index)
-        except _UnknownError as error:
-            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: {error}")
+        found = find(entry, gpus)
+        if found is None:
+            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: possibly a GPU whose UUID was not read")
         if found in visible:
-            return Mask(value=value, invalid=f"{entry!r}: a repeated GPU hides all GPUs", by_index=by_index)
+            visible, found = [], "a repeated GPU hides all GPUs"
+        if isinstance(found, str):
+            return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {found}", by_index=by_index)
         visible.append(found)
     return Mask(value=value, visible=tuple(visible), by_index=by_index)
 
 
-def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
     number = _NUMBER.match(entry)
     if number is None:
-        raise _InvalidError("not an index")
+        return "not an index"
     index = int(number.group())
-    if not 0 <= index < len(gpus):
-        raise _InvalidError(f"there is no GPU {index}")
-    return gpus[index]
+    return gpus[index] if 0 <= index < len(gpus) else f"GPU {index} does not exist"
 
 
-def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
+    """The GPU, or why the entry is invalid, or None if that is unknown."""
     if not entry.startswith("GPU-"):
-        raise _InvalidError("not a UUID, although the first entry is one")
+        return "not a UUID, although the first entry is one"
     matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
     if len(matches) > 1:
-        raise _InvalidError(f"ambiguous: {len(matches)} UUIDs begin with it")
+        return f"ambiguous: {len(matches)} UUIDs begin with it"
     if matches:
         return matches[0]
-    if any(gpu.uuid is None for gpu in gpus):
-        raise _UnknownError("possibly a GPU whose UUID was not read")
-    raise _InvalidError("no GPU has that UUID")
+    return None if any(gpu.uuid is None for gpu in gpus) else "no GPU has that UUID"

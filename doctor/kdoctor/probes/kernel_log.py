@@ -40,8 +40,10 @@ _PREFIXES = (
 )
 """Line prefixes of dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog."""
 
-_XID = re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
-_SXID = re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
+_CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
+    ("xid", re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+    ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+)
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
 _ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?![\w:])")
@@ -163,12 +165,12 @@ def _split(raw: str) -> _Line:
 
 def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
     """The event of a line; ``named`` is the GPU of the lines just before it."""
-    for kind, pattern in (("xid", _XID), ("sxid", _SXID)):
+    for kind, pattern in _CODED:
         found = pattern.search(line.text)
         if found:
             recovery = _RECOVERY.search(line.text)
             return KernelLogEvent(
-                kind="xid" if kind == "xid" else "sxid",
+                kind=kind,
                 text=line.text,
                 bus_id=_bus_id(found),
                 code=int(found["code"]),

@@ -75,19 +75,18 @@ def import_all(names: List[str]) -> Facts:
     for name in names:
         started = time.perf_counter()
         module = importlib.import_module(name)
+        if name in ("tensorflow", "jax"):
+            facts[name] = str(module.__version__)
+        elif name == "keras":
+            facts["keras"] = _named(module)
+        else:
+            continue
+        facts["import_s"] = facts.get("import_s", 0.0) + time.perf_counter() - started
         if name == "tensorflow":
-            facts["import_s"] = time.perf_counter() - started
-            facts["tensorflow"] = str(module.__version__)
             # TensorFlow loads Keras lazily: load it once, here.
             keras = sys.modules[module.keras.Model.__module__.partition(".")[0]]
             facts["keras"] = _named(keras)
             _require_tensorflow(keras)
-        elif name == "jax":
-            facts["import_s"] = time.perf_counter() - started
-            facts["jax"] = str(module.__version__)
-        elif name == "keras":
-            facts["import_s"] = facts.get("import_s", 0.0) + time.perf_counter() - started
-            facts["keras"] = _named(module)
     return facts
 
 

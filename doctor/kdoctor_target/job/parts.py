@@ -146,4 +146,5 @@ def _place(error: BaseException) -> Optional[Tuple[str, int]]:
 
 def describe_kind(value: Any) -> str:
     """What kind of value it is, for a message."""
-    return "None" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -19,8 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.runner.isolated import in_a_process, list_devices, note_devices, take_devices
 from kdoctor_target.training.all_reduce import bytes_per_s, message_bytes
+from kdoctor_target.training.isolated import in_a_process, list_devices, note_devices, take_devices
 from kdoctor_target.training.regression import LEARNING_RATE
 from kdoctor_target.training.timing import fit_step_seconds, median_seconds
 from kdoctor_target.training.workers import Facts, Task, expect_all_trained

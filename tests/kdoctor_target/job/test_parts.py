@@ -50,7 +50,7 @@ def test_function_and_method_are_found() -> None:
         ("jobs9.none:build", "jobs9.none"),
         ("nothing9:build", "nothing9"),
         ("jobs9.good:bild", "bild"),
-        ("jobs9.good:number", "a int"),
+        ("jobs9.good:number", "int"),
         ("jobs9.sick:build", "ZeroDivisionError: division by zero ("),
         ("jobs9.lacks:build", "ModuleNotFoundError: No module named 'no_such_thing9'"),
         ("jobs9.exits:build", "SystemExit: 3"),

@@ -17,15 +17,7 @@ from kdoctor.facts.gpus import (
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
-from kdoctor.facts.libraries import (
-    LIBRARY_NAMES,
-    Libraries,
-    Library,
-    LibraryCopy,
-    SearchPlace,
-    SkippedFile,
-    XlaFile,
-)
+from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread

@@ -8,7 +8,8 @@ import re
 import shlex
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -203,24 +204,23 @@ def _governors(root: Path, affinity: tuple[int, ...] | None) -> tuple[str, ...] 
 
 def _disks(environ: Mapping[str, str]) -> tuple[Disk, ...]:
     """The file systems of the working and the temporary folder, except those that hang."""
-    found: dict[str, Disk] = {}
+    found: list[Disk] = []
     thread = threading.Thread(target=_read_disks, args=(environ, found), daemon=True)
     thread.start()
     thread.join(timeout=_DISK_WAIT_S)
-    return tuple(found.values())
+    return tuple(found)
 
 
-def _read_disks(environ: Mapping[str, str], found: dict[str, Disk]) -> None:
-    places: tuple[tuple[Literal["working folder", "temporary folder"], Callable[[], str]], ...] = (
-        ("working folder", lambda: "."),
-        ("temporary folder", lambda: _temporary_folder(environ)),
-    )
-    for folder, path in places:
-        try:
-            usage = psutil.disk_usage(path())
-        except OSError:
-            continue
-        found[folder] = Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
+def _read_disks(environ: Mapping[str, str], found: list[Disk]) -> None:
+    with suppress(OSError):
+        found.append(_disk("working folder", "."))
+    with suppress(OSError):
+        found.append(_disk("temporary folder", _temporary_folder(environ)))
+
+
+def _disk(folder: Literal["working folder", "temporary folder"], path: str) -> Disk:
+    usage = psutil.disk_usage(path)
+    return Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
 
 
 def _temporary_folder(environ: Mapping[str, str]) -> str:

@@ -115,14 +115,14 @@ def test_wheel_outside_the_search_path(job: JobEnvironment) -> None:
     assert library(facts, "cusolver").other_copies == (copy,)
 
 
-@pytest.mark.parametrize(("keep", "words"), [(3000, "3000 of"), (10, "10 bytes"), (0, "0 bytes")])
-def test_truncated_library_is_unusable_and_others_are_read(job: JobEnvironment, keep: int, words: str) -> None:
+@pytest.mark.parametrize(("keep", "message"), [(3000, "3000 of"), (10, "10 bytes"), (0, "0 bytes")])
+def test_truncated_library_is_unusable_and_others_are_read(job: JobEnvironment, keep: int, message: str) -> None:
     path = job.site / "nvidia/cublas/lib/libcublas.so.12"
     path.write_bytes(path.read_bytes()[:keep])
     facts = read(job)
     cublas = library(facts, "cublas")
     assert (cublas.status, cublas.path, cublas.version) == ("unusable", str(path), None)
-    assert words in (cublas.load_error or "")
+    assert message in (cublas.load_error or "")
     assert library(facts, "cusparse").version == "12.5.10"
 
 
@@ -230,14 +230,14 @@ def test_cupti_may_have_its_plain_name(job: JobEnvironment) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("damage", "message"),
     [
         ("tensorflow", "TensorFlow is not installed"),
         ("tensorflow/python/platform/build_info.py", "build_info.py"),
         ("tensorflow/libtensorflow_framework.so.2", "libtensorflow_framework.so.2 is missing"),
     ],
 )
-def test_unknown_build_is_unavailable(job: JobEnvironment, damage: str, words: str) -> None:
+def test_unknown_build_is_unavailable(job: JobEnvironment, damage: str, message: str) -> None:
     path = job.site / damage
     if path.is_dir():
         shutil.rmtree(path)
@@ -247,7 +247,7 @@ def test_unknown_build_is_unavailable(job: JobEnvironment, damage: str, words: s
         (job.tensorflow / "include/third_party/gpus/cuda/cuda_config.h").unlink()
     facts = ask(job)
     assert isinstance(facts, Unavailable)
-    assert words in facts.unavailable
+    assert message in facts.unavailable
 
 
 def test_damaged_opener_is_unavailable(job: JobEnvironment) -> None:
@@ -280,7 +280,7 @@ def end(*records: object, **how: object) -> ChildEnd:
 
 
 @pytest.mark.parametrize(
-    ("ended", "words"),
+    ("ended", "message"),
     [
         (end(exit_code=None, signal="SIGKILL"), "SIGKILL"),
         (end({"facts": {"cuda_build": "yes"}}), "Libraries.cuda_build is 'yes'"),
@@ -288,10 +288,10 @@ def end(*records: object, **how: object) -> ChildEnd:
         (end("hello"), "exited with status 0"),
     ],
 )
-def test_early_end_is_unavailable(ended: ChildEnd, words: str) -> None:
+def test_early_end_is_unavailable(ended: ChildEnd, message: str) -> None:
     facts = probe.read_end(ended)
     assert isinstance(facts, Unavailable)
-    assert words in facts.unavailable
+    assert message in facts.unavailable
 
 
 def test_header_of_stand_in_is_complete() -> None:

@@ -77,7 +77,7 @@ def test_option_may_be_a_name_on_path(environment: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "message"),
     [
         ("/nowhere/bin/python", "no such file"),
         ("no-such-python", "no-such-python"),
@@ -86,8 +86,8 @@ def test_option_may_be_a_name_on_path(environment: Path) -> None:
         ("a\0b", "a\0b"),
     ],
 )
-def test_missing_interpreter_is_a_target_error(option: str, words: str) -> None:
-    with pytest.raises(TargetError, match=words):
+def test_missing_interpreter_is_a_target_error(option: str, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
         choose_target(option, {"PATH": ""})
 
 

@@ -62,7 +62,7 @@ def test_each_library_answers_its_version_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "key", "words"),
+    ("source", "key", "message"),
     [
         (
             f"__attribute__((constructor)) static void start(void) {{ {CRASH} }}",
@@ -93,7 +93,7 @@ def test_each_library_answers_its_version_call(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key: str, words: str) -> None:
+def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key: str, message: str) -> None:
     libraries = [
         ("cudart", str(build(tmp_path / "libcudart.so.12", CUDART))),
         ("cublas", str(build(tmp_path / "libcublas.so.12", source))),
@@ -102,7 +102,7 @@ def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key
     answers = versions.read_versions(libraries, 20)
     assert (answers["cudart"]["version"], answers["nccl"]["version"]) == ("12.9", "2.27.7")
     assert set(answers["cublas"]) == {key}
-    assert words in answers["cublas"][key]
+    assert message in answers["cublas"][key]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_unreadable_file_is_skipped(marker: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "loaders_words", "words"),
+    ("content", "loaders_message", "message"),
     [
         (b"", "file too short", "0 bytes"),
         (b"\x7fELF\x02\x01\x01", "file too short", "7 bytes"),
@@ -141,7 +141,7 @@ def test_unreadable_file_is_skipped(marker: Path, tmp_path: Path) -> None:
     ],
 )
 def test_damaged_file_makes_loader_fail(
-    marker: Path, tmp_path: Path, content: bytes | None, loaders_words: str, words: str
+    marker: Path, tmp_path: Path, content: bytes | None, loaders_message: str, message: str
 ) -> None:
     bad = tmp_path / "env" / SONAME
     if content is None:
@@ -152,10 +152,10 @@ def test_damaged_file_makes_loader_fail(
     place(marker, tmp_path / "run")
     opener = build_opener(tmp_path / "libopener.so", str(tmp_path / "run"))
     answers = ask_both(opener, SONAME, {"LD_LIBRARY_PATH": str(tmp_path / "env")})
-    assert loaders_words in answers.error
+    assert loaders_message in answers.error
     assert answers.loaded == []
     assert (answers.said, answers.found_by) == (str(bad), "LD_LIBRARY_PATH")
-    assert words in (answers.trouble or "")
+    assert message in (answers.trouble or "")
 
 
 @pytest.mark.skipif(not loader.read_hwcaps(), reason="this loader has no glibc-hwcaps for this machine")

@@ -45,7 +45,7 @@ def test_function_and_method_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "words"),
+    ("place", "expected"),
     [
         ("jobs9.none:build", "jobs9.none"),
         ("nothing9:build", "nothing9"),
@@ -56,12 +56,12 @@ def test_function_and_method_are_found() -> None:
         ("jobs9.exits:build", "SystemExit: 3"),
     ],
 )
-def test_missing_callable_is_reported(place: str, words: str) -> None:
-    with pytest.raises(PartError) as told:
+def test_missing_callable_is_reported(place: str, expected: str) -> None:
+    with pytest.raises(PartError) as error:
         find("data", place)
-    assert words in str(told.value)
-    assert told.value.part == "data"
-    assert "\n" not in str(told.value)
+    assert expected in str(error.value)
+    assert error.value.part == "data"
+    assert "\n" not in str(error.value)
 
 
 def test_required_arguments_are_named() -> None:

@@ -26,7 +26,7 @@ def case(events: io.StringIO) -> Case:
     return made
 
 
-def told(events: io.StringIO) -> list[tuple[str | None, str | None]]:
+def phases(events: io.StringIO) -> list[tuple[str | None, str | None]]:
     """The phases that began, each with the phase that it finished."""
     read = [json.loads(line) for line in events.getvalue().splitlines()]
     return [(event["phase"], event.get("finished")) for event in read if "phase" in event]
@@ -39,11 +39,11 @@ def test_each_step_finishes_the_previous_one(case: Case, events: io.StringIO) ->
         steps.begin()
         if number == 0:
             step()  # each replica's trace in turn
-            assert told(events)[-1] == ("trace", "data")
+            assert phases(events)[-1] == ("trace", "data")
             step()
         steps.end()
     case.phase("inspect")
-    assert told(events) == [
+    assert phases(events) == [
         ("build", None),
         ("data", "build"),
         ("trace", "data"),
@@ -65,7 +65,7 @@ def test_retracing_does_not_finish_a_step(case: Case, events: io.StringIO) -> No
         steps.begin()
         step()
         steps.end()
-    assert told(events)[-5:] == [
+    assert phases(events)[-5:] == [
         ("between steps", "first step"),
         ("step 2", None),
         ("trace", None),
@@ -79,7 +79,7 @@ def test_error_in_trace_keeps_phase_trace(case: Case, events: io.StringIO) -> No
     steps.begin()
     with pytest.raises(ZeroDivisionError):
         steps.watch_tracing(lambda: 1 / 0)()
-    assert told(events)[-1] == ("trace", "data")
+    assert phases(events)[-1] == ("trace", "data")
 
 
 class DefaultStrategy:
@@ -104,7 +104,7 @@ def test_step_seconds_are_median_after_first_epoch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "words"),
+    ("facts", "expected"),
     [
         ({}, ""),
         ({"phase": "trace"}, "in phase trace"),
@@ -114,8 +114,8 @@ def test_step_seconds_are_median_after_first_epoch() -> None:
         ({"phase": "between steps", "finished": "step 3"}, "between steps (last finished: step 3)"),
     ],
 )
-def test_where_describes_phase_and_last_finished(facts: dict[str, str], words: str) -> None:
-    assert where(facts) == words
+def test_where_describes_phase_and_last_finished(facts: dict[str, str], expected: str) -> None:
+    assert where(facts) == expected
 
 
 def test_progress_of_keeps_phase_fields_only() -> None:

@@ -1,4 +1,4 @@
-"""What holds for every program that runs in the examined interpreter."""
+"""Properties of every program that runs in the examined interpreter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCES = sorted(target_folder().rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_the_syntax_is_old_enough(path: Path) -> None:
+def test_syntax_is_valid_in_python_3_8(path: Path) -> None:
     ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
 
 
@@ -29,7 +29,7 @@ def start(code: str, *, stdin: int | None = None) -> subprocess.CompletedProcess
     )
 
 
-def test_the_channel_keeps_its_records_apart_from_what_is_printed() -> None:
+def test_channel_separates_records_from_output() -> None:
     answer = start(
         "import os\nprint('before')\nfrom kdoctor_target.runner.channel import Channel\nchannel = Channel()\n"
         "print('python', flush=True)\nos.system('echo shell')\nchannel.send({'a': 'ä\\n'})"
@@ -38,12 +38,12 @@ def test_the_channel_keeps_its_records_apart_from_what_is_printed() -> None:
     assert answer.stderr == "python\nshell\n"
 
 
-def test_the_channel_replaces_what_is_no_text() -> None:
+def test_channel_replaces_invalid_text() -> None:
     answer = start("from kdoctor_target.runner.channel import Channel\nChannel().send(['a\\udcff'])")
     assert json.loads(answer.stdout[1:]) == ["a?"]
 
 
-def test_the_channel_refuses_what_json_does_not_know() -> None:
+def test_channel_rejects_nan() -> None:
     answer = start("from kdoctor_target.runner.channel import Channel\nChannel().send([float('nan')])")
     assert answer.returncode == 1
     assert "ValueError" in answer.stderr
@@ -51,9 +51,9 @@ def test_the_channel_refuses_what_json_does_not_know() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="holds Python's lock in a C call by ctypes")
-def test_the_watchdog_ends_a_program_that_hangs_in_c() -> None:
+def test_watchdog_ends_a_hang_in_c_code() -> None:
     started = time.monotonic()
-    # PyDLL keeps Python's lock during the call, so no Python code can run, as in a hung driver.
+    # PyDLL keeps the GIL during the call, so Python code cannot run, as in a hung driver.
     answer = start(
         "import ctypes, kdoctor_target.runner.watchdog as w\nw.MARGIN_S = 0.2\nw.arm(0.3)\nctypes.PyDLL(None).sleep(50)"
     )
@@ -63,7 +63,7 @@ def test_the_watchdog_ends_a_program_that_hangs_in_c() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_program_outlives_a_killed_kdoctor_only_until_its_watchdog(tmp_path: Path) -> None:
+def test_watchdog_ends_a_program_after_kdoctor_was_killed(tmp_path: Path) -> None:
     hang = "import time, kdoctor_target.runner.watchdog as w; w.MARGIN_S = 0.5; w.arm(1.0); time.sleep(60)"
     code = (
         "import os, sys, threading\nfrom kdoctor.probes.process.child import Children\n"
@@ -80,10 +80,10 @@ def test_a_program_outlives_a_killed_kdoctor_only_until_its_watchdog(tmp_path: P
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_a_program_runs_without_kdoctors_neighbours_and_without_the_working_folder(tmp_path: Path) -> None:
-    (tmp_path / "json.py").write_text("raise SystemExit('the working folder is on the path')")
+def test_program_path_excludes_kdoctors_dependencies_and_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('the working directory is on the path')")
     settings = {"deadline_s": 20, "executable": "x", "chosen_by": "--python"}
-    argv = program_argv(sys.executable, "environment", settings)
+    argv = program_argv(sys.executable, "inspect.environment", settings)
     answer = subprocess.run(argv, capture_output=True, check=True, text=True, cwd=tmp_path, timeout=60)
     groups = [json.loads(line[1:])["group"] for line in answer.stdout.split("\n") if line]
     assert groups == ["target", "packages", "tensorflow", "keras"]

@@ -60,22 +60,22 @@ def measured(tier: str, flavour: str) -> dict[str, str]:
 
 
 @pytest.mark.tensorflow
-def test_the_standard_tier_does_what_the_page_says() -> None:
+def test_standard_tier_matches_docs() -> None:
     assert outcomes("standard", legacy=False) == measured("standard", "keras")
 
 
 @pytest.mark.tensorflow
-def test_the_standard_tier_on_jax_does_what_the_page_says() -> None:
+def test_standard_tier_on_jax_matches_docs() -> None:
     assert outcomes("standard", framework="jax") == measured("standard", "jax") == measured("standard", "older jax")
 
 
 @pytest.mark.smoke_full
 @pytest.mark.parametrize(("tier", "legacy"), [("standard", True), ("full", False), ("full", True)])
-def test_every_other_tier_and_keras_does_what_the_page_says(tier: str, *, legacy: bool) -> None:
+def test_other_tiers_and_keras_match_docs(tier: str, *, legacy: bool) -> None:
     assert outcomes(tier, legacy=legacy) == measured(tier, "tf_keras" if legacy else "keras")
 
 
-def test_the_page_has_a_row_for_every_check_of_the_wider_tiers() -> None:
+def test_docs_have_a_row_for_every_check_of_the_wider_tiers() -> None:
     catalog = load_catalog()
     wider = {
         scenario.id: scenario.tier for scenario in catalog.scenarios.values() if scenario.tier not in ("quick", "job")

@@ -38,7 +38,7 @@ CASES = (
     ("2.21.0", None, "3.11"),
     ("2.21.0", None, "3.13"),
 )
-"""TensorFlow, the Keras that is installed by hand (None: whichever pip resolves), and Python."""
+"""TensorFlow, the pinned Keras (None: the one that pip resolves), and Python."""
 
 _HEADER = ("TensorFlow", "Python", "Keras", "measured before", "static result", "smoke result", "agree")
 
@@ -102,6 +102,6 @@ def test_files_training_and_table_agree(
     right = known.weights == known.reported == "right"
     agree = ((static == "pass") == right, (smoke == "pass") == right)
     measured = f"weights {known.weights}, reported loss {known.reported}"
-    by_hand = " (by hand)" if keras else ""
-    table.rows.append((tensorflow, minor, f"{found}{by_hand}", measured, static, smoke, "yes" if all(agree) else "NO"))
+    pinned = " (pinned)" if keras else ""
+    table.rows.append((tensorflow, minor, f"{found}{pinned}", measured, static, smoke, "yes" if all(agree) else "NO"))
     assert agree == (True, True), (measured, static, smoke)

@@ -1,6 +1,6 @@
-"""Typed groups of facts about a machine and an environment. No opinions, no I/O."""
+"""Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
-from kdoctor.facts.base import FactGroup, Unavailable
+from kdoctor.facts.base import FactGroup, Facts, Unavailable
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -17,15 +17,7 @@ from kdoctor.facts.gpus import (
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
 from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
-from kdoctor.facts.libraries import (
-    LIBRARY_NAMES,
-    Libraries,
-    Library,
-    LibraryCopy,
-    SearchPlace,
-    SkippedFile,
-    XlaFile,
-)
+from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
@@ -43,69 +35,13 @@ from kdoctor.facts.target import Choice, EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES",
-    "CaseOutcome",
-    "CaseUse",
-    "Choice",
-    "DeviceNode",
-    "Disk",
-    "Environment",
-    "EnvironmentKind",
-    "EventTime",
-    "FabricState",
-    "FactGroup",
-    "Gpu",
-    "GpuPair",
-    "GpuProcess",
-    "GpuSampling",
-    "GpuSeries",
-    "GpuUse",
-    "Gpus",
-    "Host",
-    "JobData",
-    "JobMemory",
-    "JobModel",
-    "JobProblem",
-    "JobRun",
-    "JobTraining",
-    "KerasChoice",
-    "Kernel",
-    "KernelDriver",
-    "KernelLog",
-    "KernelLogEvent",
-    "KernelLogKind",
-    "Libraries",
-    "Library",
-    "LibraryCopy",
-    "NumaNode",
-    "NvLink",
-    "NvmlState",
-    "P2pStatus",
-    "Package",
-    "Packages",
-    "PairOutcome",
-    "PciBridge",
-    "PciDevice",
-    "PciDevices",
-    "PciFunction",
-    "RecoveryAction",
-    "ResourceLimit",
-    "SampledGpu",
-    "SearchPlace",
-    "SkippedFile",
-    "SmokeCase",
-    "SmokePair",
-    "SmokeRun",
-    "SmokeRuns",
-    "SmokeWorker",
-    "Spread",
-    "Target",
-    "TensorFlowBuild",
-    "TopologyLevel",
-    "Unavailable",
-    "Weights",
-    "XlaFile",
-    "canonical_name",
-    "link_gbs",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "Choice", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
+    "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
+    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining",
+    "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library",
+    "LibraryCopy", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "Packages", "PairOutcome", "PciBridge",
+    "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",
+    "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
+    "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name", "link_gbs",
     "link_generation",
-]
+]  # fmt: skip

@@ -1,16 +1,17 @@
-"""What every group of facts has in common."""
+"""The base of every group of facts, and the facts of a machine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactGroup:
-    """One subject's facts, read once and never changed.
+    """The facts about one subject, read once and immutable.
 
-    Inside a group, ``None`` means "the machine did not say", never "no" and never zero.
+    Within a group, ``None`` means that the machine did not report a value: never "no" and never zero.
     """
 
     group: ClassVar[str]
@@ -19,7 +20,11 @@ class FactGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Unavailable:
-    """A group of facts that could not be collected, and why. Every check that reads it is unknown."""
+    """A group of facts that could not be collected. Every check that reads it is unknown."""
 
     unavailable: str
-    """Why, in words fit for a report."""
+    """The reason, as shown in a report."""
+
+
+Facts = Mapping[type[FactGroup], FactGroup | Unavailable]
+"""The facts of a machine: each group's type to the group, or to why it is unavailable."""

@@ -12,21 +12,21 @@ from kdoctor.facts.base import FactGroup
 
 @dataclass(frozen=True, kw_only=True)
 class Environment(FactGroup):
-    """The variables of the allow-list that are set. Secrets are masked when they are read."""
+    """The variables on the allow-list that are set, with secrets masked."""
 
     group: ClassVar[str] = "environment"
 
     variables: Mapping[str, str]
-    """Name to value; a variable that is not here is not set, or not on the allow-list."""
+    """Name to value. A missing variable is not set, or not on the allow-list."""
     allow_list: tuple[str, ...] = ()
-    """Shell-style patterns of the names that were looked for; empty where that is not recorded."""
+    """Shell-style patterns of the collected names; empty if unknown."""
 
     def get(self, name: str) -> str | None:
         """The variable's value, or None if it is not set."""
         return self.variables.get(name)
 
     def is_unset(self, name: str) -> bool | None:
-        """Whether the variable is not set; None where it was not looked for."""
+        """Whether the variable is not set; None if it is not on the allow-list."""
         if name in self.variables:
             return False
         return True if any(fnmatchcase(name, pattern) for pattern in self.allow_list) else None

@@ -20,7 +20,7 @@ class ResourceLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class NumaNode:
-    """One NUMA node. A node without processors is memory alone: POWER9 and Grace show GPUs' memory so."""
+    """One NUMA node. A node without processors is memory only, such as GPU memory on POWER9 and Grace."""
 
     index: int
     cpus: tuple[int, ...]
@@ -36,19 +36,19 @@ class Disk:
     folder: Literal["working folder", "temporary folder"]
     total_bytes: int
     free_bytes: int
-    """What this user may still write."""
+    """Bytes that this user can still write."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host(FactGroup):
-    """Operating system, processors, memory and limits, as this process sees them."""
+    """Operating system, processors, memory and limits as seen by this process."""
 
     group: ClassVar[str] = "host"
 
     os: str
     """``Linux``, ``Darwin``, ``Windows``."""
     os_release: str | None = None
-    """The distribution's own name, for example ``Debian GNU/Linux 12 (bookworm)``."""
+    """The distribution's name, for example ``Debian GNU/Linux 12 (bookworm)``."""
     kernel: str | None = None
     machine: str | None = None
     """``x86_64``, ``aarch64``."""
@@ -64,24 +64,23 @@ class Host(FactGroup):
     """Size of /dev/shm."""
     shm_free_bytes: int | None = None
     container: str | None = None
-    """``docker``, ``podman``, ``kubernetes``, ...; ``none`` on a bare host; None where it cannot be told."""
+    """``docker``, ``podman``, ``kubernetes``, ...; ``none`` on a bare host; None if unknown."""
     image: str | None = None
-    """The image that this container was started from, by the name that something here says; None where nothing does."""
+    """The image that this container was started from; None if nothing reports it."""
     image_from: str | None = None
-    """Who says so: ``KDOCTOR_IMAGE``, ``/run/.containerenv``, ``APPTAINER_CONTAINER``, ..."""
+    """The source of ``image``: ``KDOCTOR_IMAGE``, ``/run/.containerenv``, ``APPTAINER_CONTAINER``, ..."""
     limits: tuple[ResourceLimit, ...] = ()
     cpu_limit: float | None = None
-    """Processors' worth of time that the control groups allow this process; ``cpus`` where they set no limit, None
-    where that could not be read."""
+    """CPU limit of the control groups, in processors; equal to ``cpus`` without a limit, None if unknown."""
     memory_nodes: tuple[int, ...] | None = None
-    """NUMA nodes that this process may take memory from (``Mems_allowed_list``)."""
+    """NUMA nodes whose memory this process may use (``Mems_allowed_list``)."""
     numa_nodes: tuple[NumaNode, ...] | None = None
     """In order of index."""
     swap_total_bytes: int | None = None
     swap_used_bytes: int | None = None
     cpu_governors: tuple[str, ...] | None = None
-    """Frequency governors of this process' processors, each once, in order of name; empty where the kernel does not
-    scale frequencies (as in virtual machines)."""
+    """Frequency governors of this process's processors, sorted; empty if the kernel does not scale frequencies (as in
+    virtual machines)."""
     transparent_hugepages: Literal["always", "madvise", "never"] | None = None
     disks: tuple[Disk, ...] = ()
 

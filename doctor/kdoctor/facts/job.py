@@ -1,4 +1,4 @@
-"""What was found of the user's own model and data (``kdoctor check --model --data``, ``kdoctor.preflight``)."""
+"""Facts about the user's model and data (``kdoctor check --model --data``, ``kdoctor.preflight``)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal
 
 JobPart = Literal["model", "data"]
 Place = Literal["scope", "outside", "another strategy"]
-"""Where something was made: in the scope of the strategy that is asked about, in none, or in that of another."""
+"""Where an object was made: in the scope of the examined strategy, in no scope, or in another strategy's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobProblem:
-    """Why the model or the data cannot be examined."""
+    """Why the model or the data could not be examined."""
 
     part: JobPart
     message: str
@@ -21,49 +21,46 @@ class JobProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class JobModel:
-    """The model, as it was before anything was trained."""
+    """The model before any training."""
 
     name: str
     """Its class."""
     made_in: Place
     built: bool
-    """Whether it has its variables already; otherwise ``fit`` makes them."""
+    """Whether its variables exist; if not, ``fit`` makes them."""
     compiled: bool
     compiled_in: Place | None = None
-    """Where its optimizer was made; None where it has none."""
+    """Where its optimizer was made; None if it has none."""
     trainable: int = 0
-    """Number of trainable variables."""
     mirrored: int = 0
-    """How many of them have a copy on the device of every replica."""
+    """Number of trainable variables with a copy on the device of every replica."""
     not_mirrored: tuple[str, ...] = ()
-    """Names of the others."""
     normalisations: tuple[str, ...] = ()
     """BatchNormalization layers that train on the moments of one replica's share."""
     optimizer: str | None = None
-    """Class of the optimizer."""
     learning_rate: float | None = None
-    """None where a schedule sets it."""
+    """None if a schedule sets it."""
     default_learning_rate: float | None = None
-    """What the optimizer's class takes where nothing is said."""
+    """The default of the optimizer's class."""
     schedule: str | None = None
-    """Class of the learning rate's schedule."""
+    """Class of the learning rate schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobData:
-    """The data, read through a view of its own."""
+    """The data, read without changing the user's object."""
 
     kind: Literal["tf.data", "PyDataset", "arrays", "generator"]
     unread: str | None = None
-    """Why nothing was read of it: reading would use it up."""
+    """Why the data was not read: reading would use it up."""
     problem: str | None = None
-    """What is wrong with its elements: there are none, they are ragged, reading them raises."""
+    """The problem with its elements: there are none, they are ragged, or reading them raises."""
     endless: bool | None = None
-    """None where that cannot be told."""
+    """Whether the data is infinite; None if unknown."""
     batches: int | None = None
-    """Batches of an epoch; None where they were not counted to the end."""
+    """Batches per epoch; None if they were not all counted."""
     steps_per_epoch: int | None = None
-    """What ``fit`` is to be told, as the user says."""
+    """The ``steps_per_epoch`` that the user passes to ``fit``."""
     batch: int | None = None
     """Examples in the first batch."""
     final_batch: int | None = None
@@ -71,9 +68,9 @@ class JobData:
     full_batches_only: bool | None = None
     """Whether a short final batch is impossible (``drop_remainder=True``)."""
     prefetched: bool | None = None
-    """Whether the pipeline ends in a prefetch; None for what is no ``tf.data``."""
+    """Whether the pipeline ends in a prefetch; None for other data than ``tf.data``."""
     seconds_per_batch: float | None = None
-    """Of the pipeline alone, after the first batch."""
+    """Seconds per batch of the input pipeline, after the first batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,45 +79,45 @@ class JobMemory:
 
     device: str
     peak_bytes: int
-    """The most that TensorFlow had in use at once."""
+    """Peak memory in use by TensorFlow."""
     limit_bytes: int
-    """What TensorFlow may use."""
+    """Memory that TensorFlow may use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobTraining:
-    """A few steps of a copy of the model over all replicas, and of another on one device."""
+    """A few steps of a copy of the model on all replicas, and of another copy on one device."""
 
     steps: int
     not_run: str | None = None
     """Why nothing was trained."""
     problem: str | None = None
-    """What the training over the replicas raised."""
+    """The error that the training on the replicas raised."""
     own_losses: tuple[float | None, ...] = ()
-    """Loss after each step with the job's own optimizer, over all replicas."""
+    """Loss after each step with the job's optimizer, on all replicas."""
     nonfinite: tuple[str, ...] = ()
     """Variables that held a NaN or an infinity after those steps."""
     step_s: float | None = None
-    """Median seconds of a step after the first, with the job's own optimizer."""
+    """Median seconds of a step after the first, with the job's optimizer."""
     not_compared: str | None = None
-    """Why there is no comparison with one device."""
+    """Why the weights were not compared with one device."""
     losses: tuple[float | None, ...] = ()
-    """Loss after each step with SGD, over all replicas."""
+    """Loss after each step with SGD, on all replicas."""
     reference_losses: tuple[float | None, ...] = ()
-    """The same on one device."""
+    """Loss after each step with SGD, on one device."""
     deviation: float | None = None
-    """Largest difference of a weight from one device's, over the largest way that a weight went there."""
+    """Largest difference of a weight from one device's, relative to the largest change of a weight there."""
     noise: float | None = None
-    """The same between two trainings on one device, where that was measured: more than rounding is randomness."""
+    """The same between two trainings on one device, if measured; more than rounding means randomness."""
     stilled: tuple[str, ...] = ()
     """Layers with random numbers, which ran as at inference in the comparison."""
     memory: tuple[JobMemory, ...] = ()
-    """Empty where no replica is on a GPU."""
+    """Empty if no replica is on a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRun:
-    """What is known of the job."""
+    """The examination of the job."""
 
     problem: JobProblem | None = None
     model: JobModel | None = None

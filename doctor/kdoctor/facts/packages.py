@@ -10,33 +10,30 @@ from kdoctor.facts.base import FactGroup
 
 
 def canonical_name(name: str) -> str:
-    """The normalised form of a distribution's name (PEP 503): ``Foo.Bar_baz`` is ``foo-bar-baz``."""
+    """The normalised name of a distribution (PEP 503): ``Foo.Bar_baz`` is ``foo-bar-baz``."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """One installed distribution, as its own metadata describes it."""
+    """One installed distribution, from its metadata."""
 
     name: str
     """Normalised name (PEP 503)."""
     version: str | None
-    """Version, or None where the metadata has none (a half-removed installation)."""
+    """Version, or None if the metadata has none (a half-removed installation)."""
     location: str | None
-    """The folder that it is installed in."""
     requires: tuple[str, ...] = ()
-    """Its requirements (``Requires-Dist``), as written."""
     requires_python: str | None = None
-    """Its ``Requires-Python``, as written."""
     installer: str | None = None
-    """Who installed it (``INSTALLER``): pip, uv, conda."""
+    """The tool that installed it (``INSTALLER``): pip, uv, conda."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packages(FactGroup):
     """Every distribution on the target interpreter's path.
 
-    Where one name is installed twice, both are listed, the one that Python imports first.
+    If a name is installed twice, both are listed, the one that Python imports first.
     """
 
     group: ClassVar[str] = "packages"
@@ -46,7 +43,7 @@ class Packages(FactGroup):
     has_pip: bool | None = None
     """Whether the target can ``import pip``."""
     conda: tuple[str, ...] = ()
-    """What conda recorded for the environment, as ``name=version=build``, in order; empty outside of conda."""
+    """The packages that conda recorded, as ``name=version=build``, in order; empty outside conda."""
 
     def find(self, name: str) -> Package | None:
         """The distribution of that name which Python would import, or None."""
@@ -54,6 +51,6 @@ class Packages(FactGroup):
         return next((package for package in self.installed if package.name == wanted), None)
 
     def version(self, name: str) -> str | None:
-        """The version of that distribution, or None if it is absent or has none."""
+        """The version of that distribution, or None if it is missing or unknown."""
         package = self.find(name)
         return package.version if package else None

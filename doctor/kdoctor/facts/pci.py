@@ -1,4 +1,4 @@
-"""NVIDIA's PCI devices and the way from each to its root port, as the kernel lists them.
+"""NVIDIA's PCI devices and the path from each to its root port, as the kernel lists them.
 
 Sources: https://docs.kernel.org/PCI/sysfs-pci.html, https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci,
 PCI Express Base Specification for the Access Control Services (extended capability 0x000D).
@@ -6,6 +6,7 @@ PCI Express Base Specification for the Access Control Services (extended capabil
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,42 +16,31 @@ ACS_SOURCE_VALIDATION = 0x01
 ACS_REQUEST_REDIRECT = 0x04
 ACS_COMPLETION_REDIRECT = 0x08
 ACS_UPSTREAM_FORWARDING = 0x10
-"""Bits of the ACS control register; the last three send peer traffic up to the root."""
+"""Bits of the ACS control register; the last three redirect peer traffic to the root."""
 
 _REDIRECTS = ACS_REQUEST_REDIRECT | ACS_COMPLETION_REDIRECT | ACS_UPSTREAM_FORWARDING
 
 IommuType = Literal["identity", "DMA", "DMA-FQ", "unmanaged", "blocked"]
-"""How a device's addresses are translated: one to one; translated (strictly, or with a flush queue); by user space;
-not at all, because all access is blocked."""
+"""The translation of a device's addresses: one to one; translated (strictly, or with a flush queue); by user space;
+none, because all access is blocked."""
 
-_GENERATIONS = {
-    "2.5": 1,
-    "5.0": 2,
-    "5": 2,
-    "8.0": 3,
-    "8": 3,
-    "16.0": 4,
-    "16": 4,
-    "32.0": 5,
-    "32": 5,
-    "64.0": 6,
-    "64": 6,
-}
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 
 def link_generation(speed: str | None) -> int | None:
-    """The PCIe generation of a link speed in sysfs' words (``16.0 GT/s PCIe`` is 4); None for any other text."""
-    return _GENERATIONS.get(speed.split()[0].removesuffix("GT/s")) if speed and speed.split() else None
+    """The PCIe generation of a link speed in sysfs (``16.0 GT/s PCIe`` is 4); None for any other text."""
+    found = re.match(r"(\d+(?:\.\d+)?)(?:\s|GT/s|$)", speed or "")
+    return _GENERATIONS.get(float(found[1])) if found else None
 
 
 _LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
 
 def link_gbs(generation: int | None, lanes: int | None) -> float | None:
-    """What a PCIe link of that generation and width can carry in one direction, GB/s; None where one is not known.
+    """The bandwidth of a PCIe link in one direction, GB/s; None if generation or width is unknown.
 
-    The line code is taken off (PCI Express Base Specification: 2.5 to 64 GT/s; 8b/10b, 128b/130b, and 242/256 in
-    flits), the packets' headers are not.
+    The line code is subtracted (PCI Express Base Specification: 2.5 to 64 GT/s; 8b/10b, 128b/130b, and 242/256 in
+    flits), packet headers are not.
     """
     lane = _LANE_GBS.get(generation or 0)
     return lane * lanes if lane and lanes else None
@@ -64,34 +54,34 @@ NVSWITCH_CLASS = "0680"
 
 @dataclass(frozen=True, kw_only=True)
 class PciFunction:
-    """What is read of every PCI function."""
+    """The facts of every PCI function."""
 
     bus_id: str
     """``domain:bus:device.function`` in lower case, as in sysfs."""
     device_id: str | None
     """Four hexadecimal digits."""
     link_speed: str | None = None
-    """Current speed, in sysfs' words: ``16.0 GT/s PCIe``."""
+    """Current speed as in sysfs: ``16.0 GT/s PCIe``."""
     link_speed_max: str | None = None
     link_width: int | None = None
     link_width_max: int | None = None
     acs_control: int | None = None
-    """The ACS control register (see ``ACS_...``); 0 where the function has no such capability; None where its
-    configuration space could not be read that far (only root may)."""
+    """The ACS control register (see ``ACS_...``); 0 if the function has no ACS; None if that part of its configuration
+    space could not be read (only root can)."""
     aer_correctable: int | None = None
-    """PCIe errors that were corrected, since boot (``aer_dev_correctable``)."""
+    """Corrected PCIe errors since boot (``aer_dev_correctable``)."""
     aer_nonfatal: int | None = None
     aer_fatal: int | None = None
 
     @property
     def acs_redirects(self) -> bool | None:
-        """Whether ACS sends peer traffic that passes here up to the root; None where it could not be read."""
+        """Whether ACS redirects peer traffic that passes here to the root; None if unknown."""
         return None if self.acs_control is None else bool(self.acs_control & _REDIRECTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PciBridge(PciFunction):
-    """A root port, or a port of a switch, on the way to a device."""
+    """A root port, or a switch port, on the path to a device."""
 
     vendor_id: str | None = None
     """Four hexadecimal digits."""
@@ -104,20 +94,19 @@ class PciDevice(PciFunction):
     device_class: str | None
     """Class and subclass, four hexadecimal digits."""
     driver: str | None
-    """The kernel driver bound to it; None where none is bound."""
+    """The kernel driver bound to it, if any."""
     numa_node: int | None = None
-    """NUMA node; None where the platform does not say (sysfs: -1)."""
+    """NUMA node; None if the platform does not report it (sysfs: -1)."""
     subsystem: str | None = None
     """Vendor and device of the board: ``10de:16c1``."""
     local_cpus: tuple[int, ...] | None = None
     """Logical processors near it."""
     iommu_group: int | None = None
-    """None where it is in none (no IOMMU) or sysfs does not say; see ``Kernel.iommu_groups`` for which."""
+    """None if it is in no group (no IOMMU) or sysfs does not show it; see ``Kernel.iommu_groups`` for which."""
     iommu_type: IommuType | None = None
-    """The translation of its group."""
     path: tuple[PciBridge, ...] | None = None
-    """The bridges that lead to it, the root port first; empty for a device of the root complex itself (as virtual
-    machines show GPUs), None where sysfs does not say."""
+    """The bridges above it, the root port first; empty for a device of the root complex itself (as in virtual
+    machines), None if unknown."""
 
     @property
     def is_gpu(self) -> bool:
@@ -146,12 +135,12 @@ class PciDevices(FactGroup):
 
     @property
     def gpus(self) -> tuple[PciDevice, ...]:
-        """Those that are GPUs."""
+        """The GPUs among them."""
         return tuple(device for device in self.devices if device.is_gpu)
 
     @property
     def switches(self) -> tuple[PciDevice, ...]:
-        """Those that are NVSwitches."""
+        """The NVSwitches among them."""
         return tuple(device for device in self.devices if device.is_nvswitch)
 
     def find(self, bus_id: str | None) -> PciDevice | None:

@@ -1,6 +1,6 @@
-"""What the GPUs did while the smoke trainings ran, sampled through NVML about twice a second.
+"""The activity of the GPUs during the smoke trainings, sampled through NVML about twice a second.
 
-Summaries, and a short series for plots: what is kept does not grow with the length of the run.
+Only summaries and a short series for plots are kept, whose size does not grow with the length of the run.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from kdoctor.facts.base import FactGroup
 from kdoctor.facts.gpus import NvmlState
 
 SamplingState = NvmlState | Literal["not-started"]
-"""``ready``: every GPU was sampled; ``not-started``: no training ran on GPUs; else why NVML could not be asked."""
+"""``ready``: every GPU was sampled; ``not-started``: no training ran on GPUs; else why NVML could not be used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A reading over a time."""
+    """A reading over a period."""
 
     low: float
     mean: float
-    """Of the samples, which are taken at equal distances."""
+    """Mean of the samples, which have equal distances."""
     high: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventTime:
-    """One of the clocks' event reasons (``facts.gpus.EVENT_...``), and how long it stood."""
+    """One of the clocks' event reasons (``facts.gpus.EVENT_...``), and how long it was active."""
 
     bit: int
     seconds: float
-    """Each sample stands for the time since the one before it."""
+    """Each sample counts for the time since the previous one."""
     samples: int
     in_a_row: int
-    """The most samples one after another: a reason that flashes when the performance state changes stands in one."""
+    """The largest number of consecutive samples; 1 for a reason that is set only while the P-state changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuUse:
-    """One GPU's readings over a time. A reading that could not be had is None."""
+    """One GPU's readings over a period. A reading that could not be taken is None."""
 
     samples: int = 0
     utilization_gpu_percent: Spread | None = None
-    """Share of time in which a kernel ran; the driver averages it over up to one second before the sample."""
+    """Percentage of time in which a kernel ran; the driver averages over up to one second before the sample."""
     utilization_memory_percent: Spread | None = None
     memory_used_bytes: Spread | None = None
     temperature_c: Spread | None = None
     temperature_margin_c: Spread | None = None
-    """T.Limit: degrees left until it throttles."""
+    """T.Limit: degrees left until the GPU throttles."""
     power_draw_w: Spread | None = None
     clock_sm_mhz: Spread | None = None
     performance_state: Spread | None = None
@@ -57,10 +57,9 @@ class GpuUse:
     processes: Spread | None = None
     """Number of compute processes."""
     pcie_sent_bytes_s: Spread | None = None
-    """Bytes per second that left over PCIe, by the counter's growth between two samples."""
+    """Bytes per second sent over PCIe, from the counter's growth between two samples."""
     pcie_received_bytes_s: Spread | None = None
     events: tuple[EventTime, ...] = ()
-    """In order of the bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +70,9 @@ class CaseUse:
     case: str
     samples: int
     training_samples: int
-    """Those that were taken while it trained: each replica's variables lie on its device by then."""
+    """Samples taken during its training, when each replica's variables are on its device."""
     utilization_gpu_percent: Spread | None = None
-    """Without samples of the case's first second, in which the driver still averages what was before."""
+    """Without samples of the case's first second, in which the driver's average includes earlier activity."""
     memory_used_bytes: Spread | None = None
     processes: Spread | None = None
     events: tuple[EventTime, ...] = ()
@@ -81,10 +80,10 @@ class CaseUse:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuSeries:
-    """A few readings over the run, at equal distances, each the mean of its samples; None where there is none."""
+    """A few readings over the run at equal distances, each the mean of its samples, or None without samples."""
 
     every_s: float
-    """Distance of the points; the first one begins with the sampling."""
+    """Distance of the points in seconds; the first one begins with the sampling."""
     utilization_gpu_percent: tuple[float | None, ...] = ()
     memory_used_bytes: tuple[float | None, ...] = ()
     temperature_c: tuple[float | None, ...] = ()
@@ -94,10 +93,10 @@ class GpuSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledGpu:
-    """One GPU over the run. A field that could not be read is None, and its NVML error stands in ``errors``."""
+    """One GPU over the run. A field that could not be read is None, and its NVML error is in ``errors``."""
 
     index: int
-    """NVML's index, which is nvidia-smi's."""
+    """NVML's index, also used by nvidia-smi."""
     name: str | None = None
     uuid: str | None = None
     bus_id: str | None = None
@@ -105,22 +104,22 @@ class SampledGpu:
     enforced_power_limit_w: float | None = None
     clock_sm_max_mhz: int | None = None
     temperature_slowdown_c: int | None = None
-    """Where it slows itself down; older families only."""
+    """Temperature at which it slows down; older families only."""
     temperature_slowdown_margin_c: int | None = None
-    """Margin at which it slows itself down: zero or negative; newer families."""
+    """Margin at which it slows down: zero or negative; newer families."""
     before: GpuUse = field(default_factory=GpuUse)
     """Before the first case began."""
     during: GpuUse = field(default_factory=GpuUse)
     """From the beginning of the first case on."""
     cases: tuple[CaseUse, ...] = ()
-    """In the order in which they ran; empty where several ran at once, for nothing can be told apart then."""
+    """In the order in which they ran; empty if several ran at once, because their samples cannot be separated."""
     series: GpuSeries | None = None
     longest_gap_s: float | None = None
-    """The longest time without a sample, the one up to the end among them."""
+    """The longest time without a sample, including the time up to the end."""
     hangs: str | None = None
-    """The field whose call had not returned when the run ended, if one had not."""
+    """The field whose call had not returned when the run ended, if any."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Field name to the name of the NVML error that its call returned last."""
+    """Field name to the name of the last NVML error of its call."""
 
     @property
     def subject(self) -> str:
@@ -130,16 +129,16 @@ class SampledGpu:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuSampling(FactGroup):
-    """Every GPU of the machine while the smoke trainings ran."""
+    """Every GPU of the machine during the smoke trainings."""
 
     group: ClassVar[str] = "gpu_sampling"
 
     state: SamplingState
     error: str | None = None
-    """Why nothing was sampled, or why the sampling ended early."""
+    """Why samples are missing, or why the sampling ended early."""
     interval_s: float | None = None
-    """Seconds from one sample of a GPU to the next."""
+    """Seconds between two samples of a GPU."""
     seconds: float | None = None
-    """From the beginning of the sampling to its end."""
+    """Duration of the sampling."""
     gpus: tuple[SampledGpu, ...] = ()
-    """In order of index, whatever CUDA_VISIBLE_DEVICES says."""
+    """In order of index, regardless of CUDA_VISIBLE_DEVICES."""

@@ -1,4 +1,4 @@
-"""The Python interpreter that is examined."""
+"""The examined Python interpreter."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Choice = Literal["--python", "active virtual environment", "active conda environ
 
 @dataclass(frozen=True, kw_only=True)
 class Target(FactGroup):
-    """The interpreter whose environment the job will use, and how it was chosen."""
+    """The interpreter whose environment the job uses, and how it was chosen."""
 
     group: ClassVar[str] = "target"
 
     executable: str
-    """Path of the interpreter, as the user would start it (links are not resolved)."""
+    """Path of the interpreter, without resolving links."""
     chosen_by: Choice
     """How it was chosen: the option, the active environment, or kdoctor's own interpreter."""
     version: str
     """Full version, for example ``3.11.7``."""
     implementation: str
-    """``cpython``, ``pypy``, ... as ``sys.implementation.name`` gives it."""
+    """``sys.implementation.name``: ``cpython``, ``pypy``, ..."""
     environment: EnvironmentKind
-    """The kind of environment the interpreter belongs to."""
+    """The kind of environment that the interpreter belongs to."""
     prefix: str
     """``sys.prefix``: the environment's folder."""
     base_prefix: str
-    """``sys.base_prefix``: the folder of the Python that the environment was made from."""
+    """``sys.base_prefix``: the folder of the Python that the environment was created from."""
     platform: str
     """``sysconfig.get_platform()``, for example ``linux-x86_64``."""

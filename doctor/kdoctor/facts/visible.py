@@ -1,15 +1,15 @@
-"""CUDA_VISIBLE_DEVICES, read as CUDA reads it.
+"""Parses CUDA_VISIBLE_DEVICES like CUDA does.
 
 Sources: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html for the forms
-and for the stop at the first invalid entry; PyTorch's reading of the same variable
-(https://github.com/pytorch/pytorch/blob/main/torch/cuda/__init__.py, ``_parse_visible_devices``) for what NVIDIA leaves
-open: the first entry decides the form, a number may be followed by other characters, a repeated entry hides all.
+and for the stop at the first invalid entry. For what NVIDIA leaves open, PyTorch's parser
+(https://github.com/pytorch/pytorch/blob/main/torch/cuda/__init__.py, ``_parse_visible_devices``): the first entry
+decides the form, a number may be followed by other characters, a repeated entry hides all GPUs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.facts.environment import Environment
@@ -23,25 +23,25 @@ _NUMBER = re.compile(r"[+-]?\d+")
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """What the variable leaves visible."""
+    """The GPUs that the variable leaves visible."""
 
     value: str | None
-    """As set; None where it is not."""
+    """The variable's value; None if it is not set."""
     visible: tuple[Gpu, ...] = ()
     """The GPUs that CUDA enumerates, in its order."""
     invalid: str | None = None
-    """The first entry that is not valid, and why; CUDA ignores it and all that follow."""
+    """The first invalid entry, and why; CUDA ignores it and all later entries."""
     by_index: bool = False
-    """Whether it names indices, whose meaning depends on CUDA_DEVICE_ORDER."""
+    """Whether the entries are indices, whose meaning depends on CUDA_DEVICE_ORDER."""
     untold: str | None = None
-    """Why it cannot be told what is visible, if so."""
+    """Why the visible GPUs are unknown, if so."""
 
 
 def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...] | str:
-    """The GPUs as CUDA numbers them, from 0 on; or, in words, why that cannot be told.
+    """The GPUs in CUDA's order, or the reason why that is unknown.
 
-    The driver lists GPUs by their place on the bus. CUDA does so, too, with CUDA_DEVICE_ORDER=PCI_BUS_ID; otherwise it
-    puts the fastest first, by a guess of its own, which leaves equal GPUs where they are.
+    The driver lists GPUs by bus address. CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID. By default it puts the fastest
+    GPU first, by a heuristic that keeps the order of equal GPUs.
     """
     mask = read_mask(environment, gpus)
     if mask.untold is not None:
@@ -51,20 +51,12 @@ def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]
         return mask.visible
     models = {gpu.name for gpu in gpus}
     if None in models or len(models) > 1:
-        return f"the GPUs are not known to be equal, and without {ORDER_VARIABLE}=PCI_BUS_ID CUDA's order is a guess"
+        return f"CUDA's order of different GPUs is unknown without {ORDER_VARIABLE}=PCI_BUS_ID"
     return mask.visible
 
 
-class _InvalidError(Exception):
-    """An entry names no GPU."""
-
-
-class _UntoldError(Exception):
-    """An entry may name a GPU of which too little was read."""
-
-
 def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
-    """The variable's meaning on a machine whose driver lists these GPUs."""
+    """The variable's effect, given the GPUs that the driver lists."""
     value = environment.get(VARIABLE)
     if value is None:
         return Mask(value=None, visible=tuple(gpus))
@@ -72,45 +64,37 @@ def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
         return Mask(value=value)
     entries = [entry.strip() for entry in value.split(",")]
     if entries[0].startswith("MIG-"):
-        return Mask(value=value, untold="it names a MIG instance, and MIG instances are not read")
+        return Mask(value=value, untold="MIG instances are not supported")
     by_index = not entries[0].startswith("GPU-")
-    return _walk(value, entries, gpus, by_index=by_index)
-
-
-def _walk(value: str, entries: Sequence[str], gpus: Sequence[Gpu], *, by_index: bool) -> Mask:
-    resolve: Callable[[str, Sequence[Gpu]], Gpu] = _by_index if by_index else _by_uuid
+    find = _by_index if by_index else _by_uuid
     visible: list[Gpu] = []
     for entry in entries:
-        try:
-            found = resolve(entry, gpus)
-        except _InvalidError as error:
-            return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {error}", by_index=by_index)
-        except _UntoldError as error:
-            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: {error}")
+        found = find(entry, gpus)
+        if found is None:
+            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: possibly a GPU whose UUID was not read")
         if found in visible:
-            return Mask(value=value, invalid=f"{entry!r}: a GPU is named twice, which hides all", by_index=by_index)
+            visible, found = [], "a repeated GPU hides all GPUs"
+        if isinstance(found, str):
+            return Mask(value=value, visible=tuple(visible), invalid=f"{entry!r}: {found}", by_index=by_index)
         visible.append(found)
     return Mask(value=value, visible=tuple(visible), by_index=by_index)
 
 
-def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+def _by_index(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
     number = _NUMBER.match(entry)
     if number is None:
-        raise _InvalidError("it is no index")
+        return "not an index"
     index = int(number.group())
-    if not 0 <= index < len(gpus):
-        raise _InvalidError(f"there is no GPU {index}")
-    return gpus[index]
+    return gpus[index] if 0 <= index < len(gpus) else f"GPU {index} does not exist"
 
 
-def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu:
+def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
+    """The GPU, or why the entry is invalid, or None if that is unknown."""
     if not entry.startswith("GPU-"):
-        raise _InvalidError("it is no UUID, and the first entry is one")
+        return "not a UUID, although the first entry is one"
     matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
     if len(matches) > 1:
-        raise _InvalidError(f"{len(matches)} GPUs have a UUID that begins so")
+        return f"ambiguous: {len(matches)} UUIDs begin with it"
     if matches:
         return matches[0]
-    if any(gpu.uuid is None for gpu in gpus):
-        raise _UntoldError("it may be a GPU whose UUID was not read")
-    raise _InvalidError("no GPU has that UUID")
+    return None if any(gpu.uuid is None for gpu in gpus) else "no GPU has that UUID"

@@ -1,4 +1,4 @@
-"""The probes that come with kdoctor (entry point ``kdoctor.probes``)."""
+"""kdoctor's built-in probes (entry point ``kdoctor.probes``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this is a container, which engine runs it, and which image it was started from."""
+"""Detects a container, its engine, and its image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from kdoctor.probes.files import read_quietly
 from kdoctor.text.secrets import mask
 
-# Words in a control group's path, and the container engine that puts them there.
+# Parts of a control group's path, and the container engine that creates them.
 _CGROUP_MARKS = (
     ("kubepods", "kubernetes"),
     ("docker", "docker"),
@@ -19,12 +19,12 @@ _CGROUP_MARKS = (
     ("garden", "garden"),
 )
 _ASSIGNED = re.compile(r'^(\w+)="([^"\n]*)"$', re.MULTILINE)
-_SAID_BY = ("KDOCTOR_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
-"""Variables that name the image; the first is the user's."""
+_IMAGE_VARIABLES = ("KDOCTOR_IMAGE", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+"""Variables that contain the image; the first is set by the user."""
 
 
 def container(root: Path, environ: Mapping[str, str]) -> str | None:
-    """The container engine, ``container`` for one that does not say, ``none``; None where it cannot be told."""
+    """The container engine; ``container`` if it is unknown, ``none`` outside a container, None if that is unknown."""
     if "KUBERNETES_SERVICE_HOST" in environ:
         return "kubernetes"
     for marker, engine in ((".singularity.d", "apptainer"), (".dockerenv", "docker"), ("run/.containerenv", "podman")):
@@ -44,13 +44,13 @@ def container(root: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def container_image(root: Path, environ: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """The image that this container was started from, and who says so; nothing where nothing says so.
+    """The image of this container, and the source of that information; None for both if unknown.
 
-    A container does not know its image by itself. The user may say it (``KDOCTOR_IMAGE``, set where the container is
-    started); Apptainer names its file in a variable; Podman writes it into ``/run/.containerenv`` for privileged
-    containers (https://docs.podman.io/en/latest/markdown/podman-run.1.html).
+    A container does not know its image. The user can set ``KDOCTOR_IMAGE`` when it is started; Apptainer sets
+    a variable; Podman writes ``/run/.containerenv`` for privileged containers
+    (https://docs.podman.io/en/latest/markdown/podman-run.1.html).
     """
-    for name in _SAID_BY:
+    for name in _IMAGE_VARIABLES:
         if environ.get(name, "").strip():
             return mask(environ[name].strip()), name
     written = dict(_ASSIGNED.findall(read_quietly(root / "run/.containerenv") or ""))

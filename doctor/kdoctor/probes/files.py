@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding white space; None if there is no such file.
+    """The file's text without surrounding white space; None if the file does not exist.
 
     Raises:
-        OSError: the file is there, but it cannot be read.
+        OSError: the file exists, but cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
@@ -18,7 +18,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_quietly(path: Path) -> str | None:
-    """The same, and None too if it cannot be read."""
+    """Like :func:`read_text`, but None if the file cannot be read."""
     try:
         return read_text(path)
     except OSError:
@@ -26,7 +26,7 @@ def read_quietly(path: Path) -> str | None:
 
 
 def read_int(path: Path) -> int | None:
-    """The number in the file; None if it cannot be read or is no number."""
+    """The number in the file; None if it cannot be read or is not a number."""
     try:
         return int(read_quietly(path) or "")
     except ValueError:
@@ -34,13 +34,13 @@ def read_int(path: Path) -> int | None:
 
 
 def read_list(path: Path) -> tuple[int, ...] | None:
-    """The numbers of a kernel list (``0-3,8``) in the file; None if it cannot be read or is no list."""
+    """The numbers of a kernel list (``0-3,8``) in the file; None if it cannot be read or parsed."""
     text = read_quietly(path)
     return None if text is None else parse_list(text)
 
 
 def parse_list(text: str) -> tuple[int, ...] | None:
-    """The numbers of ``0-3,8``, as the kernel writes sets of processors and nodes; None for any other text."""
+    """The numbers of a kernel list such as ``0-3,8``; None for any other text."""
     numbers: list[int] = []
     try:
         for part in filter(None, text.strip().split(",")):
@@ -52,7 +52,7 @@ def parse_list(text: str) -> tuple[int, ...] | None:
 
 
 def parse_mask(text: str) -> tuple[int, ...] | None:
-    """The numbers of ``00000000,0000000f``, the kernel's other way to write a set; None for any other text."""
+    """The numbers of a kernel bit mask such as ``00000000,0000000f``; None for any other text."""
     try:
         mask = int(text.replace(",", ""), 16)
     except ValueError:
@@ -68,5 +68,5 @@ def chosen_word(text: str | None) -> str | None:
 
 
 def reason(error: OSError) -> str:
-    """Why a file could not be read: the path and the system's words."""
+    """Why a file could not be read: its path and the system's message."""
     return f"{error.filename}: {error.strerror or error}"

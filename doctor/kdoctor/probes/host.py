@@ -8,32 +8,30 @@ import re
 import shlex
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import psutil
 
-from kdoctor.facts import Disk, Host, NumaNode, ResourceLimit
+from kdoctor.facts import Disk, Facts, Host, NumaNode, ResourceLimit
 from kdoctor.probes.container import container, container_image
 from kdoctor.probes.files import chosen_word, parse_list, parse_mask, read_int, read_list, read_quietly
-from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.probes.probe import Context, Probe
 
 _LIMITS = ("as", "core", "data", "memlock", "nofile", "nproc", "stack")
-"""Limits (``RLIMIT_...`` in lower case) that training jobs run into."""
+"""Limits (``RLIMIT_...`` in lower case) that matter to training jobs."""
 
 _HUGEPAGES = "sys/kernel/mm/transparent_hugepage/enabled"
-_PAGES: dict[str | None, Literal["always", "madvise", "never"]] = {
-    "always": "always",
-    "madvise": "madvise",
-    "never": "never",
-}
+_PAGES: dict[str | None, Literal["always", "madvise", "never"]]
+_PAGES = {"always": "always", "madvise": "madvise", "never": "never"}
 _DISK_WAIT_S = 2.0
-"""How long the file systems may take: one on a network that is gone never answers, and must not take the rest along."""
+"""How long file systems may take. An unavailable network file system hangs, which must not block the other facts."""
 
 
-def collect(context: Context) -> Collected:
-    """What can be read; a field that this system does not have is None."""
+def collect(context: Context) -> Facts:
+    """Everything that can be read; fields that do not exist on this system are None."""
     root = context.root
     total, available = _memory(root)
     affinity = _affinity(root)
@@ -98,13 +96,12 @@ def _libc(root: Path) -> str | None:
 
 
 def _cpus(root: Path) -> int | None:
-    """Logical processors that are switched on."""
     online = read_list(root / "sys/devices/system/cpu/online")
     return len(online) if online else os.cpu_count()
 
 
 def _affinity(root: Path) -> tuple[int, ...] | None:
-    """Processors that this process may run on; below another root, what that root's /proc/self says."""
+    """Processors that this process may run on; below another root, from that root's /proc/self."""
     if root != Path("/"):
         listed = parse_list(_status(root).get("Cpus_allowed_list", "-"))
         if listed:
@@ -115,22 +112,21 @@ def _affinity(root: Path) -> tuple[int, ...] | None:
 
 
 def _status(root: Path) -> dict[str, str]:
-    """The fields of /proc/self/status."""
     lines = (read_quietly(root / "proc/self/status") or "").splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _meminfo(path: Path) -> dict[str, int]:
-    """Bytes by name, of /proc/meminfo or a NUMA node's (whose lines begin with ``Node 0``)."""
+    """Bytes by name, from /proc/meminfo or a NUMA node's (whose lines begin with ``Node 0``)."""
     found = re.findall(r"^(?:Node \d+ )?(\w+):\s+(\d+) kB$", read_quietly(path) or "", re.MULTILINE)
     return {name: int(number) * 1024 for name, number in found}
 
 
 def _memory(root: Path) -> tuple[int, int]:
-    """Total and available bytes: the machine's, or less where a control group allows less."""
-    told = _meminfo(root / "proc/meminfo")
-    if "MemTotal" in told and "MemAvailable" in told:
-        total, available = told["MemTotal"], told["MemAvailable"]
+    """Total and available bytes of the machine, or of the control group if that is less."""
+    found = _meminfo(root / "proc/meminfo")
+    if "MemTotal" in found and "MemAvailable" in found:
+        total, available = found["MemTotal"], found["MemAvailable"]
     else:
         machine = psutil.virtual_memory()
         total, available = machine.total, machine.available
@@ -141,15 +137,14 @@ def _memory(root: Path) -> tuple[int, int]:
 
 
 def _swap(root: Path) -> tuple[int | None, int | None]:
-    """Total and used bytes of swap space."""
-    told = _meminfo(root / "proc/meminfo")
-    if "SwapTotal" not in told or "SwapFree" not in told:
+    found = _meminfo(root / "proc/meminfo")
+    if "SwapTotal" not in found or "SwapFree" not in found:
         return None, None
-    return told["SwapTotal"], told["SwapTotal"] - told["SwapFree"]
+    return found["SwapTotal"], found["SwapTotal"] - found["SwapFree"]
 
 
 def _cpu_limit(root: Path, cpus: int | None) -> float | None:
-    """Processors' worth of time that the control groups of this process allow; all where they set no limit."""
+    """The CPU limit of this process's control groups, in processors; all processors without a limit."""
     groups = read_quietly(root / "proc/self/cgroup")
     if groups is None or not (root / "sys/fs/cgroup").is_dir() or cpus is None:
         return None
@@ -163,15 +158,12 @@ def _cpu_limit(root: Path, cpus: int | None) -> float | None:
 
 
 def _quotas(folder: Path, group: Path) -> list[float]:
-    """The limits of a group and of all above it. In a container its path may be the host's, and lead nowhere."""
+    """The limits of a group and its parents. In a container its path may be the host's, which does not exist here."""
     found: list[float] = []
     for place in (group, *group.parents):
         text = read_quietly(folder / place / "cpu.max")
         if text is None:
-            quota, period = (
-                read_int(folder / place / "cpu.cfs_quota_us"),
-                read_int(folder / place / "cpu.cfs_period_us"),
-            )
+            quota, period = (read_int(folder / place / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
             text = f"{quota} {period}"
         match = re.fullmatch(r"(\d+) ([1-9]\d*)", text)
         if match:
@@ -180,7 +172,6 @@ def _quotas(folder: Path, group: Path) -> list[float]:
 
 
 def _numa_nodes(root: Path) -> tuple[NumaNode, ...] | None:
-    """The NUMA nodes; None where the kernel does not list them."""
     folders = {}
     for path in (root / "sys/devices/system/node").glob("node*"):
         number = path.name.removeprefix("node")
@@ -203,7 +194,7 @@ def _numa_node(root: Path, index: int, folder: Path) -> NumaNode:
 
 
 def _governors(root: Path, affinity: tuple[int, ...] | None) -> tuple[str, ...] | None:
-    """The governors of these processors; none where the kernel does not scale their frequency."""
+    """The governors of these processors; empty if the kernel does not scale their frequency."""
     folder = root / "sys/devices/system/cpu"
     if affinity is None or not folder.is_dir():
         return None
@@ -212,38 +203,37 @@ def _governors(root: Path, affinity: tuple[int, ...] | None) -> tuple[str, ...] 
 
 
 def _disks(environ: Mapping[str, str]) -> tuple[Disk, ...]:
-    """The file systems of the working and the temporary folder, but of none that does not answer."""
-    found: dict[str, Disk] = {}
+    """The file systems of the working and the temporary folder, except those that hang."""
+    found: list[Disk] = []
     thread = threading.Thread(target=_read_disks, args=(environ, found), daemon=True)
     thread.start()
     thread.join(timeout=_DISK_WAIT_S)
-    return tuple(found.values())
+    return tuple(found)
 
 
-def _read_disks(environ: Mapping[str, str], found: dict[str, Disk]) -> None:
-    places: tuple[tuple[Literal["working folder", "temporary folder"], Callable[[], str]], ...] = (
-        ("working folder", lambda: "."),
-        ("temporary folder", lambda: _temporary_folder(environ)),
-    )
-    for folder, path in places:
-        try:
-            usage = psutil.disk_usage(path())
-        except OSError:
-            continue
-        found[folder] = Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
+def _read_disks(environ: Mapping[str, str], found: list[Disk]) -> None:
+    with suppress(OSError):
+        found.append(_disk("working folder", "."))
+    with suppress(OSError):
+        found.append(_disk("temporary folder", _temporary_folder(environ)))
+
+
+def _disk(folder: Literal["working folder", "temporary folder"], path: str) -> Disk:
+    usage = psutil.disk_usage(path)
+    return Disk(folder=folder, total_bytes=usage.total, free_bytes=usage.free)
 
 
 def _temporary_folder(environ: Mapping[str, str]) -> str:
-    """Where the job would put its temporary files.
+    """The folder for the job's temporary files.
 
     Raises:
-        OSError: no folder can be written, as in a container whose file system is read-only.
+        OSError: no folder is writable, as in a container with a read-only file system.
     """
     return next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "") or tempfile.gettempdir()
 
 
 def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:
-    """Limit and use of this process' control group, as a container sees it (version 2, else version 1)."""
+    """Limit and usage of this process's control group, as seen in a container (version 2, else version 1)."""
     folder = root / "sys/fs/cgroup"
     for limit, use in (
         ("memory.max", "memory.current"),
@@ -256,7 +246,6 @@ def _cgroup_memory(root: Path) -> tuple[int | None, int | None]:
 
 
 def _shared_memory(root: Path) -> tuple[int | None, int | None]:
-    """Total and free bytes of /dev/shm."""
     path = root / "dev/shm"
     if not hasattr(os, "statvfs"):
         return None, None

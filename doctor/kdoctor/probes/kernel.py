@@ -1,4 +1,4 @@
-"""Reads the NVIDIA kernel module, its device nodes, and the kernel's settings that GPUs depend on."""
+"""Reads the NVIDIA kernel module, its device nodes, and kernel settings that GPUs depend on."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from kdoctor.facts import DeviceNode, Kernel, KernelDriver, Unavailable
+from kdoctor.facts import DeviceNode, Facts, Kernel, KernelDriver, Unavailable
 from kdoctor.probes.files import chosen_word, read_quietly, read_text, reason
-from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.probes.probe import Context, Probe
 
 # "NVIDIA UNIX x86_64 Kernel Module  580.173.02  ..." and
 # "NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build ..."
 _VERSION = re.compile(r"NVRM version:.*?(?P<open>\bOpen )?Kernel Module(?: for \S+)?\s+(?P<version>\d+(?:\.\d+)+)")
 
 _SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-"""The EFI variable: four bytes of attributes, then 1 where signatures are enforced (UEFI specification, 3.3)."""
+"""The EFI variable: four bytes of attributes, then 1 if signatures are enforced (UEFI specification, 3.3)."""
 
 _IOMMU_NAMES = ("iommu", "intel_iommu", "amd_iommu", "pcie_acs_override", "pci")
 _DAEMONS = (
@@ -26,18 +26,15 @@ _DAEMONS = (
     ("nvidia-imex", "nvidia-imex"),
     ("nvidia-cuda-mps", "nvidia-cuda-mps-control"),
 )
-"""Names as /proc/<pid>/comm cuts them (15 characters), and in full."""
-_LOCKDOWNS: dict[str | None, Literal["none", "integrity", "confidentiality"]] = {
-    "none": "none",
-    "integrity": "integrity",
-    "confidentiality": "confidentiality",
-}
+"""Names as truncated in /proc/<pid>/comm (15 characters), and in full."""
+_LOCKDOWNS: dict[str | None, Literal["none", "integrity", "confidentiality"]]
+_LOCKDOWNS = {"none": "none", "integrity": "integrity", "confidentiality": "confidentiality"}
 
 
-def collect(context: Context) -> Collected:
-    """Whether the module is loaded, which one, who may use its device nodes, and how the kernel is set up."""
+def collect(context: Context) -> Facts:
+    """The kernel module, its device nodes, and the kernel's settings."""
     if not (context.root / "proc").is_dir() and not (context.root / "sys/module").is_dir():
-        missing = Unavailable(unavailable="this system has no /proc and no /sys/module")
+        missing = Unavailable(unavailable="this system has neither /proc nor /sys/module")
         return {KernelDriver: missing, Kernel: missing}
     try:
         driver: KernelDriver | Unavailable = _read(context.root)
@@ -67,7 +64,7 @@ def _modules(root: Path) -> tuple[str, ...] | None:
 
 
 def _secure_boot(root: Path) -> bool | None:
-    """Whether Secure Boot is on; a machine that was not started by EFI has none. Containers hide /sys/firmware."""
+    """Whether Secure Boot is on; false on a machine without EFI. Containers hide /sys/firmware."""
     try:
         return (root / _SECURE_BOOT).read_bytes()[4:5] == b"\x01"
     except FileNotFoundError:
@@ -82,7 +79,7 @@ def _is_about_iommu(parameter: str) -> bool:
 
 
 def _count(folder: Path) -> int:
-    """Entries of a folder; 0 where there is none."""
+    """Number of entries of a folder; 0 if it does not exist."""
     try:
         return sum(1 for _ in folder.iterdir())
     except OSError:
@@ -90,7 +87,6 @@ def _count(folder: Path) -> int:
 
 
 def _daemons(root: Path) -> tuple[str, ...] | None:
-    """NVIDIA's daemons among the processes that this one can see."""
     try:
         folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
     except OSError:
@@ -115,7 +111,7 @@ def _read(root: Path) -> KernelDriver:
 
 
 def parse_version(text: str) -> tuple[str | None, Literal["open", "proprietary"] | None]:
-    """Version and flavour from the text of ``/proc/driver/nvidia/version``; None where it does not say."""
+    """Version and flavour from the text of ``/proc/driver/nvidia/version``; None if it has none."""
     found = _VERSION.search(text)
     if not found:
         return None, None
@@ -123,7 +119,6 @@ def parse_version(text: str) -> tuple[str | None, Literal["open", "proprietary"]
 
 
 def _read_nodes(root: Path) -> tuple[DeviceNode, ...]:
-    """The device nodes; none where there is no /dev."""
     folder = root / "dev"
     if not folder.is_dir():
         return ()
@@ -132,7 +127,7 @@ def _read_nodes(root: Path) -> tuple[DeviceNode, ...]:
 
 
 def _read_node(path: Path) -> DeviceNode | None:
-    """One node; None for a folder (nvidia-caps) and for what vanished in the meantime."""
+    """One node; None for a folder (nvidia-caps), or if it vanished in the meantime."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

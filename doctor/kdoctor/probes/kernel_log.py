@@ -1,8 +1,8 @@
-"""Reads the kernel's log for what it says of GPUs.
+"""Reads GPU events from the kernel log.
 
 Sources: https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg for the records of /dev/kmsg;
-https://docs.nvidia.com/deploy/xid-errors/ for Xid lines; the lines of the IOMMU, of AER and of the module loader as
-the kernel prints them (drivers/iommu, drivers/pci/pcie/aer.c, kernel/module/signing.c).
+https://docs.nvidia.com/deploy/xid-errors/ for Xid lines; the kernel's sources for lines of the IOMMU, AER and the
+module loader (drivers/iommu, drivers/pci/pcie/aer.c, kernel/module/signing.c).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdoctor.facts import KernelLog, KernelLogEvent, KernelLogKind, Unavailable
+from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
-from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.probes.probe import Context, Probe
 
 _RECORD_BYTES = 16 * 1024
-"""A record of /dev/kmsg is shorter; a shorter buffer would be refused."""
+"""Longer than any record of /dev/kmsg; reading one into a shorter buffer fails."""
 _ALIKE = 50
-"""How many events of one kind, device and code are kept: a fault can fill the whole log."""
+"""The maximum number of events of one kind, device and code: a fault can fill the whole log."""
 
 _ADDRESS = (
     r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})(?:\.(?P<function>[0-7]))?"
@@ -38,10 +38,12 @@ _PREFIXES = (
     ),
     re.compile(r"^(?P<time>\w{3}\s+\d+ [\d:]{8}) \S+ kernel: (?:\[\s*(?P<boot>\d+\.\d+)\] )?(?P<text>.*)$"),
 )
-"""How dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog begin a line."""
+"""Line prefixes of dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog."""
 
-_XID = re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
-_SXID = re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")
+_CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
+    ("xid", re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+    ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+)
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
 _ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?![\w:])")
@@ -68,18 +70,18 @@ _KINDS: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     ),
     ("pcie-error", re.compile(r"AER: .*error|PCIe Bus Error: ")),
 )
-"""Kinds of lines but Xid and SXid, the most telling first: a line is of the first kind that it fits."""
+"""Kinds of lines other than Xid and SXid. The first match counts, so the most specific come first."""
 
 
-def collect(context: Context) -> Collected:
-    """The kernel's log; unavailable where it may not be read (``kernel.dmesg_restrict``, containers)."""
+def collect(context: Context) -> Facts:
+    """The kernel log; unavailable without permission to read it (``kernel.dmesg_restrict``, containers)."""
     path = context.root / "dev/kmsg"
     try:
         lines, complete = _read(path)
     except FileNotFoundError:
-        return {KernelLog: Unavailable(unavailable="the kernel log cannot be read: there is no /dev/kmsg here")}
+        return {KernelLog: Unavailable(unavailable="the kernel log cannot be read: /dev/kmsg does not exist")}
     except PermissionError as error:
-        why = f"the kernel log may not be read by this user: {reason(error)} (kernel.dmesg_restrict)"
+        why = f"no permission to read the kernel log: {reason(error)} (kernel.dmesg_restrict)"
         return {KernelLog: Unavailable(unavailable=why)}
     except OSError as error:
         return {KernelLog: Unavailable(unavailable=f"the kernel log cannot be read: {reason(error)}")}
@@ -87,7 +89,7 @@ def collect(context: Context) -> Collected:
 
 
 def _read(path: Path) -> tuple[list[str], bool | None]:
-    """All lines, and whether the first one is the boot's first."""
+    """All lines, and whether they begin with the boot."""
     if not stat.S_ISCHR(path.stat().st_mode):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     else:
@@ -97,7 +99,6 @@ def _read(path: Path) -> tuple[list[str], bool | None]:
 
 
 def _records(path: Path) -> Iterator[str]:
-    """The records that stand in the kernel's buffer now."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         while True:
@@ -106,22 +107,22 @@ def _records(path: Path) -> Iterator[str]:
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                continue  # the record was overwritten while it was read; the next read goes on behind it
+                continue  # the record was overwritten during the read; the next read continues after it
             if not record:
                 return
-            # A message of several lines stands in one record, with its line feeds written as escapes.
+            # A multi-line message is one record, with escaped line feeds.
             yield record.decode("utf-8", "replace").replace("\\x0a", "\n")
     finally:
         os.close(descriptor)
 
 
 def parse_log(lines: Iterable[str], *, source: str, complete: bool | None = None) -> KernelLog:
-    """What a log says of GPUs, in whichever of the usual forms it was written.
+    """The GPU events of a log, in any of the usual formats.
 
     Args:
         lines: the log: records of /dev/kmsg, or the output of dmesg, journalctl or syslog.
-        source: where it was read, for the facts.
-        complete: whether it reaches back to the boot; None where that is not known.
+        source: where the log was read, for the facts.
+        complete: whether it reaches back to the boot; None if unknown.
     """
     events: list[KernelLogEvent] = []
     alike: Counter[tuple[KernelLogKind, str | None, int | None]] = Counter()
@@ -150,7 +151,6 @@ class _Line:
 
 
 def _split(raw: str) -> _Line:
-    """A line without what stands before its message."""
     record = _KMSG.match(raw)
     if record:
         return _Line(text=record["text"], boot_s=int(record["microseconds"]) / 1e6)
@@ -164,13 +164,13 @@ def _split(raw: str) -> _Line:
 
 
 def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
-    """What a line tells; ``named`` is the GPU that the lines just before it named."""
-    for kind, pattern in (("xid", _XID), ("sxid", _SXID)):
+    """The event of a line; ``named`` is the GPU of the lines just before it."""
+    for kind, pattern in _CODED:
         found = pattern.search(line.text)
         if found:
             recovery = _RECOVERY.search(line.text)
             return KernelLogEvent(
-                kind="xid" if kind == "xid" else "sxid",
+                kind=kind,
                 text=line.text,
                 bus_id=_bus_id(found),
                 code=int(found["code"]),
@@ -181,14 +181,14 @@ def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
     for kind, pattern in _KINDS:
         if pattern.search(line.text):
             addresses = list(_ANY_ADDRESS.finditer(line.text))
-            # Of several addresses (a port that reports another's error) the last is the culprit's.
+            # Of several addresses (a port that reports another device's error) the last one is the faulty device's.
             bus_id = _bus_id(addresses[-1]) if addresses else named if "NVRM:" in line.text else None
             return KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
     return None
 
 
 def _bus_id(found: re.Match[str]) -> str:
-    """The address in sysfs form; the kernel leaves out domain 0000 and NVIDIA the function."""
+    """The address in sysfs form; the kernel may omit domain 0000, and NVIDIA the function."""
     domain = int(found["domain"] or "0", 16)
     return f"{domain:04x}:{found['bus']}:{found['device']}.{found['function'] or '0'}".lower()
 

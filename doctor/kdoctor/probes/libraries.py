@@ -1,9 +1,9 @@
-"""Finds the libraries that the target's TensorFlow would open, by a program in the target interpreter."""
+"""Finds the libraries that the target's TensorFlow opens, with a program in the target interpreter."""
 
 from __future__ import annotations
 
-from kdoctor.facts import Libraries, Unavailable
-from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.facts import Facts, Libraries, Unavailable
+from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
@@ -12,11 +12,11 @@ DEADLINE_S = 20.0
 """On a cold network file system the NVIDIA libraries (4 GB) take seconds to load."""
 
 VERSIONS_S = 12.0
-"""Of these, seconds for asking the libraries their versions; what did not answer by then is reported as such."""
+"""Part of the deadline for the libraries' version calls; those that do not answer in time are reported as such."""
 
 
-def collect(context: Context) -> Collected:
-    """Run :mod:`kdoctor_target.inspect.libraries` and read what it sent."""
+def collect(context: Context) -> Facts:
+    """Run :mod:`kdoctor_target.inspect.libraries` and read its record."""
     settings = {"deadline_s": DEADLINE_S, "versions_s": VERSIONS_S}
     argv = program_argv(context.python, "inspect.libraries", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
@@ -24,19 +24,19 @@ def collect(context: Context) -> Collected:
 
 
 def read_end(end: ChildEnd) -> Libraries | Unavailable:
-    """The facts that the child sent, or why there are none."""
+    """The facts that the child sent, or the reason why it sent none."""
     for record in end.records:
         match record:
             case {"facts": facts}:
                 try:
                     return build(Libraries, facts)
                 except RecordError as error:
-                    return Unavailable(unavailable=f"the search for TensorFlow's libraries sent rubbish: {error}")
+                    return Unavailable(unavailable=f"the library search returned invalid data: {error}")
             case {"error": str(error)}:
                 return Unavailable(unavailable=error)
             case _:
                 pass
-    return Unavailable(unavailable=f"the search for TensorFlow's libraries {end.describe()}")
+    return Unavailable(unavailable=f"the library search {end.describe()}")
 
 
 PROBE = Probe(name="libraries", provides=(Libraries,), collect=collect, deadline_s=DEADLINE_S + 10)

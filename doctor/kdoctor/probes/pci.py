@@ -8,41 +8,35 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from kdoctor.facts import PciBridge, PciDevice, PciDevices, Unavailable
+from kdoctor.facts import Facts, PciBridge, PciDevice, PciDevices, Unavailable
 from kdoctor.facts.pci import IommuType
 from kdoctor.probes.files import parse_mask, read_int, read_list, read_quietly, read_text, reason
-from kdoctor.probes.probe import Collected, Context, Probe
+from kdoctor.probes.probe import Context, Probe
 
 NVIDIA_VENDOR = "0x10de"
 _DEVICES = "sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 
-_IOMMU_TYPES: dict[str | None, IommuType] = {
-    "identity": "identity",
-    "DMA": "DMA",
-    "DMA-FQ": "DMA-FQ",
-    "unmanaged": "unmanaged",
-    "blocked": "blocked",
-}
+_IOMMU_TYPES: dict[str | None, IommuType] = {name: name for name in get_args(IommuType)}
 
 _EXTENDED = 0x100
-"""Where the extended capabilities begin. Who is not root is given the first 64 bytes only."""
+"""Offset of the extended capabilities. Users other than root can read the first 64 bytes only."""
 _ACS_CAPABILITY = 0x000D
 _ACS_CONTROL = 6
-"""Where the control register stands in the capability."""
+"""Offset of the control register in the capability."""
 
 
-def collect(context: Context) -> Collected:
-    """Every PCI function of NVIDIA's; unavailable where the bus cannot be read whole."""
+def collect(context: Context) -> Facts:
+    """Every PCI function of NVIDIA; unavailable if the bus cannot be read completely."""
     folder = context.root / _DEVICES
     try:
         entries = sorted(folder.iterdir())
         ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR]
     except FileNotFoundError:
-        return {PciDevices: Unavailable(unavailable="this system shows no PCI bus (/sys/bus/pci/devices is missing)")}
+        return {PciDevices: Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")}
     except OSError as error:
         return {PciDevices: Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")}
     bridges: dict[Path, PciBridge] = {}
@@ -67,7 +61,6 @@ def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> Pci
 
 
 def _read_function(entry: Path) -> dict[str, Any]:
-    """The fields of ``PciFunction``."""
     return {
         "bus_id": entry.name.lower(),
         "device_id": _hexadecimal(entry / "device"),
@@ -83,7 +76,7 @@ def _read_function(entry: Path) -> dict[str, Any]:
 
 
 def _read_path(entry: Path, bridges: dict[Path, PciBridge]) -> tuple[PciBridge, ...] | None:
-    """The bridges above a device, which its place in /sys/devices tells; each bridge is read once."""
+    """The bridges above a device, from its path in /sys/devices; each bridge is read once."""
     try:
         place = entry.resolve(strict=True)
     except OSError:
@@ -111,7 +104,7 @@ def _local_cpus(entry: Path) -> tuple[int, ...] | None:
 
 
 def _hexadecimal(path: Path) -> str | None:
-    """``030200`` of ``0x030200``."""
+    """``030200`` for ``0x030200``."""
     text = read_quietly(path)
     return text.removeprefix("0x").lower() if text else None
 
@@ -122,13 +115,13 @@ def _speed(path: Path) -> str | None:
 
 
 def _width(path: Path) -> int | None:
-    """Lanes; a port without a link says 0, and one that cannot be read 255."""
+    """Number of lanes; 0 means no link, and 255 unreadable."""
     width = read_int(path)
     return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
 
 
 def _acs_control(path: Path) -> int | None:
-    """The ACS control register of a configuration space; 0 where it has none; None where it cannot be read."""
+    """The ACS control register of a configuration space; 0 without ACS; None if it cannot be read."""
     try:
         space = path.read_bytes()
     except OSError:
@@ -142,14 +135,14 @@ def _acs_control(path: Path) -> int | None:
         if header & 0xFFFF == _ACS_CAPABILITY:
             control = offset + _ACS_CONTROL
             return int.from_bytes(space[control : control + 2], "little")
-        if header == 0xFFFFFFFF:  # noqa: PLR2004 - all ones: the device does not answer
+        if header == 0xFFFFFFFF:  # noqa: PLR2004 - all ones: the device does not respond
             return None
         offset = header >> 20
     return 0
 
 
 def _aer_total(path: Path) -> int | None:
-    """The sum of a file of ``aer_stats``, which is its line ``TOTAL_ERR_...``."""
+    """The total of an ``aer_stats`` file, from its line ``TOTAL_ERR_...``."""
     for line in (read_quietly(path) or "").splitlines():
         name, _, number = line.partition(" ")
         if name.startswith("TOTAL_ERR") and number.strip().isdigit():
@@ -158,7 +151,7 @@ def _aer_total(path: Path) -> int | None:
 
 
 def _link_target(path: Path) -> str | None:
-    """The last component of where a link points; it need not lead anywhere (containers hide parts of sysfs)."""
+    """The last component of a link's target, which need not exist (containers hide parts of sysfs)."""
     try:
         return path.readlink().name
     except OSError:

@@ -1,4 +1,4 @@
-"""What a probe is: it reads one corner of the machine into facts, and has no opinion."""
+"""The interface of a probe, which reads one part of the machine into facts and does not judge it."""
 
 from __future__ import annotations
 
@@ -7,38 +7,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kdoctor.facts import Choice, FactGroup, Unavailable
+from kdoctor.facts import Choice, FactGroup, Facts
 from kdoctor.probes.process.child import Children
 
 ROOT_VARIABLE = "KDOCTOR_ROOT"
-"""For tests of the whole command line: a folder that holds the /sys, /proc and /dev of another machine."""
-
-Collected = Mapping[type[FactGroup], "FactGroup | Unavailable"]
+"""For tests of the command line: a folder with the /sys, /proc and /dev of another machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a probe may use."""
+    """The inputs of a probe."""
 
     python: str
     """Path of the target interpreter."""
     chosen_by: Choice
     """How the target was chosen."""
     environ: Mapping[str, str]
-    """The environment that the job would start with."""
+    """The environment variables of the job."""
     children: Children
     root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
-    """Root of /sys, /proc and /dev; tests set another."""
+    """Root of /sys, /proc and /dev; different in tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """Reads some groups of facts. Third parties add theirs by the entry point ``kdoctor.probes``."""
+    """Reads some groups of facts. Plugins add probes with the entry point ``kdoctor.probes``."""
 
     name: str
-    """Short name, for progress and messages."""
+    """Short name, for messages."""
     provides: tuple[type[FactGroup], ...]
-    """The groups that ``collect`` returns, each with its facts or ``Unavailable``."""
-    collect: Callable[[Context], Collected]
+    """The groups that ``collect`` returns."""
+    collect: Callable[[Context], Facts]
     deadline_s: float
     """Seconds after which its groups are unavailable."""

@@ -1,4 +1,4 @@
-"""Chooses the interpreter that is examined, and makes sure that it is one."""
+"""Chooses the interpreter to examine and verifies it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kdoctor.facts import Choice
 from kdoctor.probes.process.child import Children, ChildrenEnded
 
 MINIMUM_VERSION = (3, 9)
-"""The oldest Python that kdoctor examines; the oldest TensorFlow that Keras 3 runs on needs it too."""
+"""The oldest Python that kdoctor examines, also required by the oldest TensorFlow for Keras 3."""
 
 DEADLINE_S = 10.0
-"""Seconds that an interpreter has to say its version."""
+"""Seconds for an interpreter to report its version."""
 
-# Understood by Python 2, too, so that an old one can be told from what is no Python.
+# Valid in Python 2, too, to distinguish an old Python from another program.
 _QUESTION = "import sys; sys.stdout.write('\\n\\036[%d, %d, %d]\\n' % tuple(sys.version_info[:3]))"
 _IN_ENVIRONMENT = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
-_HOW_TO_CHOOSE = "name an interpreter with --python, for example --python /path/to/venv/bin/python"
+_HOW_TO_CHOOSE = "choose one with --python, for example --python /path/to/venv/bin/python"
 
 
 class TargetError(UsageError):
@@ -34,7 +34,7 @@ class ChosenTarget:
     """The interpreter to examine."""
 
     python: str
-    """Absolute path; links are not followed, because a virtual environment's Python is one."""
+    """Absolute path. Links are not followed, because a virtual environment's Python is a link."""
     chosen_by: Choice
     version: str
     """``major.minor.micro``."""
@@ -47,17 +47,17 @@ def choose_target(
     *,
     deadline_s: float = DEADLINE_S,
 ) -> ChosenTarget:
-    """The interpreter that ``--python`` names, else the active environment's, else kdoctor's own.
+    """The interpreter given by ``--python``, else the active environment's, else kdoctor's own.
 
     Args:
-        option: the value of ``--python``: a path to an interpreter or to an environment's folder,
-            or a name on the search path.
+        option: the value of ``--python``: the path of an interpreter or of an environment's folder, or a program on
+            PATH.
         environ: the user's environment variables.
-        children: starts the interpreter to ask its version.
-        deadline_s: seconds that it has to answer.
+        children: starts the interpreter to read its version.
+        deadline_s: seconds for that.
 
     Raises:
-        TargetError: there is no such interpreter, it is no Python, it is too old, or it hangs.
+        TargetError: the interpreter does not exist, is not Python, is too old, or hangs.
         ChildrenEnded: the run was interrupted.
     """
     python, chosen_by = _choose(option, environ)
@@ -67,7 +67,7 @@ def choose_target(
         version = _ask_version(python, environ, children or Children(), deadline_s)
     if version < MINIMUM_VERSION:
         least = ".".join(map(str, MINIMUM_VERSION))
-        raise TargetError(f"{python} is Python {_text(version)}; kdoctor examines Python {least} and newer")
+        raise TargetError(f"{python} is Python {_text(version)}, but kdoctor requires Python {least} or newer")
     return ChosenTarget(python=python, chosen_by=chosen_by, version=_text(version))
 
 
@@ -88,13 +88,13 @@ def _choose(option: str | None, environ: Mapping[str, str]) -> tuple[str, Choice
                 )
             return python, choice
     if not sys.executable:
-        raise TargetError(f"kdoctor does not know its own interpreter: {_HOW_TO_CHOOSE}")
+        raise TargetError(f"kdoctor's own interpreter is unknown: {_HOW_TO_CHOOSE}")
     return sys.executable, "kdoctor's own"
 
 
 def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if not option.strip():
-        raise TargetError("--python is empty: give the path of an interpreter or of an environment's folder")
+        raise TargetError("--python is empty: pass the path of an interpreter or of an environment's folder")
     path = Path(option).expanduser() if option.startswith("~") else Path(option)
     if path.is_dir():
         python = _in_environment(path)
@@ -106,15 +106,14 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         if found:
             return _absolute(Path(found))
         if not path.exists():
-            raise TargetError(f"--python {option}: no such program on PATH, and no such file here")
+            raise TargetError(f"--python {option}: not found on PATH or in the working directory")
     if not path.exists():
-        broken = " (a broken link)" if path.is_symlink() else ""
+        broken = " (broken link)" if path.is_symlink() else ""
         raise TargetError(f"--python {option}: no such file{broken}")
     return _absolute(path)
 
 
 def _in_environment(folder: Path) -> str | None:
-    """The interpreter in an environment's folder."""
     candidates = (folder / name for name in _IN_ENVIRONMENT)
     return next((_absolute(path) for path in candidates if path.is_file()), None)
 
@@ -132,14 +131,14 @@ def _ask_version(
         raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TargetError(f"{python} cannot be started: {reason}") from error
+        raise TargetError(f"{python} could not be started: {reason}") from error
     if end.timed_out:
-        raise TargetError(f"{python} did not say its version within {deadline_s:g} s")
+        raise TargetError(f"{python} did not report its version within {deadline_s:g} s")
     match end.records:
         case ([int(major), int(minor), int(micro)],):
             return major, minor, micro
         case _:
-            raise TargetError(f"{python} is no Python interpreter: it {end.describe()} and did not say its version")
+            raise TargetError(f"{python} is not a Python interpreter: it {end.describe()} and reported no version")
 
 
 def _text(version: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What CUDA's driver library says of the GPUs without touching one: no context is made, and no memory taken."""
+"""Asks CUDA's driver library for the GPUs, without making a context or allocating memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, List, Optional
 
 _LIBRARY = "libcuda.so.1"
 _ADDRESS_BYTES = 64
-"""More than any PCI address takes (CUDA asks for 13)."""
+"""Longer than any PCI address (CUDA requires 13)."""
 
 
 def gpu_addresses() -> List[Optional[str]]:
     """PCI addresses in sysfs form of the GPUs that CUDA enumerates in this process.
 
-    Their order is CUDA's, which is TensorFlow's. None stands for one that was not told; the list is empty where the
-    library is absent or refuses.
+    They are in CUDA's order, which is also TensorFlow's. An address that CUDA does not report is None. The list is
+    empty if the library is missing or fails.
 
     Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html (cuDeviceGetPCIBusId).
     """
@@ -37,6 +37,6 @@ def _address(library: Any, index: int) -> Optional[str]:
         return None
     domain, _, rest = text.value.decode("ascii", "replace").lower().partition(":")
     try:
-        return "{:04x}:{}".format(int(domain, 16), rest)
+        return f"{int(domain, 16):04x}:{rest}"
     except ValueError:
         return None

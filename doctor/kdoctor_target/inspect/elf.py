@@ -1,7 +1,7 @@
-"""Reads what the dynamic loader reads of a shared library: for which machine it is, its name, its search path.
+"""Reads the parts of a shared library that the dynamic loader reads: its machine, its name, its search path.
 
-Sources: the ELF specification (System V gABI, chapters 4 and 5); ``open_verify`` in glibc's elf/dl-load.c for what
-makes the loader go on to the next place, and what makes it give up.
+Sources: the ELF specification (System V gABI, chapters 4 and 5); ``open_verify`` in glibc's elf/dl-load.c for which
+files make the loader try the next directory, and which make it fail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MACHINES = {
 """Names of ``e_machine``, for messages."""
 
 _LARGEST = 1 << 20
-"""Bytes that are read of a table or a text at most; real ones are far smaller."""
+"""Maximum number of bytes to read of a table or a string; real ones are far smaller."""
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
@@ -32,15 +32,15 @@ _ET_EXEC, _ET_DYN = 2, 3
 
 
 class ElfError(Exception):
-    """The loader would take this file and fail. The message says why."""
+    """The loader would choose this file and fail. The message says why."""
 
 
 class OtherMachineError(Exception):
-    """The file is for another machine: the loader goes on to the next place. The message says for which."""
+    """The file is for another machine, which makes the loader try the next directory. The message names the machine."""
 
 
 class Header(NamedTuple):
-    """What the first bytes of an ELF file say."""
+    """The header of an ELF file."""
 
     bits: int
     """32 or 64."""
@@ -49,41 +49,41 @@ class Header(NamedTuple):
     kind: int
     """``e_type``."""
     program_headers: Tuple[int, int, int]
-    """Where the program headers are: offset, bytes of one, how many."""
+    """The program headers: offset, size of one, number."""
 
 
 class Library(NamedTuple):
-    """What the loader needs to know of a shared library."""
+    """The fields of a shared library that the loader uses."""
 
     soname: Optional[str]
     needed: Tuple[str, ...]
     rpath: Optional[str]
-    """``DT_RPATH``; the loader ignores it where there is a ``DT_RUNPATH``."""
+    """``DT_RPATH``; the loader ignores it if ``DT_RUNPATH`` is present."""
     runpath: Optional[str]
     no_default_folders: bool
-    """Whether it forbids the cache's and the default folders (``DF_1_NODEFLIB``)."""
+    """Whether it excludes the cache and the default directories (``DF_1_NODEFLIB``)."""
 
 
 def read_header(file: BinaryIO) -> Header:
     """The header.
 
     Raises:
-        ElfError: it is no ELF file of this byte order, or it is cut off.
+        ElfError: not an ELF file of this byte order, or truncated.
         OSError: it cannot be read.
     """
     head = file.read(64)
     if head and not b"\x7fELF".startswith(head[:4]):
-        raise ElfError("it is no shared library (invalid ELF header)")
+        raise ElfError("not a shared library (invalid ELF header)")
     if len(head) < 52:  # noqa: PLR2004 - the size of a 32-bit header
-        raise ElfError("it is cut off: {} bytes".format(len(head)))
+        raise ElfError(f"truncated: {len(head)} bytes")
     bits = {1: 32, 2: 64}.get(head[4])
     order = {1: "little", 2: "big"}.get(head[5])
     if bits is None or order is None:
-        raise ElfError("it is damaged (invalid ELF header)")
+        raise ElfError("damaged (invalid ELF header)")
     if order != sys.byteorder:
         raise ElfError("its byte order is not this machine's")
     if bits == 64 and len(head) < 64:  # noqa: PLR2004 - the size of a 64-bit header
-        raise ElfError("it is cut off: {} bytes".format(len(head)))
+        raise ElfError(f"truncated: {len(head)} bytes")
     kind, machine = struct.unpack_from("=HH", head, 16)
     if bits == 64:  # noqa: PLR2004 - one of two
         (offset,) = struct.unpack_from("=Q", head, 32)
@@ -95,10 +95,10 @@ def read_header(file: BinaryIO) -> Header:
 
 
 def own_header() -> Header:
-    """The header of the interpreter that runs this: what the loader demands of every library.
+    """The header of the running interpreter: what the loader requires of every library.
 
     Raises:
-        ElfError: this interpreter is no ELF file.
+        ElfError: this interpreter is not an ELF file.
         OSError: it cannot be read.
     """
     path = "/proc/self/exe" if os.path.exists("/proc/self/exe") else sys.executable
@@ -107,43 +107,43 @@ def own_header() -> Header:
 
 
 def verify(path: str, own: Header) -> None:
-    """Return if the loader takes this file and can map it.
+    """Return if the loader chooses this file and can map it.
 
     Raises:
-        OSError: it cannot be opened; the loader goes on to the next place.
-        OtherMachineError: it is for another machine; the loader goes on, too.
-        ElfError: it is unusable; the loader takes it all the same, and gives up.
+        OSError: it cannot be opened; the loader tries the next directory.
+        OtherMachineError: it is for another machine; the loader tries the next directory.
+        ElfError: it is unusable; the loader chooses it anyway, and fails.
     """
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
     except IsADirectoryError as error:
-        raise ElfError("it is a folder") from error
+        raise ElfError("it is a directory") from error
     with file:
         try:
             header = read_header(file)
             if (header.bits, header.machine) != (own.bits, own.machine):
-                name = MACHINES.get(header.machine, "machine {}".format(header.machine))
-                raise OtherMachineError("it is for another machine ({})".format(name))
+                name = MACHINES.get(header.machine, f"machine {header.machine}")
+                raise OtherMachineError(f"for another machine ({name})")
             if header.kind not in (_ET_DYN, _ET_EXEC):
-                raise ElfError("it is no shared library (ELF type {})".format(header.kind))
+                raise ElfError(f"not a shared library (ELF type {header.kind})")
             _verify_whole(file, header)
         except OSError as error:
-            raise ElfError("it cannot be read: {}".format(error.strerror or error)) from error
+            raise ElfError(f"cannot be read: {error.strerror or error}") from error
 
 
 def _verify_whole(file: BinaryIO, header: Header) -> None:
-    """The loader does not check that the file is whole: it maps what the headers promise, and dies of SIGBUS later."""
+    """The loader maps what the headers declare without checking the size, and dies of SIGBUS later."""
     size = os.fstat(file.fileno()).st_size
     promised = max((offset + length for _, offset, _, length in _segments(file, header)), default=0)
     if size < promised:
-        raise ElfError("it is cut off: {} of {} bytes".format(size, promised))
+        raise ElfError(f"truncated: {size} of {promised} bytes")
 
 
 def read_library(path: str) -> Library:
     """The dynamic section of a shared library, or of a program.
 
     Raises:
-        ElfError: it is damaged, or linked statically.
+        ElfError: it is damaged, or statically linked.
         OSError: it cannot be read.
     """
     with open(path, "rb") as file:
@@ -151,7 +151,7 @@ def read_library(path: str) -> Library:
         segments = _segments(file, header)
         dynamic = [segment for segment in segments if segment[0] == _PT_DYNAMIC]
         if not dynamic:
-            raise ElfError("it has no dynamic section")
+            raise ElfError("no dynamic section")
         entries = _dynamic_entries(file, header, dynamic[0])
         texts = _offset(segments, entries.get(_DT_STRTAB, [0])[0])
 
@@ -172,11 +172,11 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
     offset, size, count = header.program_headers
     layout = "=IIQQQQQQ" if header.bits == 64 else "=IIIIIIII"  # noqa: PLR2004 - one of two
     if size != struct.calcsize(layout):
-        raise ElfError("it is damaged (program headers of {} bytes)".format(size))
+        raise ElfError(f"damaged (program headers of {size} bytes)")
     _seek(file, offset)
     table = file.read(size * count)
     if len(table) < size * count:
-        raise ElfError("it is cut off: its program headers are missing")
+        raise ElfError("truncated: its program headers are missing")
     segments = []
     for fields in struct.iter_unpack(layout, table):
         if header.bits == 64:  # noqa: PLR2004 - one of two
@@ -189,12 +189,11 @@ def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]
 
 
 def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, int, int]) -> Dict[int, List[int]]:
-    """The values of the dynamic section by their tags."""
     _seek(file, segment[1])
     layout = "=QQ" if header.bits == 64 else "=II"  # noqa: PLR2004 - one of two
     size = struct.calcsize(layout)
     data = file.read(min(segment[3], _LARGEST))
-    entries = {}  # type: Dict[int, List[int]]
+    entries: Dict[int, List[int]] = {}
     for tag, value in struct.iter_unpack(layout, data[: len(data) // size * size]):
         if tag == 0:
             break
@@ -203,26 +202,26 @@ def _dynamic_entries(file: BinaryIO, header: Header, segment: Tuple[int, int, in
 
 
 def _offset(segments: List[Tuple[int, int, int, int]], address: int) -> int:
-    """Where in the file that address is."""
+    """The offset of an address in the file."""
     for kind, start, first, length in segments:
         if kind == _PT_LOAD and first <= address < first + length:
             return address - first + start
-    raise ElfError("it is damaged (its names lie outside of it)")
+    raise ElfError("damaged (its names are outside the file)")
 
 
 def _seek(file: BinaryIO, offset: int) -> None:
     if offset >= 1 << 63:
-        raise ElfError("it is damaged (an offset of {} bytes)".format(offset))
+        raise ElfError(f"damaged (an offset of {offset} bytes)")
     file.seek(offset)
 
 
 def _text(file: BinaryIO, offset: int) -> str:
-    """The text that starts there, up to its NUL."""
+    """The NUL-terminated string at that offset."""
     _seek(file, offset)
     data = b""
     while b"\0" not in data and len(data) < _LARGEST:
         chunk = file.read(4096)
         if not chunk:
-            raise ElfError("it is cut off: a name is missing")
+            raise ElfError("truncated: a name is missing")
         data += chunk
     return os.fsdecode(data.partition(b"\0")[0])

@@ -1,6 +1,6 @@
-"""Describes the interpreter that runs it: its packages, its TensorFlow build and the Keras that a job in it will use.
+"""Describes the running interpreter: its packages, its TensorFlow build and the Keras that ``tf.keras`` resolves to.
 
-TensorFlow is found and its files are read; it is never imported.
+TensorFlow's files are read; it is never imported.
 """
 
 from __future__ import annotations
@@ -23,27 +23,17 @@ Record = Dict[str, Any]
 T = TypeVar("T")
 
 TENSORFLOW_DISTRIBUTIONS = (
-    "tensorflow",
-    "tensorflow-cpu",
-    "tf-nightly",
-    "tf-nightly-cpu",
-    "tensorflow-intel",
-    "tensorflow-cpu-aws",
-    "tensorflow-aarch64",
-    "tensorflow-gpu",
-    "tf-nightly-gpu",
-    "tensorflow-macos",
-    "tensorflow-rocm",
-    "intel-tensorflow",
-)
-"""Distributions that bring the package ``tensorflow``, the likeliest first."""
+    "tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-cpu-aws",
+    "tensorflow-aarch64", "tensorflow-gpu", "tf-nightly-gpu", "tensorflow-macos", "tensorflow-rocm", "intel-tensorflow",
+)  # fmt: skip
+"""Distributions that contain the package ``tensorflow``, the most likely first."""
 
 _HEADER = "include/third_party/gpus/cuda/cuda_config.h"
 _BUILD_INFO = "python/platform/build_info.py"
 _FIRST_WITH_SEPARATE_KERAS = (2, 6)
 """Before that release, Keras was a part of TensorFlow itself."""
 _KERAS_DEFAULTS = {"floatx": "float32", "epsilon": "1e-07", "image_data_format": "channels_last"}
-"""What both Keras take where ``keras.json`` says nothing (keras/src/backend/config.py, tf_keras/src/backend.py)."""
+"""Defaults of both Keras 2 and 3 without ``keras.json`` (keras/src/backend/config.py, tf_keras/src/backend.py)."""
 
 
 def main(settings: Mapping[str, Any]) -> None:
@@ -53,14 +43,14 @@ def main(settings: Mapping[str, Any]) -> None:
     """
     arm(settings["deadline_s"])
     channel = Channel()
-    installed = []  # type: List[Record]
+    installed: List[Record] = []
     _send(channel, "target", lambda: read_target(settings["executable"], settings["chosen_by"]))
 
     def packages() -> Record:
         installed.extend(read_packages())
         return {"installed": installed, "has_pip": _has("pip"), "conda": read_conda(sys.prefix)}
 
-    build = {}  # type: Record
+    build: Record = {}
 
     def tensorflow() -> Record:
         build.update(read_tensorflow(installed))
@@ -72,11 +62,11 @@ def main(settings: Mapping[str, Any]) -> None:
 
 
 def _send(channel: Channel, group: str, read: Callable[[], Record]) -> None:
-    """Send a group's facts, or why they could not be read: one group's trouble is not another's."""
+    """Send a group's facts, or why they could not be read: groups fail independently."""
     try:
-        record = {"group": group, "facts": read()}  # type: Record
+        record: Record = {"group": group, "facts": read()}
     except Exception as error:
-        record = {"group": group, "error": "{}: {}".format(type(error).__name__, error)}
+        record = {"group": group, "error": f"{type(error).__name__}: {error}"}
     channel.send(record)
 
 
@@ -97,14 +87,14 @@ def read_target(executable: str, chosen_by: str) -> Record:
 
 def read_packages() -> List[Record]:
     """Every distribution on the path, in order of name, then of the search path."""
-    packages = []  # type: List[Record]
+    packages: List[Record] = []
     seen = set()
     for distribution in metadata.distributions():
         folder = getattr(distribution, "_path", None)
         stem = Path(str(folder)).name if folder is not None else ""
         real = os.path.realpath(str(folder))
-        # "~umpy-2.0.dist-info" is what pip leaves of an installation that it could not remove; pip
-        # itself ignores it. One folder may stand on the path twice, as lib and as lib64.
+        # "~umpy-2.0.dist-info" is left by pip after it failed to remove an installation; pip ignores it. A folder may
+        # be on the path twice, as lib and as lib64.
         if stem.startswith("~") or real in seen:
             continue
         seen.add(real)
@@ -114,7 +104,7 @@ def read_packages() -> List[Record]:
 
 
 def read_conda(prefix: str) -> List[str]:
-    """What conda recorded, as ``name=version=build``: its files are named ``name-version-build.json``."""
+    """The packages that conda recorded, as ``name=version=build``; its files are named ``name-version-build.json``."""
     files = sorted(path.stem for path in Path(prefix, "conda-meta").glob("*.json"))
     return ["=".join(name.rsplit("-", 2)) for name in files if name.count("-") > 1]
 
@@ -141,7 +131,7 @@ def canonical_name(name: str) -> str:
 
 
 def _name_of_folder(stem: str) -> str:
-    """``foo_bar`` of ``foo_bar-1.0.dist-info``."""
+    """``foo_bar`` for ``foo_bar-1.0.dist-info``."""
     return re.sub(r"\.(dist-info|egg-info|egg)$", "", stem).partition("-")[0]
 
 
@@ -149,21 +139,21 @@ def _text(distribution: metadata.Distribution, name: str) -> Optional[str]:
     return _quietly(lambda: distribution.read_text(name), None)
 
 
-def _quietly(read: Callable[[], T], otherwise: T) -> T:
-    """What ``read`` returns; ``otherwise`` if it raises: one broken package must not hide the others."""
+def _quietly(read: Callable[[], T], default: T) -> T:
+    """The result of ``read``, or ``default`` if it raises: one broken package must not hide the others."""
     try:
         return read()
     except Exception:
-        return otherwise
+        return default
 
 
 def read_headers(text: str) -> Dict[str, List[str]]:
     """The header fields of core metadata by lower-case name, up to the first empty line.
 
-    The standard library's parser for mail reads the whole file and takes many times as long.
+    The standard library's mail parser reads the whole file and is many times slower.
     """
-    headers = {}  # type: Dict[str, List[str]]
-    last = None  # type: Optional[List[str]]
+    headers: Dict[str, List[str]] = {}
+    last: Optional[List[str]] = None
     for line in text.split("\n"):
         if not line.strip():
             break
@@ -195,23 +185,22 @@ def read_tensorflow(installed: List[Record]) -> Record:
         return {"installed": False}
     folders = list(spec.submodule_search_locations or [])
     if not folders:
-        return {"installed": False, "location": spec.origin, "unreadable": "a file of that name hides any TensorFlow"}
+        return {"installed": False, "location": spec.origin, "unreadable": "a file of that name shadows TensorFlow"}
     if not spec.origin:
-        why = "only leftovers of a removed installation (a folder without __init__.py)"
+        why = "only remains of a removed installation (a folder without __init__.py)"
         return {"installed": False, "location": folders[0], "unreadable": why}
     distribution = _tensorflow_distribution(installed, folders[0])
-    record = {
+    return {
         "installed": True,
         "location": folders[0],
         "distribution": distribution.get("name"),
         "version": distribution.get("version"),
-    }  # type: Record
-    record.update(read_build(folders[0]))
-    return record
+        **read_build(folders[0]),
+    }
 
 
 def _tensorflow_distribution(installed: List[Record], folder: str) -> Record:
-    """The distribution that lies beside the package; else the first of a known name."""
+    """The distribution in the same folder as the package; else the first with a known name."""
     known = [package for name in TENSORFLOW_DISTRIBUTIONS for package in installed if package["name"] == name]
     beside = os.path.realpath(Path(folder).parent)
     near = [package for package in known if package["location"] and os.path.realpath(package["location"]) == beside]
@@ -219,15 +208,14 @@ def _tensorflow_distribution(installed: List[Record], folder: str) -> Record:
 
 
 def read_build(folder: str) -> Record:
-    """What TensorFlow was built for, from its generated files.
+    """The build properties of TensorFlow, from its generated files.
 
-    Releases say it all in ``build_info.py``. Nightlies from 2.23 leave CUDA out there, and only the
-    C header has it.
+    Releases have them in ``build_info.py``. Nightlies from 2.23 on have the CUDA properties only in the C header.
     """
     info, trouble = _read_build_info(Path(folder, _BUILD_INFO))
-    header = {}  # type: Record
+    header: Record = {}
     if info.get("is_cuda_build") is not False and "cuda_version" not in info:
-        header = _read_header(Path(folder, _HEADER))
+        header = read_cuda_config(folder)
     cuda = info.get("cuda_version") or header.get("TF_CUDA_VERSION")
     is_cuda = info.get("is_cuda_build")
     if is_cuda is None and header:
@@ -244,26 +232,21 @@ def read_build(folder: str) -> Record:
 
 
 def _read_build_info(path: Path) -> Tuple[Record, Optional[str]]:
-    """The literal in ``build_info.py`` (its code is not run), or why it could not be read."""
+    """The literal in ``build_info.py``, without running it, or why it could not be read."""
     try:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and any(getattr(name, "id", "") == "build_info" for name in node.targets):
                 value = node.value.args[0] if isinstance(node.value, ast.Call) else node.value
                 return dict(ast.literal_eval(value)), None
     except Exception as error:
-        return {}, "{}: {}".format(path.name, error)
-    return {}, "{}: it does not say what the build is".format(path.name)
+        return {}, f"{path.name}: {error}"
+    return {}, f"{path.name}: no build information found"
 
 
 def read_cuda_config(folder: str) -> Record:
-    """The definitions of ``cuda_config.h`` in TensorFlow's folder; an empty dictionary where there is no such file."""
-    return _read_header(Path(folder, _HEADER))
-
-
-def _read_header(path: Path) -> Record:
-    """The definitions of ``cuda_config.h``; an empty dictionary where there is no such file."""
-    text = _quietly(lambda: path.read_text(encoding="utf-8"), "")
-    found = {}  # type: Record
+    """The definitions of ``cuda_config.h`` in TensorFlow's folder; empty if the file does not exist."""
+    text = _quietly(lambda: Path(folder, _HEADER).read_text(encoding="utf-8"), "")
+    found: Record = {}
     for name, value in re.findall(r"^#define (TF_\w+)[ \t]+(.*)$", text, re.MULTILINE):
         found[name] = value.strip().strip('"')
     listed = found.get("TF_CUDA_COMPUTE_CAPABILITIES", "")
@@ -272,7 +255,7 @@ def _read_header(path: Path) -> Record:
 
 
 def read_keras(installed: List[Record], tensorflow: Optional[str], environ: Mapping[str, str]) -> Record:
-    """The facts of group ``keras``: what ``tf.keras`` will be, by TensorFlow's and Keras' own rules.
+    """The facts of group ``keras``: what ``tf.keras`` resolves to, by the rules of TensorFlow and Keras.
 
     Sources: tensorflow/python/util/lazy_loader.py (``KerasLazyLoader``), keras/src/backend/config.py.
     """
@@ -298,7 +281,7 @@ def read_keras(installed: List[Record], tensorflow: Optional[str], environ: Mapp
 
 
 def _keras_backend(configured: Record, environ: Mapping[str, str]) -> Tuple[str, str]:
-    """The backend that Keras 3 will take, and where that is said."""
+    """The backend that Keras 3 will use, and the setting that selects it."""
     if environ.get("KERAS_BACKEND"):
         return environ["KERAS_BACKEND"], "KERAS_BACKEND"
     backend = configured.get("backend")
@@ -306,13 +289,13 @@ def _keras_backend(configured: Record, environ: Mapping[str, str]) -> Tuple[str,
 
 
 def _keras_config(environ: Mapping[str, str]) -> Record:
-    """What ``keras.json`` says; nothing where there is none, or it cannot be read."""
+    """The contents of ``keras.json``; empty if it does not exist or cannot be read."""
     if "KERAS_HOME" in environ:
-        folder = Path(os.path.expanduser(environ["KERAS_HOME"]))  # noqa: PTH111 - pathlib's raises where there is no home
+        folder = Path(os.path.expanduser(environ["KERAS_HOME"]))  # noqa: PTH111 - pathlib raises without a home
     else:
-        home = os.path.expanduser("~")  # noqa: PTH111 - pathlib's raises where there is no home
-        # Keras looks in the folder for temporary files if it cannot write to the home folder.
-        folder = Path(home if os.access(home, os.W_OK) else "/tmp", ".keras")  # noqa: S108 - Keras' own rule
+        home = os.path.expanduser("~")  # noqa: PTH111 - pathlib raises without a home
+        # Keras uses the folder for temporary files if the home folder is not writable.
+        folder = Path(home if os.access(home, os.W_OK) else "/tmp", ".keras")  # noqa: S108 - Keras's rule
     try:
         configured = json.loads((folder / "keras.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

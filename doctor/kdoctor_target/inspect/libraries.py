@@ -1,6 +1,6 @@
-"""Finds, for every library that the installed TensorFlow would open, the file that the dynamic loader would take.
+"""Finds the file that the dynamic loader would choose for every library that the installed TensorFlow opens.
 
-TensorFlow is not imported, and no CUDA context is made. Source of the names and their order:
+TensorFlow is not imported, and no CUDA context is made. The names and their order are those of
 xla/tsl/platform/default/dso_loader.cc in openxla/xla.
 """
 
@@ -10,6 +10,7 @@ import glob
 import os
 import re
 import sys
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.inspect import elf, library_versions
@@ -25,12 +26,12 @@ Record = Dict[str, Any]
 NOT_SEARCHED = "not searched"
 
 _OPENERS = ("libtensorflow_framework.so.2", "libtensorflow_framework.so.1")
-"""The library with TensorFlow's ``DsoLoader``: its search path counts, not that of its neighbours."""
+"""The library that contains TensorFlow's ``DsoLoader``, whose search path applies."""
 
 _LOADED_BY = ("python/_pywrap_tensorflow_internal.so",)
 
 FIRST_WITH_OPENED_NCCL = (2, 21)
-"""Before this release NCCL is linked into TensorFlow (measured: the wheels of 2.10 to 2.20 hold its code)."""
+"""Before this release NCCL was linked into TensorFlow (measured: the wheels of 2.10 to 2.20 contain it)."""
 
 # Sonames by CUDA major, for a build whose own header is missing.
 _BY_MAJOR = {
@@ -51,7 +52,7 @@ _NAMES = (
     ("cupti", "TF_CUPTI_VERSION", "profiling"),
 )
 
-# Where copies are often found that the loader does not look at; a copy there explains what is missing.
+# Where copies often are that the loader does not search: they explain a missing library.
 _OTHER_FOLDERS = (
     "/usr/local/cuda*/lib64",
     "/usr/local/cuda*/targets/*/lib",
@@ -65,7 +66,7 @@ _OTHER_FOLDERS = (
 
 
 class UnknownBuildError(Exception):
-    """It cannot be said which libraries are opened. The message says why, in words fit for a report."""
+    """It is unknown which libraries are opened. The message is the reason."""
 
 
 class Wanted(NamedTuple):
@@ -73,23 +74,23 @@ class Wanted(NamedTuple):
 
     name: str
     sonames: Tuple[str, ...]
-    """The names that it tries, in order."""
+    """The names that TensorFlow tries, in order."""
     needed_for: str
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Send ``{"facts": ...}``, or ``{"error": ...}`` with words fit for a report.
+    """Send ``{"facts": ...}``, or ``{"error": ...}`` with the reason.
 
-    ``settings``: ``deadline_s`` and ``versions_s``, the seconds of it that version calls may take.
+    ``settings``: ``deadline_s``, and ``versions_s``, the part of it for version calls.
     """
     arm(settings["deadline_s"])
     channel = Channel()
     try:
-        record = {"facts": read_libraries(settings["versions_s"])}  # type: Record
+        record: Record = {"facts": read_libraries(settings["versions_s"])}
     except UnknownBuildError as error:
         record = {"error": str(error)}
     except Exception as error:
-        record = {"error": "TensorFlow's libraries could not be looked for: {}: {}".format(type(error).__name__, error)}
+        record = {"error": f"searching TensorFlow's libraries failed: {type(error).__name__}: {error}"}
     channel.send(record)
 
 
@@ -97,18 +98,18 @@ def read_libraries(versions_s: float) -> Record:
     """The facts of group ``libraries``.
 
     Raises:
-        UnknownBuildError: there is no TensorFlow, or its build is not known, or this system's loader is not.
+        UnknownBuildError: TensorFlow is not installed, or its build or this system's loader is unknown.
     """
     build = read_tensorflow([])
     if not build["installed"]:
-        raise UnknownBuildError("TensorFlow is not installed, so there is nothing to look for")
+        raise UnknownBuildError("TensorFlow is not installed")
     if build["cuda_build"] is None:
-        why = build["unreadable"] or "its files do not say"
-        raise UnknownBuildError("it is not known which libraries this TensorFlow opens ({})".format(why))
+        why = build["unreadable"] or "no build information in its files"
+        raise UnknownBuildError(f"the libraries that this TensorFlow opens are unknown ({why})")
     if not build["cuda_build"]:
-        return {"cuda_build": False, "note": "this TensorFlow was built without CUDA and opens none of its libraries"}
+        return {"cuda_build": False, "note": "this TensorFlow was built without CUDA and opens no CUDA libraries"}
     if sys.platform != "linux" or "glibc" not in _libc():
-        raise UnknownBuildError("kdoctor knows the search of the loader of Linux with glibc only")
+        raise UnknownBuildError("the loader's search is implemented for Linux with glibc only")
     environ = starting_environment(dict(os.environ))
     folder = build["location"]
     config = read_cuda_config(folder)
@@ -116,7 +117,7 @@ def read_libraries(versions_s: float) -> Record:
     try:
         loader = Loader(opener, environ)
     except (OSError, elf.ElfError) as error:
-        raise UnknownBuildError("{}: {}".format(opener.path, error)) from error
+        raise UnknownBuildError(f"{opener.path}: {error}") from error
     owners = Owners(sys.path)
     elsewhere = list(_other_folders(environ))
     wanted = list_wanted(build, config, read_release(folder))
@@ -148,11 +149,11 @@ def _find_opener(folder: str) -> Opener:
         if os.path.exists(path):
             loaders = (os.path.join(folder, neighbour) for neighbour in _LOADED_BY)
             return Opener(path, tuple(loader for loader in loaders if os.path.exists(loader)))
-    raise UnknownBuildError("{} is missing in {}: reinstall TensorFlow".format(_OPENERS[0], folder))
+    raise UnknownBuildError(f"{_OPENERS[0]} is missing in {folder}: reinstall TensorFlow")
 
 
 def read_release(folder: str) -> Optional[Tuple[int, ...]]:
-    """Major and minor of the TensorFlow in that folder, from the metadata beside it; None where there is none."""
+    """Major and minor version of the TensorFlow in that folder, from its metadata; None if there is none."""
     for path in sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(folder)), "*.dist-info"))):
         name, _, version = os.path.basename(path)[: -len(".dist-info")].partition("-")
         if re.match(
@@ -168,16 +169,16 @@ def list_wanted(build: Record, config: Record, release: Optional[Tuple[int, ...]
     """The libraries that the build opens, the driver's first, then in TensorFlow's order.
 
     Raises:
-        UnknownBuildError: neither its header nor its CUDA version says their names.
+        UnknownBuildError: neither the header nor the CUDA version determines the names.
     """
     versions = _library_versions(build, config)
     wanted = [Wanted("cuda", ("libcuda.so.1",), "every GPU")]
     for name, _, needed_for in _NAMES:
         version = versions.get(name)
         if version is None:
-            raise UnknownBuildError("the build does not say which lib{} it opens".format(name))
-        soname = "lib{}.so.{}".format(name, version).rstrip(".")
-        # TensorFlow itself falls back to the plain name for CUPTI.
+            raise UnknownBuildError(f"the version of lib{name} that it opens is unknown")
+        soname = f"lib{name}.so.{version}".rstrip(".")
+        # TensorFlow falls back to the plain name for CUPTI.
         wanted.append(Wanted(name, (soname, "libcupti.so") if name == "cupti" else (soname,), needed_for))
     opens_nccl = release is None or release >= FIRST_WITH_OPENED_NCCL
     wanted.insert(-1, Wanted("nccl", ("libnccl.so.2",) if opens_nccl else (), "several GPUs"))
@@ -189,7 +190,7 @@ def _library_versions(build: Record, config: Record) -> Dict[str, Optional[str]]
     if "TF_CUDART_VERSION" in config:
         return {name: config.get(macro) for name, macro, _ in _NAMES}
     parts = re.findall(r"\d+", build["cuda_version"] or "")
-    known = dict(_BY_MAJOR.get(int(parts[0]), {})) if parts else {}  # type: Dict[str, Optional[str]]
+    known: Dict[str, Optional[str]] = dict(_BY_MAJOR.get(int(parts[0]), {})) if parts else {}
     known["cublasLt"] = known.get("cublas")
     if known and "cupti" not in known:
         known["cupti"] = ".".join(parts[:2])
@@ -198,7 +199,7 @@ def _library_versions(build: Record, config: Record) -> Dict[str, Optional[str]]
 
 
 def _add_versions(libraries: Sequence[Record], versions_s: float) -> None:
-    """Add what only loading tells. libcuda is left alone: its version stands in its file's name."""
+    """Add the facts that require loading, except for libcuda, whose version is in its file name."""
     usable = [entry for entry in libraries if entry["status"] == "found" and entry["name"] != "cuda"]
     answers = library_versions.read_versions([(entry["name"], entry["path"]) for entry in usable], versions_s)
     for entry in usable:
@@ -206,23 +207,21 @@ def _add_versions(libraries: Sequence[Record], versions_s: float) -> None:
 
 
 def _describe_search(loader: Loader) -> Record:
-    """The opening object's own search path, and all places of the search."""
-    has_runpath = loader.library.runpath is not None
-    own = loader.library.runpath if has_runpath else loader.library.rpath
-    kind = "RUNPATH" if has_runpath else "RPATH"
-    places = [
-        {"found_by": place.found_by, "path": tidy(place.path), "exists": os.path.exists(place.path)}
-        for place in loader.places
-    ]
+    runpath, rpath = loader.library.runpath, loader.library.rpath
+    own = rpath if runpath is None else runpath
+    kind = "RPATH" if runpath is None else "RUNPATH"
     return {
-        "path_kind": kind if own is not None else None,
-        "runpath": list(dict.fromkeys((own or "").split(":"))) if own else [],
-        "searched": places,
+        "path_kind": None if own is None else kind,
+        "runpath": list(dict.fromkeys(own.split(":"))) if own else [],
+        "searched": [
+            {"found_by": place.found_by, "path": tidy(place.path), "exists": os.path.exists(place.path)}
+            for place in loader.places
+        ],
     }
 
 
 def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], owners: Owners) -> Record:
-    """The record of one library, without what only loading it tells."""
+    """The record of one library, without the facts that require loading it."""
     if not wanted.sonames:
         return {
             "name": wanted.name,
@@ -237,7 +236,7 @@ def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], o
         if found.path is None:
             found_other = loader.find(other)
             found = found_other if found_other.path is not None else found
-    record = {
+    record: Record = {
         "name": wanted.name,
         "soname": soname,
         "needed_for": wanted.needed_for,
@@ -250,7 +249,7 @@ def describe_library(loader: Loader, wanted: Wanted, elsewhere: Sequence[str], o
         "skipped": [
             {"path": tidy(entry.path), "found_by": entry.found_by, "reason": entry.reason} for entry in found.skipped
         ],
-    }  # type: Record
+    }
     owner = owners.of(in_real_folder(found.path)) or owners.of(record["real_path"]) if found.path else None
     record["package"], record["package_version"] = owner or (None, None)
     record["other_copies"] = _other_copies(loader, soname, record, elsewhere)
@@ -275,9 +274,9 @@ def _other_copies(loader: Loader, soname: str, record: Record, elsewhere: Sequen
 
 
 def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[str]) -> List[str]:
-    """Files ``lib<name>.so.<N>`` of another soname; the real file behind a link counts once."""
-    found = {}  # type: Dict[str, str]
-    pattern = re.compile(r"lib{}\.so\.\d[\d.]*$".format(re.escape(name)))
+    """Files ``lib<name>.so.<N>`` with a different soname; a link and its target count once."""
+    found: Dict[str, str] = {}
+    pattern = re.compile(rf"lib{re.escape(name)}\.so\.\d[\d.]*$")
     folders = [place.path for place in loader.places] + list(elsewhere)
     for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders):
         for entry in sorted(_list(folder), key=len):
@@ -288,31 +287,25 @@ def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[
     return sorted(found.values())
 
 
-_listed = {}  # type: Dict[str, List[str]]
-
-
+@lru_cache(maxsize=None)
 def _list(folder: str) -> List[str]:
-    """The names in a folder; none where it cannot be read. Ten libraries look into the same folders."""
-    if folder not in _listed:
-        try:
-            _listed[folder] = [name for name in os.listdir(folder) if ".so" in name]
-        except OSError:
-            _listed[folder] = []
-    return _listed[folder]
+    """The names of libraries in a folder; empty if it cannot be read."""
+    try:
+        return [name for name in os.listdir(folder) if ".so" in name]
+    except OSError:
+        return []
 
 
 def _other_folders(environ: Mapping[str, str]) -> Iterator[str]:
-    """Folders that often hold CUDA libraries, whether the loader looks there or not."""
+    """Folders that often contain CUDA libraries, whether or not the loader searches them."""
     for entry in sys.path:
-        for folder in sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", "*", "lib"))):
-            yield folder
+        yield from sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", "*", "lib")))
     yield os.path.join(sys.prefix, "lib")
     for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):
         if environ.get(variable):
             yield os.path.join(environ[variable], "lib64")
     for pattern in _OTHER_FOLDERS:
-        for folder in sorted(glob.glob(pattern)):
-            yield folder
+        yield from sorted(glob.glob(pattern))
 
 
 def _driver_version(real_path: str) -> Record:
@@ -320,10 +313,10 @@ def _driver_version(real_path: str) -> Record:
     found = re.match(r"libcuda\.so\.(\d{3,}(?:\.\d+)+)$", os.path.basename(real_path))
     if found:
         return {"version": found.group(1)}
-    return {"version_error": "the name of its file says no driver version: {}".format(os.path.basename(real_path))}
+    return {"version_error": f"no driver version in its file name: {os.path.basename(real_path)}"}
 
 
 def _is_compat(record: Record) -> bool:
-    """Whether the file lies in a folder of NVIDIA's package for forward compatibility."""
+    """Whether the file is in a folder of NVIDIA's forward compatibility package."""
     parts = record["path"].split("/") + record["real_path"].split("/")
     return any(part in ("compat", "cuda-compat") or part.startswith("cuda-compat-") for part in parts)

@@ -1,7 +1,7 @@
-"""Loads CUDA libraries the way TensorFlow does and asks each for its version, in processes of their own.
+"""Loads CUDA libraries like TensorFlow does and asks each for its version, in separate processes.
 
-A library that crashes or hangs ends its process, not this one; the next process leaves it out. The calls used here
-need no GPU and no driver: none of them makes a CUDA context (``cublasGetVersion_v2`` would, so it is not among them).
+A library that crashes or hangs ends its process only; the next process leaves it out. The calls need no GPU and no
+driver, because none makes a CUDA context (``cublasGetVersion_v2`` would, so it is not used).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Callable, Dict, NamedTuple, NoReturn, Optional, Sequence
 Record = Dict[str, Any]
 
 STEP_S = 5.0
-"""Seconds that one library may take to load, or to answer."""
+"""Seconds that one library may take to load or to answer."""
 
 
 class Call(NamedTuple):
-    """How a library is asked."""
+    """The version call of a library."""
 
     function: str
     form: str
@@ -33,19 +33,22 @@ class Call(NamedTuple):
 
 def decode_cuda(code: int) -> str:
     """12090 is 12.9."""
-    return "{}.{}".format(code // 1000, code % 1000 // 10)
+    return f"{code // 1000}.{code % 1000 // 10}"
 
 
 def decode_cudnn(code: int) -> str:
-    """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 made room for more minors."""
-    major = 10000 if code >= 90000 else 1000  # noqa: PLR2004 - 9.0.0
-    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+    """8904 is 8.9.4, and 91002 is 9.10.2: cuDNN 9 has more digits for the minor version."""
+    return _decode_three(code, wide=code >= 90000)  # noqa: PLR2004 - 9.0.0
 
 
 def decode_nccl(code: int) -> str:
-    """2804 is 2.8.4, and 22707 is 2.27.7: NCCL made room for more minors in 2.9."""
-    major = 10000 if code >= 20000 else 1000  # noqa: PLR2004 - 2.9.0 is 20900
-    return "{}.{}.{}".format(code // major, code % major // 100, code % 100)
+    """2804 is 2.8.4, and 22707 is 2.27.7: NCCL has more digits for the minor version from 2.9 on."""
+    return _decode_three(code, wide=code >= 20000)  # noqa: PLR2004 - 2.9.0 is 20900
+
+
+def _decode_three(code: int, *, wide: bool) -> str:
+    major = 10000 if wide else 1000
+    return f"{code // major}.{code % major // 100}.{code % 100}"
 
 
 CALLS = {
@@ -59,7 +62,7 @@ CALLS = {
     "nccl": Call("ncclGetVersion", "pointer", decode_nccl),
     "cupti": Call("cuptiGetVersion", "pointer", str),
 }
-"""By the library's name. Of a library whose encoding changed over time, the three properties are read instead."""
+"""By the library's name. If a library's encoding changed over time, its three version properties are read."""
 
 _BUILT_WITH = Call("cudnnGetCudartVersion", "value", decode_cuda)
 
@@ -68,37 +71,37 @@ def read_versions(libraries: Sequence[Tuple[str, str]], budget_s: float) -> Dict
     """By each library's name: ``version``, ``version_code``, ``built_with``, ``load_error`` or ``version_error``.
 
     Args:
-        libraries: name and path of each, in the order in which TensorFlow opens them: one may need another.
+        libraries: name and path of each, in the order in which TensorFlow opens them, as they depend on each other.
         budget_s: seconds for all of them.
     """
     end_at = time.monotonic() + budget_s
-    results = {}  # type: Dict[str, Record]
-    dead = set()  # type: Set[str]
+    results: Dict[str, Record] = {}
+    dead: Set[str] = set()
     while any(name not in results for name, _ in libraries):
         if time.monotonic() >= end_at:
-            why = "there was no time left to ask for it"
+            why = "not asked: the time limit was reached"
             results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
             break
         culprit, step, how = _run_child(libraries, results, dead, end_at)
         if culprit is None:
-            why = "the process that loads it {}".format(how or "ended early")
+            why = f"the process that loads it {how or 'ended early'}"
             results.update({name: {"version_error": why} for name, _ in libraries if name not in results})
             break
         if step == "load":
             dead.add(culprit)
-            results.setdefault(culprit, {"load_error": "the process {} while it was loaded".format(how)})
+            results.setdefault(culprit, {"load_error": f"the process {how} while it was loaded"})
         else:
-            results[culprit] = {"version_error": "the process {} in its version call".format(how)}
+            results[culprit] = {"version_error": f"the process {how} in its version call"}
     return results
 
 
 def _run_child(
     libraries: Sequence[Tuple[str, str]], results: Dict[str, Record], dead: Set[str], end_at: float
 ) -> Tuple[Optional[str], str, str]:
-    """Fill in what one process finds out; on its untimely end: in which library, in which step, and how it ended."""
+    """Add the results of one process; if it ends early: the library, the step, and how it ended."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # The watchdog is a thread of C that holds no lock, so forking beside it is safe.
+        # The watchdog is a C thread that holds no lock, so forking is safe.
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
@@ -111,15 +114,15 @@ def _run_child(
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not in_time:
-        return culprit, step, "did not come back"
+        return culprit, step, "did not return"
     if os.WIFSIGNALED(status):
-        return culprit, step, "died of {}".format(signal.Signals(os.WTERMSIG(status)).name)
-    return culprit, step, "exited with status {}".format(os.WEXITSTATUS(status))
+        return culprit, step, f"died of {signal.Signals(os.WTERMSIG(status)).name}"
+    return culprit, step, f"exited with status {os.WEXITSTATUS(status)}"
 
 
 def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Optional[str], str, bool]:
-    """Keep what the child says. Its last step (none if it finished), and whether it ended before its time was up."""
-    culprit = None  # type: Optional[str]
+    """Read the child's records; returns its unfinished library and step, if any, and whether it ended in time."""
+    culprit: Optional[str] = None
     step = ""
     rest = b""
     while True:
@@ -141,14 +144,14 @@ def _listen(reading: int, results: Dict[str, Record], end_at: float) -> Tuple[Op
 
 
 def _be_child(writing: int, libraries: Sequence[Tuple[str, str]], known: Set[str], dead: Set[str]) -> NoReturn:
-    """Load them all, ask those that are not known yet, say so, and end."""
+    """Load all libraries, ask those that are not known yet, send the answers, and exit."""
     code = 1
     try:
-        signal.alarm(60)  # nobody is left to end this process if kdoctor was killed
-        faulthandler.disable()  # a crash here is an answer, not a mishap to describe
+        signal.alarm(60)  # ends this process if kdoctor was killed
+        faulthandler.disable()  # a crash here is an expected answer
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # and leaves no core file behind
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file
         for name, path in libraries:
             if name not in dead:
                 _say(writing, {"name": name, "step": "load"})
@@ -166,7 +169,7 @@ def _load_and_ask(writing: int, name: str, path: str, *, ask: bool) -> Record:
     if not ask or name not in CALLS:
         return {"name": name}
     _say(writing, {"name": name, "step": "ask"})
-    record = {"name": name}  # type: Record
+    record: Record = {"name": name}
     try:
         record["version"], record["version_code"] = ask_version(library, CALLS[name])
         if name == "cudnn":
@@ -181,7 +184,7 @@ def _say(writing: int, record: Record) -> None:
 
 
 def ask_version(library: ctypes.CDLL, call: Call) -> Tuple[str, Optional[int]]:
-    """The version as people write it, and as the library gave it.
+    """The version in its usual form, and the number that the library returned.
 
     Raises:
         AttributeError: the library has no such function.
@@ -203,5 +206,5 @@ def _ask_number(function: Callable[..., int], call: Call, *first: int) -> int:
     arguments: Tuple[Any, ...] = (*first, ctypes.byref(number))
     status = function(*arguments)
     if status != 0 or number.value < 0:
-        raise ValueError("{} failed with status {}".format(call.function, status))
+        raise ValueError(f"{call.function} failed with status {status}")
     return number.value

@@ -1,16 +1,16 @@
-"""Finds the file that the dynamic loader would take for a library that a given object opens with ``dlopen``.
+"""Finds the file that the dynamic loader would choose for a library that an object opens with ``dlopen``.
 
-Nothing is loaded. The order, and what counts as found, are those of glibc (``_dl_map_object``, ``open_path`` and
-``open_verify`` in elf/dl-load.c, ``search_cache`` in elf/dl-cache.c, ld.so(8)):
+Nothing is loaded. The search follows glibc (``_dl_map_object``, ``open_path`` and ``open_verify`` in elf/dl-load.c,
+``search_cache`` in elf/dl-cache.c, ld.so(8)):
 
-1. what ``LD_PRELOAD`` brought in already, by its soname;
-2. without a RUNPATH in the opening object: its RPATH, then that of whoever loaded it, up to the program;
-3. ``LD_LIBRARY_PATH``, as it was when the process started;
-4. the RUNPATH of the opening object (of no other);
+1. libraries that ``LD_PRELOAD`` has already loaded, by soname;
+2. if the opening object has no RUNPATH: its RPATH, then those of the objects that loaded it, up to the program;
+3. ``LD_LIBRARY_PATH`` as it was when the process started;
+4. the RUNPATH of the opening object only;
 5. ``/etc/ld.so.cache``;
-6. the default folders.
+6. the default directories.
 
-In each folder the subfolders ``glibc-hwcaps/<level>`` that fit the CPU come first.
+In each directory the subdirectories ``glibc-hwcaps/<level>`` that fit the CPU come first.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import os
 import platform
 import re
 import struct
+from functools import cached_property, lru_cache
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from kdoctor_target.inspect import elf
@@ -37,14 +38,14 @@ CACHE_FILE = "/etc/ld.so.cache"
 _FALLBACK_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _FIRST_GLIBC_WITH_HWCAPS = (2, 33)
 
-# sysdeps/x86/cpu-features.c and the x86-64 psABI, in the words of /proc/cpuinfo.
+# sysdeps/x86/cpu-features.c and the x86-64 psABI, by the names in /proc/cpuinfo.
 _X86_LEVELS = (
     ("x86-64-v2", frozenset(("cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"))),
     ("x86-64-v3", frozenset(("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"))),
     ("x86-64-v4", frozenset(("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"))),
 )
 
-# The entries of the cache that are for this machine (sysdeps/*/dl-cache.h).
+# Flags of the cache's entries for this machine (sysdeps/*/dl-cache.h).
 _CACHE_FLAGS = {"x86_64": 0x0303, "aarch64": 0x0A03}
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_OLD_MAGIC = b"ld.so-1.7.0\0"
@@ -54,15 +55,15 @@ _EXTENSION_MAGIC = 0xEAA42174
 
 
 class Place(NamedTuple):
-    """One folder (or the cache) that the loader looks into."""
+    """One folder (or the cache) that the loader searches."""
 
     found_by: str
     path: str
-    """As the loader uses it; ``..`` is not taken out, because a link may stand before it."""
+    """As the loader uses it; ``..`` is kept, because it may follow a link."""
 
 
 class Skipped(NamedTuple):
-    """A file of the right name that the loader passed over."""
+    """A file of the right name that the loader skipped."""
 
     path: str
     found_by: str
@@ -70,13 +71,13 @@ class Skipped(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     path: Optional[str]
-    """The file that the loader takes; None where there is none."""
+    """The file that the loader chooses, or None."""
     found_by: Optional[str]
     trouble: Optional[str]
-    """Why the loader cannot load the file that it takes, so far as the file itself tells."""
+    """Why the loader cannot load that file, as far as its headers show."""
     skipped: Tuple[Skipped, ...]
 
 
@@ -85,40 +86,40 @@ class Opener(NamedTuple):
 
     path: str
     loaded_by: Tuple[str, ...] = ()
-    """Who loaded it, then who loaded that, up to and without the program itself: their RPATH may count, too."""
+    """The object that loaded it, then the one that loaded that, without the program: their RPATH may apply, too."""
 
 
 class Loader:
-    """The loader's search for one opening object, in this process's environment and on this machine."""
+    """The loader's search for one opening object, in this process's environment."""
 
     def __init__(self, opener: Opener, environ: Dict[str, str], cache_file: str = CACHE_FILE) -> None:
         """Read the search path.
 
         Raises:
-            elf.ElfError: the opening object, or this interpreter, is no ELF file.
+            elf.ElfError: the opening object or this interpreter is not an ELF file.
             OSError: it cannot be read.
         """
         self.own = elf.own_header()
         self.library = elf.read_library(opener.path)
-        self._hwcaps = None  # type: Optional[Tuple[str, ...]]
         self._cache_file = cache_file
-        self._cache = None  # type: Optional[Dict[str, List[Tuple[int, str, Optional[str]]]]]
         self._preloaded = _preloaded(environ.get("LD_PRELOAD", ""), self.own)
-        self.places = tuple(_unique(self._read_places(opener, environ)))  # type: Tuple[Place, ...]
+        self.places: Tuple[Place, ...] = tuple(_unique(self._read_places(opener, environ)))
 
-    @property
+    @cached_property
     def hwcaps(self) -> Tuple[str, ...]:
-        """The subfolders for this CPU, the most demanding first."""
-        if self._hwcaps is None:
-            self._hwcaps = read_hwcaps()
-        return self._hwcaps
+        """The hwcaps subdirectories for this CPU, the most demanding first."""
+        return read_hwcaps()
+
+    @cached_property
+    def _cache(self) -> Dict[str, List[Tuple[int, str, Optional[str]]]]:
+        return read_cache(self._cache_file)
 
     def find(self, soname: str) -> Found:
-        """The file that ``dlopen(soname)`` takes if nothing of that name is loaded yet."""
+        """The file that ``dlopen(soname)`` chooses if no library of that name is loaded yet."""
         for name, path in self._preloaded:
             if name == soname:
                 return Found(path, LD_PRELOAD, None, ())
-        skipped = []  # type: List[Skipped]
+        skipped: List[Skipped] = []
         for place in self.places:
             for path in self._candidates(place, soname):
                 try:
@@ -132,23 +133,23 @@ class Loader:
         return Found(None, None, None, tuple(skipped))
 
     def _try(self, path: str) -> Optional[str]:
-        """None if the loader takes this file; else why it goes on, in words; no words where nothing lies there.
+        """None if the loader chooses this file; else why it skips it, or an empty string if the file does not exist.
 
         Raises:
-            elf.ElfError: it takes the file and gives up.
+            elf.ElfError: the loader chooses the file and fails.
         """
         try:
             elf.verify(path, self.own)
         except (FileNotFoundError, NotADirectoryError):
-            return "it is a link to a file that does not exist" if os.path.islink(path) else ""
+            return "it is a broken link" if os.path.islink(path) else ""
         except OSError as error:
-            return "it cannot be read: {}".format(error.strerror or error)
+            return f"cannot be read: {error.strerror or error}"
         except elf.OtherMachineError as error:
             return str(error)
         return None
 
     def find_all(self, soname: str) -> List[Tuple[str, str]]:
-        """Every file of that name in the places of the search, in its order, with the place's kind."""
+        """Every file of that name in the search, in order, with the kind of its place."""
         return [
             (path, place.found_by)
             for place in self.places
@@ -168,9 +169,7 @@ class Loader:
         yield os.path.join(place.path, soname)
 
     def _look_up(self, soname: str) -> Optional[str]:
-        """The one path that the cache gives for a name."""
-        if self._cache is None:
-            self._cache = read_cache(self._cache_file)
+        """The path that the cache has for a name."""
         entries = self._cache.get(soname, [])
         for level in self.hwcaps if any(level for _, _, level in entries) else ():
             for _, path, of_level in entries:
@@ -195,7 +194,7 @@ class Loader:
 
 
 def _own_rpath(path: str) -> List[str]:
-    """The folders of an object's RPATH; none where it cannot be read, or has a RUNPATH, which turns the RPATH off."""
+    """The folders of an object's RPATH; empty if it has none, has a RUNPATH, or cannot be read."""
     try:
         library = elf.read_library(path)
     except (OSError, elf.ElfError):
@@ -204,7 +203,7 @@ def _own_rpath(path: str) -> List[str]:
 
 
 def _unique(places: Iterator[Place]) -> Iterator[Place]:
-    """The places without repetitions: the first of equals counts, as it does for the loader."""
+    """The places without duplicates, in order."""
     seen = set()
     for place in places:
         if place.path not in seen:
@@ -213,26 +212,26 @@ def _unique(places: Iterator[Place]) -> Iterator[Place]:
 
 
 def starting_environment(environ: Dict[str, str]) -> Dict[str, str]:
-    """The environment that this process was started with: what Python set later, the loader never reads."""
+    """The environment when this process was started: the loader does not see later changes."""
     try:
         with open("/proc/self/environ", "rb") as file:
             entries = [entry.partition(b"=") for entry in file.read().split(b"\0") if b"=" in entry]
     except OSError:
         return dict(environ)
-    found = {}  # type: Dict[str, str]
+    found: Dict[str, str] = {}
     for name, _, value in entries:
         found.setdefault(os.fsdecode(name), os.fsdecode(value))
     return found
 
 
 def split_path(text: str, origin: str, separators: str = ":") -> List[str]:
-    """The folders of a search path, with ``$ORIGIN``, ``$LIB`` and ``$PLATFORM`` put in.
+    """The folders of a search path, with ``$ORIGIN``, ``$LIB`` and ``$PLATFORM`` expanded.
 
-    An empty entry is the working folder. ``origin``: the folder of the object that the path belongs to.
+    An empty entry is the working directory. ``origin`` is the folder of the object that the path belongs to.
     """
     if not text:
         return []
-    entries = re.split("[{}]".format(separators), text)
+    entries = re.split(f"[{separators}]", text)
     folders = [os.path.join(os.getcwd(), _expand(entry, origin)) for entry in entries]
     return [folder.rstrip("/") or "/" for folder in folders]
 
@@ -248,7 +247,7 @@ def _expand(entry: str, origin: str) -> str:
 
 
 def _lib_folder() -> str:
-    """What ``$LIB`` stands for: Debian's loaders say ``lib/x86_64-linux-gnu``, others ``lib64``."""
+    """The value of ``$LIB``: ``lib/x86_64-linux-gnu`` on Debian, ``lib64`` elsewhere."""
     found = (re.match(r"(?:/usr)?/(lib64|lib/[^/]+)$", folder) for folder in default_folders())
     return next((match.group(1) for match in found if match), "lib64")
 
@@ -261,24 +260,19 @@ class _SearchInfo(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("count", ctypes.c_uint)]
 
 
-_default_folders = []  # type: List[str]
-
-
+@lru_cache(maxsize=None)
 def default_folders() -> Sequence[str]:
-    """The folders that the loader itself was built with, in its own words (``dlinfo``; they differ by distribution)."""
-    if not _default_folders:
-        with contextlib.suppress(OSError, AttributeError):
-            _default_folders.extend(_ask_default_folders())
-    if not _default_folders:
-        _default_folders.extend(_FALLBACK_FOLDERS)
-    return _default_folders
+    """The default folders of the loader, as reported by ``dlinfo``, because they differ between distributions."""
+    with contextlib.suppress(OSError, AttributeError):
+        return _ask_default_folders() or _FALLBACK_FOLDERS
+    return _FALLBACK_FOLDERS
 
 
 def _ask_default_folders() -> List[str]:
-    """The end of the search path of the C library, which has no path of its own.
+    """The end of the search path of the C library, which has no search path itself.
 
-    glibc leaves the flags that would tell the kinds apart at zero. So folders of LD_LIBRARY_PATH come along: they stand
-    in the search before the default ones anyway. The program's RPATH is for some libraries only and is taken out.
+    glibc leaves the flags for the kind of a folder at zero, so folders of LD_LIBRARY_PATH are included. They precede
+    the default ones in the search anyway. The program's RPATH applies to some libraries only and is removed.
     """
     request_paths, request_size = 4, 5  # RTLD_DI_SERINFO, RTLD_DI_SERINFOSIZE
     libc = ctypes.CDLL("libc.so.6")
@@ -287,11 +281,11 @@ def _ask_default_folders() -> List[str]:
     handle = libc._handle  # noqa: SLF001 - ctypes has no other name for it
     size = _SearchInfo()
     if dlinfo(handle, request_size, ctypes.byref(size)):
-        raise OSError("the loader does not say its default folders")
+        raise OSError("the loader does not report its default folders")
     buffer = ctypes.create_string_buffer(size.size)
     ctypes.memmove(buffer, ctypes.byref(size), ctypes.sizeof(size))
     if dlinfo(handle, request_paths, buffer):
-        raise OSError("the loader does not say its default folders")
+        raise OSError("the loader does not report its default folders")
     entries = (_SearchPath * size.count).from_buffer(buffer, ctypes.sizeof(_SearchInfo))
     program = _own_rpath(os.path.realpath("/proc/self/exe"))
     found = [os.path.join(os.getcwd(), os.fsdecode(entry.name)).rstrip("/") or "/" for entry in entries if entry.name]
@@ -299,7 +293,7 @@ def _ask_default_folders() -> List[str]:
 
 
 def _preloaded(text: str, own: elf.Header) -> List[Tuple[str, str]]:
-    """Soname and path of the files that ``LD_PRELOAD`` names by their paths."""
+    """Soname and path of the files in ``LD_PRELOAD`` that are given by path."""
     found = []
     for path in re.split("[ :]", text):
         if "/" not in path:
@@ -325,7 +319,7 @@ def read_hwcaps() -> Tuple[str, ...]:
             flags = next((line.partition(":")[2].split() for line in file if line.startswith("flags")), [])
     except OSError:
         return ()
-    levels = []  # type: List[str]
+    levels: List[str] = []
     for level, wanted in _X86_LEVELS:
         if not wanted <= set(flags):
             break
@@ -336,7 +330,7 @@ def read_hwcaps() -> Tuple[str, ...]:
 def read_cache(path: str) -> Dict[str, List[Tuple[int, str, Optional[str]]]]:
     """The cache's entries for this machine by soname: capability bits, path, and name below ``glibc-hwcaps`` if any.
 
-    An absent or damaged cache has none; the loader treats it the same way.
+    Empty for a missing or damaged cache, which the loader treats the same way.
     """
     try:
         with open(path, "rb") as file:
@@ -347,7 +341,7 @@ def read_cache(path: str) -> Dict[str, List[Tuple[int, str, Optional[str]]]]:
 
 
 def _parse_cache(data: bytes) -> Dict[str, List[Tuple[int, str, Optional[str]]]]:
-    # An old cache may stand before the new one; offsets count from the new one's start.
+    # An old cache may come before the new one; offsets count from the start of the new one.
     start = data.find(_CACHE_MAGIC) if data.startswith(_CACHE_OLD_MAGIC) else 0
     data = data[start:] if start >= 0 else b""
     if not data.startswith(_CACHE_MAGIC):
@@ -355,7 +349,7 @@ def _parse_cache(data: bytes) -> Dict[str, List[Tuple[int, str, Optional[str]]]]
     count, _, _, extensions = struct.unpack_from("=IIII", data, 20)
     wanted = _CACHE_FLAGS.get(platform.machine())
     levels = _cache_levels(data, extensions)
-    found = {}  # type: Dict[str, List[Tuple[int, str, Optional[str]]]]
+    found: Dict[str, List[Tuple[int, str, Optional[str]]]] = {}
     for flags, key, value, _, hwcap in struct.iter_unpack("=iIIIQ", data[48 : 48 + 24 * count]):
         if flags != wanted:
             continue
@@ -368,7 +362,7 @@ def _parse_cache(data: bytes) -> Dict[str, List[Tuple[int, str, Optional[str]]]]
 
 
 def _cache_levels(data: bytes, offset: int) -> List[str]:
-    """The names below ``glibc-hwcaps`` that the cache's entries refer to by number (its extension with tag 1)."""
+    """The names below ``glibc-hwcaps`` that the cache's entries refer to by number (extension with tag 1)."""
     if not offset or struct.unpack_from("=I", data, offset)[0] != _EXTENSION_MAGIC:
         return []
     (sections,) = struct.unpack_from("=I", data, offset + 4)

@@ -1,9 +1,10 @@
-"""Which pip distribution brought a file, and how paths are written for people."""
+"""Finds the pip distribution that owns a file, and normalises paths for display."""
 
 from __future__ import annotations
 
 import glob
 import os
+from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from kdoctor_target.inspect.environment import canonical_name
@@ -17,36 +18,36 @@ class Owner(NamedTuple):
 
 
 class Owners:
-    """The NVIDIA wheels on the search path, and what they own."""
+    """The NVIDIA wheels on the search path, and their files."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = [os.path.realpath(folder) for folder in folders if folder]
-        self._files = {}  # type: Dict[str, Dict[str, Owner]]
 
     def of(self, path: Optional[str]) -> Optional[Owner]:
-        """The distribution that lists this file in its RECORD; None where none does."""
+        """The distribution that lists this file in its RECORD, or None."""
         if path is None:
             return None
         for folder in self._folders:
             if path.startswith(folder + os.sep):
-                owner = self._read(folder).get(path[len(folder) + 1 :])
+                owner = _owned_files(folder).get(path[len(folder) + 1 :])
                 if owner is not None:
                     return owner
         return None
 
-    def _read(self, folder: str) -> Dict[str, Owner]:
-        if folder not in self._files:
-            files = {}  # type: Dict[str, Owner]
-            self._files[folder] = files
-            for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
-                name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")
-                for line in read_lines(os.path.join(info, "RECORD")):
-                    files.setdefault(line.partition(",")[0].strip('"'), Owner(canonical_name(name), version))
-        return self._files[folder]
+
+@lru_cache(maxsize=None)
+def _owned_files(folder: str) -> Dict[str, Owner]:
+    """The files of the NVIDIA wheels in a folder."""
+    files: Dict[str, Owner] = {}
+    for info in sorted(glob.glob(os.path.join(glob.escape(folder), "nvidia*.dist-info"))):
+        name, _, version = os.path.basename(info)[: -len(".dist-info")].partition("-")
+        for line in read_lines(os.path.join(info, "RECORD")):
+            files.setdefault(line.partition(",")[0].strip('"'), Owner(canonical_name(name), version))
+    return files
 
 
 def read_lines(path: str) -> List[str]:
-    """The lines of a text file; none where it cannot be read."""
+    """The lines of a text file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().splitlines()
@@ -55,13 +56,13 @@ def read_lines(path: str) -> List[str]:
 
 
 def tidy(path: str) -> str:
-    """The same path without ``..``: links may stand before it, so its folder's links are followed."""
+    """The path without ``..``. Its folder's links are followed, because ``..`` may come after a link."""
     if ".." not in path.split("/"):
         return os.path.normpath(path)
     return in_real_folder(path)
 
 
 def in_real_folder(path: str) -> str:
-    """The path with the links of its folder followed, but not its own."""
+    """The path with the links of its folder followed, except a link at its end."""
     folder, name = os.path.split(path.rstrip("/"))
     return os.path.join(os.path.realpath(folder), name)

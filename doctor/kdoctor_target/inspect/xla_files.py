@@ -1,4 +1,4 @@
-"""Finds the files that XLA looks for by itself when it compiles for a GPU: libdevice and ptxas.
+"""Finds the files that XLA searches for when it compiles for a GPU: libdevice and ptxas.
 
 Sources: xla/tsl/platform/default/cuda_root_path.cc and xla/stream_executor/cuda/subprocess_compilation.cc, both in
 openxla/xla.
@@ -16,7 +16,7 @@ Record = Dict[str, Any]
 
 
 def xla_candidates(name: str, folder: str, config: Record, environ: Mapping[str, str]) -> List[Tuple[str, str]]:
-    """Every path that XLA tries for ``libdevice`` or ``ptxas``, in its order, each with how it is found."""
+    """Every path that XLA tries for ``libdevice`` or ``ptxas``, in its order, each with its kind."""
     inside = "nvvm/libdevice/libdevice.10.bc" if name == "libdevice" else "bin/ptxas"
     named = _flag(environ.get("XLA_FLAGS", ""), "xla_gpu_cuda_data_dir")
     first = (named, "XLA_FLAGS") if named else ("./cuda_sdk_lib", "working folder")
@@ -32,7 +32,7 @@ def xla_candidates(name: str, folder: str, config: Record, environ: Mapping[str,
 
 
 def _xla_roots(folder: str, config: Record) -> Iterator[Tuple[str, str]]:
-    """The folders of ``tsl::CandidateCudaRoots``, without those that only exist in TensorFlow's own build."""
+    """The folders of ``tsl::CandidateCudaRoots``, except those that exist only inside TensorFlow's build."""
     toolkit = config.get("TF_CUDA_TOOLKIT_PATH")
     if toolkit:
         yield toolkit, "CUDA toolkit"
@@ -47,15 +47,15 @@ def _xla_roots(folder: str, config: Record) -> Iterator[Tuple[str, str]]:
 
 
 def _flag(text: str, name: str) -> Optional[str]:
-    """The value of a flag in ``XLA_FLAGS``, the last one if it stands there twice. It may also name a file of flags."""
+    """The last value of a flag in ``XLA_FLAGS``, which may also name a file of flags."""
     if text and not text.lstrip().startswith("-"):
         text = " ".join(read_lines(text.strip()))
-    found = re.findall(r"--{}[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+)".format(name), text)
+    found = re.findall(rf"--{name}[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+)", text)
     return found[-1].strip("\"'") if found else None
 
 
 def describe_xla_file(name: str, candidates: Sequence[Tuple[str, str]], owners: Owners) -> Record:
-    """The record of one file that XLA looks for: it takes the first that is there (of programs: that may be run)."""
+    """The record of one file: XLA uses the first that exists and, for programs, is executable."""
     mode = os.X_OK if name == "ptxas" else os.R_OK
     found = [(path, kind) for path, kind in candidates if os.path.isfile(path) and os.access(path, mode)]
     if not found:

@@ -12,11 +12,11 @@ COMPARING_RATE = 0.01
 
 
 class CopyError(Exception):
-    """The model cannot be copied; the message says why, and what would help."""
+    """The model cannot be copied; the message says why and what to do."""
 
 
 class Copier:
-    """Makes copies of one model: by the function that made it, or by its configuration."""
+    """Makes copies of one model, with the function that made it or from its configuration."""
 
     def __init__(self, model: Any, builder: Optional[Callable[[], Any]]) -> None:
         self._model = model
@@ -24,15 +24,15 @@ class Copier:
         self._weights: Optional[List[Any]] = model.get_weights() if model.built and model.weights else None
 
     def copy(self, batch: Any, *, own_optimizer: bool, one_device: bool) -> Any:
-        """A compiled copy with the model's weights, made where this is called.
+        """A compiled copy with the model's weights, made in the current scope.
 
         Args:
-            batch: an element of the data, by which a copy is built that is not.
-            own_optimizer: keep the job's; otherwise SGD, whose steps are proportional to the gradient, takes its place.
-            one_device: XLA is off there, for over replicas Keras turns it off.
+            batch: an element of the data, to build a copy that is not built.
+            own_optimizer: keep the job's optimizer; if false, use SGD, whose steps are proportional to the gradient.
+            one_device: turn XLA off, because Keras turns it off for several replicas.
 
         Raises:
-            CopyError: that cannot be done.
+            CopyError: the model cannot be copied.
         """
         made = self._make()
         if not own_optimizer:
@@ -46,10 +46,10 @@ class Copier:
         return made
 
     def make_comparable(self, trained: Any) -> Any:
-        """The same copy with the model's weights and SGD again; a new one if its class compiles in a way of its own.
+        """The same copy with the model's weights and SGD; a new copy if the class overrides ``compile``.
 
         Raises:
-            CopyError: that cannot be done.
+            CopyError: the model cannot be copied.
         """
         if raw_compile(self._model) is None:
             return self.copy(None, own_optimizer=False, one_device=False)
@@ -69,14 +69,15 @@ class Copier:
             with keras.utils.custom_object_scope(_own_names(self._model)):
                 return _clone(keras, self._model)
         except Exception as error:
-            message = "the model cannot be copied ({}): give the function that makes it instead"
-            raise CopyError(message.format(describe(error))) from error
+            raise CopyError(
+                f"the model cannot be copied ({describe(error)}): pass a function that builds it"
+            ) from error
 
     def _compile(self, made: Any, *, own_optimizer: bool, one_device: bool) -> None:
         kept = raw_compile(self._model)
         if kept is None:
             if not is_compiled(made):
-                raise CopyError("its class compiles in a way of its own: give the function that makes it, compiled")
+                raise CopyError("its class overrides compile(): pass a function that builds and compiles the model")
             return
         keras = keras_of(self._model)
         arguments = {name: _renew(value) for name, value in kept.items()}
@@ -98,7 +99,7 @@ def _clone(keras: Any, model: Any) -> Any:
     try:
         return type(model).from_config(model.get_config())
     except Exception:
-        # Keras keeps what the class was called with; a class that takes no name (**kwargs) cannot be revived otherwise.
+        # Keras stores the arguments of the class; a class without a name parameter (**kwargs) needs them.
         kept = getattr(model, "_auto_config", None)
         if kept is None:
             raise
@@ -106,13 +107,13 @@ def _clone(keras: Any, model: Any) -> Any:
 
 
 def _allow_lambdas(keras: Any) -> None:
-    """Let this thread make layers again that hold a function: it is the user's own, and has run already."""
+    """Let this thread deserialise layers with functions: they are the user's and have already run."""
     if hasattr(keras, "config") and hasattr(keras.config, "enable_unsafe_deserialization"):
         keras.config.enable_unsafe_deserialization()
 
 
 def _own_names(model: Any) -> Dict[str, Any]:
-    """The user's own classes and functions, by the names that a configuration has for them."""
+    """The user's classes and functions, by their names in a configuration."""
     given = list(_flat(raw_compile(model) or {}))
     functions = {item.__name__: item for item in given if inspect.isfunction(item)}
     kinds = [type(item) for item in (model, *layers_of(model), *given)]
@@ -133,7 +134,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _renew(value: Any) -> Any:
-    """What ``compile`` was given, with metrics of its own: they count."""
+    """The arguments of ``compile``, with new metrics, because metrics have state."""
     if isinstance(value, dict):
         return {name: _renew(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -152,11 +153,11 @@ def _build(made: Any, batch: Any) -> None:
     try:
         made(inputs)
     except Exception as error:
-        raise CopyError("it is not built yet, and calling it with a batch raised {}".format(describe(error))) from error
+        raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
 
 
 def stochastic(model: Any) -> List[Any]:
-    """Layers that draw random numbers in training."""
+    """Layers that draw random numbers during training."""
     return [layer for layer in layers_of(model) if _draws(layer)]
 
 
@@ -166,16 +167,16 @@ def _draws(layer: Any) -> bool:
 
 
 def _make_comparable(made: Any) -> None:
-    """Let layers with random numbers run as at inference, and normalise by the moments of the whole batch.
+    """Run layers with random numbers as at inference, and synchronise BatchNormalization.
 
-    Different random numbers on each replica, and moments of a part of the batch, are right and yet not one device's.
+    Random numbers per replica and moments of a share of the batch are correct, but differ from one device.
     """
     for layer in stochastic(made):
         _still(layer)
     for layer in list(normalisations(made)):
         layer.synchronized = True
         if getattr(layer, "fused", None):
-            layer.fused = False  # Keras 2 settles this when the layer is made, and its fused code never synchronises
+            layer.fused = False  # Keras 2 sets this when the layer is made, and its fused code never synchronises
 
 
 def _still(layer: Any) -> None:

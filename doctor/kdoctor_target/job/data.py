@@ -1,4 +1,4 @@
-"""The job's data: read through a view of its own, so that it stands afterwards where it stood."""
+"""The job's data, read through a separate view, so that its state stays the same."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any, Dict, Iterator, List, Optional
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.job.parts import PartError, describe
+from kdoctor_target.job.parts import PartError, describe, describe_kind
 
 COUNT_S = 3.0
-"""Seconds for counting the batches to the last one; a longer epoch's final batch is told by its pipeline, or not."""
+"""Seconds for counting the batches; for longer epochs, the final batch is derived from the pipeline if possible."""
 DEFAULT_BATCH = 32
-"""What ``fit`` cuts arrays into, unless it is told."""
+"""The batch size of ``fit`` for arrays."""
 ENDLESS_BATCHES = 2**31
 
 Facts = Dict[str, Any]
 
 
 class Data:
-    """The data in one form, whatever it came in."""
+    """The data, whatever its form."""
 
     def __init__(self, value: Any, *, own: bool, batch_size: Optional[int]) -> None:
-        """Tell what it is.
+        """Find out the kind of data.
 
         Args:
-            value: what the user gave, or what the user's callable returned.
-            own: whether it was made for kdoctor, so that it may be used up.
+            value: the user's object, or the return value of the user's callable.
+            own: whether it was made for kdoctor, so that it may be consumed.
             batch_size: of arrays.
 
         Raises:
-            PartError: it is nothing that ``fit`` trains on.
+            PartError: ``fit`` cannot train on it.
         """
         self.kind = _kind(value)
         self._value = value
@@ -42,7 +42,7 @@ class Data:
         """The first batches of full size, as ``examine`` read them."""
 
     def examine(self, steps: int, steps_per_epoch: Optional[int]) -> Facts:
-        """Read the first batches and what can be told of the rest."""
+        """Read the first batches and find out about the rest."""
         facts: Facts = {"kind": self.kind, "steps_per_epoch": steps_per_epoch}
         if self.kind == "tf.data":
             facts["prefetched"] = _is_prefetched(self._value)
@@ -55,7 +55,7 @@ class Data:
         except _Misshapen as problem:
             facts["problem"] = str(problem)
         except Exception as error:
-            facts["problem"] = "reading it raised {}".format(describe(error))
+            facts["problem"] = f"reading it raised {describe(error)}"
         finally:
             close = getattr(batches, "close", None)
             if close:
@@ -70,7 +70,7 @@ class Data:
         if self.kind == "arrays":
             return _slices(self._value, self._batch_size)
         if not self._own:
-            raise _UsesUp("a generator can be read only once: give the function that makes it, not what it returned")
+            raise _UsesUp("a generator can be read only once: pass the function that makes it, not its result")
         return iter(self._value)
 
     def _read(self, batches: Iterator[Any], steps: int, facts: Facts) -> None:
@@ -82,13 +82,12 @@ class Data:
             if sizes[-1] == sizes[0]:
                 self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))
         if not sizes:
-            raise _Misshapen("it is empty: there is no batch to train on")
+            raise _Misshapen("it is empty, without a batch to train on")
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
         facts.update(batch=sizes[0], **self._rest(batches, sizes, began))
 
     def _rest(self, batches: Iterator[Any], sizes: List[int], began: float) -> Facts:
-        """Whether and how it ends."""
         length = self._length()
         if length == ENDLESS_BATCHES:
             return {
@@ -114,7 +113,7 @@ class Data:
         return known
 
     def _length(self) -> Optional[int]:
-        """Number of batches, ``ENDLESS_BATCHES``, or None where it is not known before they are read."""
+        """Number of batches, ``ENDLESS_BATCHES``, or None if it is unknown before they are read."""
         if self.kind == "tf.data":
             length = int(self._value.cardinality().numpy())
             unknown, endless = tf.data.UNKNOWN_CARDINALITY, tf.data.INFINITE_CARDINALITY
@@ -125,12 +124,12 @@ class Data:
         return None
 
 
-class _UsesUp(Exception):  # noqa: N818 - a reason, and shown nowhere by its name
-    """Reading would change where the user's object stands."""
+class _UsesUp(Exception):  # noqa: N818 - a reason, and its name is never shown
+    """Reading would change the state of the user's object."""
 
 
-class _Misshapen(Exception):  # noqa: N818 - a fact about the data, and shown nowhere by its name
-    """An element is not what ``fit`` over replicas can take."""
+class _Misshapen(Exception):  # noqa: N818 - a fact about the data, and its name is never shown
+    """``fit`` on replicas cannot train on an element."""
 
 
 def _kind(value: Any) -> str:
@@ -143,15 +142,14 @@ def _kind(value: Any) -> str:
     leaves = tf.nest.flatten(value)
     if leaves and all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         return "arrays"
-    given = "None" if value is None else "a {}".format(type(value).__name__)
     wanted = "a tf.data.Dataset, a keras.utils.PyDataset, arrays or a generator"
-    raise PartError("data", "the data is {}, which is nothing that fit trains on: {} is wanted".format(given, wanted))
+    raise PartError("data", f"the data is {describe_kind(value)}, expected {wanted}")
 
 
 def _view(dataset: Any) -> Any:
-    """The dataset, or an equal one if iterating over it would move its shuffling on.
+    """The dataset, or an equal one if iterating over it would advance its shuffling.
 
-    A shuffle that reshuffles draws its next seed from a generator that all iterators of the dataset share.
+    A shuffle that reshuffles takes its next seed from a generator that all iterators of the dataset share.
     """
     if not any(getattr(one, "_reshuffle_each_iteration", False) for one in _chain(dataset)):
         return dataset
@@ -162,15 +160,15 @@ def _view(dataset: Any) -> Any:
 
         return dataset_ops._VariantDataset(variant, dataset.element_spec)  # noqa: SLF001
     except Exception as error:
-        reason = "reading it would move its shuffling on, and it cannot be copied ({}): give a function that makes it"
-        raise _UsesUp(reason.format(describe(error))) from error
+        reason = f"reading it would advance its shuffling, and it cannot be copied ({describe(error)})"
+        raise _UsesUp(f"{reason}: pass a function that makes it") from error
 
 
 def _with_own_shuffling(graph: bytes) -> bytes:
-    """The dataset's graph with a generator of seeds of its own for each shuffle.
+    """The dataset's graph with a separate seed generator for each shuffle.
 
-    The graph names the generator that the original draws from; where there is none of that name, the shuffle makes
-    one from its seed.
+    The graph contains the name of the original's generator. If that name does not exist, the shuffle makes a generator
+    from its seed.
     """
     definition = tf.compat.v1.GraphDef.FromString(graph)
     shuffles = [node for node in definition.node if "Shuffle" in node.op]
@@ -178,15 +176,15 @@ def _with_own_shuffling(graph: bytes) -> bytes:
     for number, node in enumerate(definition.node):
         if node.op == "Const" and node.name in fed:
             for handle in node.attr["value"].tensor.resource_handle_val:
-                handle.name = "kdoctor-{}-{}".format(time.monotonic_ns(), number)
+                handle.name = f"kdoctor-{time.monotonic_ns()}-{number}"
     serialized: bytes = definition.SerializeToString()
     return serialized
 
 
 def _chain(dataset: Any) -> Iterator[Any]:
-    """The dataset and everything that it is made of, the last step first."""
+    """The dataset and the datasets that it is made of, the last step first."""
     yield dataset
-    for one in dataset._inputs():  # noqa: SLF001 - there is no public way
+    for one in dataset._inputs():  # noqa: SLF001 - no public equivalent
         yield from _chain(one)
 
 
@@ -195,7 +193,7 @@ _KEEPS_BATCHES = (*_TRANSPARENT, "Map", "Cache")
 
 
 def _is_prefetched(dataset: Any) -> bool:
-    """Whether the pipeline ends in a prefetch, but for its options."""
+    """Whether the pipeline ends in a prefetch, apart from its options."""
     for one in _chain(dataset):
         name = type(one).__name__
         if "Prefetch" in name:
@@ -206,17 +204,17 @@ def _is_prefetched(dataset: Any) -> bool:
 
 
 def _static_batch(dataset: Any) -> bool:
-    """Whether every batch is of the size that its type states."""
+    """Whether the batch size is part of the data set's type."""
     shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(dataset.element_spec)]
     return bool(shapes) and all(shape is not None and shape.rank and shape[0] is not None for shape in shapes)
 
 
 def _final_by_pipeline(dataset: Any) -> Optional[int]:
-    """The final batch's size from the number of examples that the step ``batch`` is given."""
+    """The size of the final batch, from the number of examples that the ``batch`` step gets."""
     for one in _chain(dataset):
         name = type(one).__name__
         if "BatchDataset" in name and hasattr(one, "_batch_size"):
-            examples = int(one._inputs()[0].cardinality().numpy())  # noqa: SLF001 - there is no public way
+            examples = int(one._inputs()[0].cardinality().numpy())  # noqa: SLF001 - no public equivalent
             size = int(one._batch_size)  # noqa: SLF001
             return (examples % size or size) if examples > 0 else None
         if not any(part in name for part in _KEEPS_BATCHES):
@@ -225,7 +223,7 @@ def _final_by_pipeline(dataset: Any) -> Optional[int]:
 
 
 def _items_of(dataset: Any) -> Optional[int]:
-    """Number of batches of a PyDataset; None where it has no end."""
+    """Number of batches of a PyDataset; None if it is infinite."""
     if hasattr(type(dataset), "__len__"):
         return len(dataset)
     length = dataset.num_batches
@@ -248,19 +246,19 @@ def _slices(arrays: Any, size: int) -> Iterator[Any]:
 
 
 def _size(batch: Any) -> int:
-    """Number of examples in a batch."""
     sizes = {_rows(leaf) for leaf in _leaves(batch)}
     if len(sizes) != 1:
-        raise _Misshapen(_different(sizes) if sizes else "an element of it is empty")
+        raise _Misshapen(_different(sizes) if sizes else "it has an empty element")
     return sizes.pop()
 
 
 def _different(sizes: Any) -> str:
-    return "inputs and targets differ in their number of examples: {}".format(", ".join(map(str, sorted(sizes))))
+    listed = ", ".join(map(str, sorted(sizes)))
+    return f"inputs and targets differ in their number of examples: {listed}"
 
 
 def _leaves(batch: Any) -> Iterator[Any]:
-    """The element's parts; a part that is None, as sample weights may be, does not count."""
+    """The element's parts, except those that are None, as sample weights may be."""
     if isinstance(batch, dict):
         for part in batch.values():
             yield from _leaves(part)
@@ -273,20 +271,20 @@ def _leaves(batch: Any) -> Iterator[Any]:
 
 def _rows(leaf: Any) -> int:
     if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor)):
-        raise _Misshapen("its elements are ragged or sparse ({})".format(type(leaf).__name__))
+        raise _Misshapen(f"its elements are ragged or sparse ({type(leaf).__name__})")
     try:
         array = np.asarray(leaf)
     except ValueError:
-        raise _Misshapen("its elements are ragged: rows of one batch differ in length") from None
+        raise _Misshapen("its elements are ragged: rows of a batch differ in length") from None
     if array.dtype == object:
-        raise _Misshapen("its elements are ragged: rows of one batch differ in length")
+        raise _Misshapen("its elements are ragged: rows of a batch differ in length")
     if array.ndim == 0:
-        raise _Misshapen("it is not cut into batches: an element holds a single number; call .batch(...)")
+        raise _Misshapen("it is not batched: an element is a single number; call .batch(...)")
     return int(array.shape[0])
 
 
 def _plain(batch: Any) -> Any:
-    """The batch without parts that are None, in tuples."""
+    """The batch without trailing parts that are None, in tuples."""
     if isinstance(batch, dict):
         return {name: _plain(part) for name, part in batch.items()}
     if isinstance(batch, tuple):

@@ -1,4 +1,4 @@
-"""The whole examination of a job, and what it must leave as it was."""
+"""The examination of a job, which leaves the user's process unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Facts = Dict[str, Any]
 
 
 class Job:
-    """A model, its data and how they are looked at."""
+    """A model, its data, and the options of their examination."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class Job:
         self._batch_size = batch_size
 
     def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
-        """Find out everything, and say it as it is found, by the names of ``JobRun``'s fields.
+        """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
 
-        It works in a thread of its own, where what Keras counts (names of layers, seeds) and strategies' scopes are
-        not the user's; random numbers that all threads share are put back.
+        It runs in a separate thread, which leaves the user's strategy scopes and Keras's counters (layer names, seeds)
+        alone. Random number generators that all threads share are restored.
         """
 
         def work() -> None:
@@ -60,7 +60,7 @@ class Job:
             builder = None if is_model(self._model) else self._builder("model", self._model)
             with strategy.scope():
                 model = self._model if builder is None else builder()
-            model = as_model(model, "the model" if builder is None else "what {} returns".format(name_of(self._model)))
+            model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self._model)}")
             say(model=examine_model(model, strategy))
             phase("data")
             data = self._open_data(strategy)
@@ -70,8 +70,8 @@ class Job:
             say(problem={"part": error.part, "message": str(error)})
             return
         if found.get("problem") or found.get("unread") or self._cannot_be_shared_out(found, strategy):
-            reason = found.get("unread") or "its data is not fit for it"
-            say(training={"steps": 0, "not_run": "nothing was trained: {}".format(reason)})
+            reason = found.get("unread") or "its data cannot be trained on"
+            say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
         trainer = JobTrainer(model, builder, strategy, data.full[: self._steps])
         trainer.run(phase)
@@ -86,7 +86,7 @@ class Job:
     def _open_data(self, strategy: Any) -> Data:
         given, own = self._data, False
         if callable(given) and not hasattr(given, "__getitem__"):
-            # In the scope, where tf.distribute.get_strategy() tells how many replicas the batch is for.
+            # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
             with strategy.scope():
                 given, own = call("data", given), True
         return Data(given, own=own, batch_size=self._batch_size)
@@ -98,7 +98,7 @@ class Job:
 
 @contextmanager
 def _random_numbers_kept() -> Iterator[None]:
-    """Put back the states of Python's, NumPy's and TensorFlow's own generators."""
+    """Restore the states of Python's, NumPy's and TensorFlow's generators."""
     eager = getattr(context.context(), "_rng", None)  # made by tf.random.set_seed
     state = random.getstate(), np.random.get_state(), eager and eager.getstate()  # noqa: NPY002
     try:

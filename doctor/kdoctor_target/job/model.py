@@ -1,4 +1,4 @@
-"""What the job's model is: where it and its optimizer were made, its variables, its BatchNormalization."""
+"""The job's model: the scopes in which it and its optimizer were made, its variables, its BatchNormalization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES_SHOWN = 6
 
 
 def examine_model(model: Any, strategy: Any) -> Facts:
-    """The model's facts, by the names of ``JobModel``'s fields. It changes nothing."""
+    """The model's facts, by the names of ``JobModel``'s fields, without changing it."""
     optimizer = getattr(model, "optimizer", None)
     facts: Facts = {
         "name": type(model).__name__,
@@ -46,12 +46,12 @@ def is_compiled(model: Any) -> bool:
 
 
 def layers_of(model: Any) -> List[Any]:
-    """Every layer, also inside of layers."""
-    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - there is no public way
+    """Every layer, including nested ones."""
+    return list(model._flatten_layers(include_self=False, recursive=True))  # noqa: SLF001 - no public equivalent
 
 
 def normalisations(model: Any) -> Iterator[Any]:
-    """Layers that normalise by the moments of what they are given, and of one replica's share of it."""
+    """BatchNormalization layers that train on the moments of one replica's share."""
     for layer in layers_of(model):
         kinds = [base.__name__ for base in type(layer).__mro__]
         if "BatchNormalization" in kinds and layer.trainable and not getattr(layer, "synchronized", False):
@@ -59,12 +59,12 @@ def normalisations(model: Any) -> Iterator[Any]:
 
 
 def _strategy_of_model(model: Any) -> Any:
-    """The strategy in whose scope it was made; None where it was made in none."""
+    """The strategy in whose scope the model was made; None if it was made in none."""
     return getattr(model, "_distribute_strategy", getattr(model, "_distribution_strategy", None))
 
 
 def _strategy_of_optimizer(optimizer: Any) -> Any:
-    """The same of its optimizer, by the strategy of its first variable where that is mirrored."""
+    """The strategy of the optimizer, from its first variable if that is mirrored."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     found = getattr(inner, "_distribution_strategy", None)
     if found is None:
@@ -98,7 +98,7 @@ def _default_rate(kind: Any) -> Optional[float]:
 
 
 def raw_compile(model: Any) -> Optional[Facts]:
-    """What ``compile`` was given; None where the class has a ``compile`` of its own, whose arguments are not known."""
+    """The arguments of ``compile``; None if the class overrides ``compile``, because its arguments are unknown."""
     base = keras_of(model).Model
     kept = getattr(model, "_compile_config", None)
     return dict(kept.config) if kept is not None and type(model).compile is base.compile else None

@@ -1,4 +1,4 @@
-"""The model and the data that were named: how they are made, and one clear message where they cannot be."""
+"""Finds and calls the functions that make the job's model and data, with clear messages if that fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find(part: str, place: str) -> Callable[[], Any]:
     """The callable that ``package.module:name`` names.
 
     Raises:
-        PartError: there is no such module or name, importing it raises, or it is no callable.
+        PartError: the module or name does not exist, importing it raises, or it is not callable.
     """
     module_name, _, attribute = place.partition(":")
     try:
@@ -33,44 +33,44 @@ def find(part: str, place: str) -> Callable[[], Any]:
     except ModuleNotFoundError as error:
         parents = [module_name.rsplit(".", cut)[0] for cut in range(module_name.count(".") + 1)]
         if error.name not in parents:
-            raise PartError(part, "{}: importing {} raised {}".format(place, module_name, _words(error))) from error
-        message = "{}: there is no module {} on the path, which begins in the working folder".format(place, error.name)
+            raise PartError(part, f"{place}: importing {module_name} raised {_with_place(error)}") from error
+        message = f"{place}: no module named {error.name} (searched from the working directory on)"
         raise PartError(part, message) from error
     except BaseException as error:
-        raise PartError(part, "{}: importing {} raised {}".format(place, module_name, _words(error))) from error
+        raise PartError(part, f"{place}: importing {module_name} raised {_with_place(error)}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
-            raise PartError(part, "{}: module {} has no {}".format(place, module_name, attribute))
+            raise PartError(part, f"{place}: module {module_name} has no attribute {attribute}")
         found = getattr(found, name)
     if not callable(found) or is_model(found):
-        kind = type(found).__name__
-        raise PartError(part, "{}: this is no function but a {}; name a function that makes it".format(place, kind))
+        raise PartError(
+            part, f"{place}: expected a function, found {describe_kind(found)}; name a function that makes it"
+        )
     made: Callable[[], Any] = found
     return made
 
 
 def call(part: str, function: Callable[[], Any]) -> Any:
-    """What the callable returns.
+    """The return value of the callable.
 
     Raises:
-        PartError: it wants arguments, or raises.
+        PartError: it requires arguments, or raises.
     """
     name = name_of(function)
     wanted = _required(function)
     if wanted:
-        message = "{} wants arguments ({}): kdoctor calls it without any, so give them defaults or wrap it"
-        raise PartError(part, message.format(name, ", ".join(wanted)))
+        message = f"{name} requires arguments ({', '.join(wanted)}), but is called without any"
+        raise PartError(part, f"{message}: give them defaults or wrap the function")
     try:
         return function()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         traceback.print_exc()
-        raise PartError(part, "{} raised {}".format(name, _words(error))) from error
+        raise PartError(part, f"{name} raised {_with_place(error)}") from error
 
 
 def _required(function: Callable[[], Any]) -> List[str]:
-    """Names of the parameters that have no default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -80,23 +80,23 @@ def _required(function: Callable[[], Any]) -> List[str]:
 
 
 def as_model(value: Any, name: str) -> Any:
-    """The value, which must be a Keras model.
+    """The value, if it is a Keras model.
 
     Raises:
-        PartError: it is none.
+        PartError: it is not.
     """
     if is_model(value):
         return value
-    raise PartError("model", "{} is no Keras model but {}".format(name, _kind(value)))
+    raise PartError("model", f"{name} is {describe_kind(value)}, expected a Keras model")
 
 
 def is_model(value: Any) -> bool:
-    """Whether it is a model of Keras 3 or of Keras 2."""
+    """Whether the value is a model of Keras 3 or of Keras 2."""
     return any(isinstance(value, keras.Model) for keras in _kerases())
 
 
 def keras_of(model: Any) -> Any:
-    """The Keras that the model is of."""
+    """The Keras package of the model."""
     return next(keras for keras in _kerases() if isinstance(model, keras.Model))
 
 
@@ -106,43 +106,45 @@ def _kerases() -> List[Any]:
 
 
 def replica_devices(strategy: Any) -> List[str]:
-    """Device of each replica; the default strategy, which is none, does not tell its own."""
+    """The device of each replica; one empty name for the default strategy."""
     if is_default(strategy):
         return [""]
     return [str(device) for device in strategy.extended.worker_devices]
 
 
 def is_default(strategy: Any) -> bool:
-    """Whether it is what TensorFlow has where there is no strategy."""
+    """Whether this is TensorFlow's default strategy: no distribution."""
     return type(strategy).__name__ == "_DefaultDistributionStrategy"
 
 
 def name_of(function: Any) -> str:
-    """What the user calls it."""
+    """The name of a function or of an object's class."""
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
 def describe(error: BaseException) -> str:
-    """The error in one line: class and the first line that says something."""
+    """The error in one line: its class and the first informative line."""
     plain = _NODE.sub("", str(error))
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     headlines = ("Exception encountered when calling", "Graph execution error", "Detected at node", 'File "')
-    telling = [line for line in lines if not line.startswith(headlines)] or lines
-    return "{}: {}".format(type(error).__name__, telling[0][:300]) if telling else type(error).__name__
+    informative = [line for line in lines if not line.startswith(headlines)] or lines
+    return f"{type(error).__name__}: {informative[0][:300]}" if informative else type(error).__name__
 
 
-def _words(error: BaseException) -> str:
+def _with_place(error: BaseException) -> str:
     place = _place(error)
-    return describe(error) + (" ({}:{})".format(*place) if place else "")
+    return describe(error) + (f" ({place[0]}:{place[1]})" if place else "")
 
 
 def _place(error: BaseException) -> Optional[Tuple[str, int]]:
-    """File and line of the innermost frame that is neither kdoctor's nor Python's."""
+    """File and line of the innermost frame outside kdoctor and Python's import system."""
     frames = traceback.extract_tb(error.__traceback__)
     strangers = ("kdoctor_target", "importlib", "<frozen")
-    own = [frame for frame in frames if not any(name in frame.filename for name in strangers)]
-    return (own[-1].filename, own[-1].lineno or 0) if own else None
+    users = [frame for frame in frames if not any(name in frame.filename for name in strangers)]
+    return (users[-1].filename, users[-1].lineno or 0) if users else None
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else "a {}".format(type(value).__name__)
+def describe_kind(value: Any) -> str:
+    """What kind of value it is, for a message."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -1,8 +1,9 @@
-"""A few steps of copies of the job's model: over all replicas with its own optimizer, and against one device."""
+"""Trains copies of the job's model for a few steps: on all replicas with its optimizer, and against one device."""
 
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
@@ -20,10 +21,10 @@ T = TypeVar("T")
 
 _NAMES_SHOWN = 6
 _QUIET = 1e-3
-"""Below this deviation nobody asks whether the training repeats itself."""
+"""Below this deviation, whether the training is reproducible does not matter."""
 
 COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrategy")
-"""Strategies of one process, under which a copy can be trained here."""
+"""Single-process strategies, under which a copy can be trained here."""
 
 
 class JobTrainer:
@@ -38,7 +39,7 @@ class JobTrainer:
         """By the names of ``JobTraining``'s fields."""
 
     def run(self, phase: Callable[[str], None]) -> None:
-        """Train with the job's own optimizer, then compare with one device."""
+        """Train with the job's optimizer, then compare with one device."""
         reason = self._why_not()
         if reason:
             self.facts["not_run"] = reason
@@ -63,11 +64,11 @@ class JobTrainer:
     def _why_not(self) -> Optional[str]:
         kind = type(self._strategy).__name__
         if kind not in COMPARED:
-            return "under {} no copy can be trained in one process".format(kind)
+            return f"copies cannot be trained in one process under {kind}"
         if not is_compiled(self._model):
-            return "the model is not compiled, so there is no fit to try; a loop of your own is not run"
+            return "the model is not compiled; custom training loops are not run"
         if not self._batches:
-            return "no step was asked for (--steps 0), or no batch was read"
+            return "no steps were requested (--steps 0), or no batch was read"
         return None
 
     def _train_own(self, phase: Callable[[str], None]) -> Any:
@@ -96,10 +97,10 @@ class JobTrainer:
         self.facts.update(losses=losses, reference_losses=reference_losses)
         way = _largest(started, reference)
         if not way or not math.isfinite(way):
-            why = "no weight moves" if way == 0 else "its weights are not finite, on one device either"
-            self.facts["not_compared"] = "in {} steps {}".format(len(self._batches), why)
+            why = "no weight changes" if way == 0 else "the weights are not finite, even on one device"
+            self.facts["not_compared"] = f"in {len(self._batches)} steps {why}"
             return
-        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))  # noqa: B905
+        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))
         self.facts["deviation"] = apart / way
         if not apart / way < _QUIET:
             _, again = in_a_thread(self._train_on_one_device)
@@ -117,18 +118,19 @@ class JobTrainer:
 
 
 def in_a_thread(work: Callable[[], T]) -> T:
-    """What the work returns, done in a thread of its own: strategies, and what Keras counts, belong to threads.
+    """The result of ``work`` in a separate thread, because strategies and Keras's counters are thread-local.
 
-    Whatever it raises is raised here.
+    Its exceptions are raised here.
     """
-    policy = _policy()
+    keras: Any = sys.modules.get("keras")
+    policy = keras.config.dtype_policy() if hasattr(keras, "config") else None  # thread-local, too
     results: List[T] = []
     errors: List[BaseException] = []
 
     def run() -> None:
         try:
             if policy is not None:
-                policy.set()
+                keras.config.set_dtype_policy(policy)
             results.append(work())
         except BaseException as error:
             errors.append(error)
@@ -142,24 +144,6 @@ def in_a_thread(work: Callable[[], T]) -> T:
     return results[0]
 
 
-class _Policy:
-    """How Keras 3 computes unless a layer says otherwise; each thread has its own."""
-
-    def __init__(self, keras: Any) -> None:
-        self._keras = keras
-        self._policy = keras.config.dtype_policy()
-
-    def set(self) -> None:
-        self._keras.config.set_dtype_policy(self._policy)
-
-
-def _policy() -> Optional[_Policy]:
-    import sys
-
-    keras = sys.modules.get("keras")
-    return _Policy(keras) if keras is not None and hasattr(keras, "config") else None
-
-
 def _dataset(batches: Sequence[Any]) -> Any:
     size = len(tf.nest.flatten(batches[0])[0])
     joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
@@ -167,9 +151,9 @@ def _dataset(batches: Sequence[Any]) -> Any:
 
 
 def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
-    """A callback that says each step, and keeps the loss after it and its seconds.
+    """A callback that reports each step, and records its loss and its seconds.
 
-    The job's own train_step is left alone, so that tracing is a part of the first step here.
+    The job's train_step is not wrapped, so tracing is part of the first step here.
     """
 
     class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
@@ -181,7 +165,7 @@ def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if phase:
-                phase("step {}".format(len(self.seconds) + 1) if self.seconds else "first step")
+                phase(f"step {len(self.seconds) + 1}" if self.seconds else "first step")
             self._started = time.perf_counter()
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
@@ -192,7 +176,7 @@ def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
 
 
 def _loss(logs: Any) -> Optional[float]:
-    """The loss of a step: what is called so, or the first number that a train_step of one's own reports."""
+    """The loss of a step: the log named ``loss``, or the first number that a custom train_step reports."""
     names = [name for name in logs if name == "loss"] or list(logs)
     if not names:
         return None
@@ -208,14 +192,14 @@ def _numpy_type(variable: Any) -> Any:
 
 def _largest(ones: Sequence[Any], others: Sequence[Any]) -> float:
     """Largest absolute difference; NaN if there is one."""
-    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]  # noqa: B905
+    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]
     return float(np.max([np.max(np.abs(one - other)) for one, other in pairs if one.size] or [0.0]))
 
 
 def _memory(strategy: Any) -> List[Facts]:
-    """Peak and limit of each GPU that a replica is on.
+    """Peak and limit of the memory of each GPU with a replica.
 
-    The peak is that of the process so far: it is the user's, and is not set back.
+    The peak covers the whole process: it is the user's, and is not reset.
     """
     listed = tf.config.list_logical_devices("GPU") if is_default(strategy) else []
     gpus = [name for name in (*replica_devices(strategy), *(gpu.name for gpu in listed)) if "GPU" in name]

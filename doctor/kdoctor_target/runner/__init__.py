@@ -1,1 +1,1 @@
-"""Runs smoke scenarios, each case in a process of its own with a deadline."""
+"""Runs smoke scenarios, each case in a separate process with a deadline."""

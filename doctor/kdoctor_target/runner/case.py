@@ -1,4 +1,4 @@
-"""What a scenario's case is given: the devices that are asked for, and a way to say what it sees."""
+"""What a scenario's case gets: the requested devices, and methods to report its progress and results."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import IO, Any, Dict, NoReturn, Optional
 from kdoctor_target.runner.phases import BETWEEN
 
 
-class NotHere(Exception):  # noqa: N818 - no error, and shown nowhere by its name
-    """A case is not for this environment, for the reason that it carries."""
+class NotHere(Exception):  # noqa: N818 - not an error, and its name is never shown
+    """A case does not apply to this environment; the message is the reason."""
 
 
 class Case:
-    """One training in a process of its own.
+    """One training, in a separate process.
 
-    What it says is written at once, so that it is known even if the process hangs or dies later.
+    Whatever it reports is written at once, so that it survives a later hang or crash.
     """
 
-    def __init__(  # noqa: PLR0913 - the runner alone makes it
+    def __init__(  # noqa: PLR0913 - made by the runner only
         self,
         events: IO[str],
         devices_kind: str,
@@ -34,22 +34,26 @@ class Case:
         self._measures: Dict[str, Any] = {}
         self._phase: Optional[str] = None
         self.stem = stem
-        """Where the case's files are: ``<stem>.stacks`` and the like; more may be put beside them."""
+        """Path of the case's files without their suffix; see :meth:`file`."""
         self.deadline_s = deadline_s
-        """Seconds after which the case is ended, counted from its start."""
+        """Seconds from its start after which the case is ended."""
         self.settings = settings or {}
-        """What the scenario was given besides (see ``Scenario.settings``)."""
+        """The scenario's settings (see ``Scenario.settings``)."""
         self.devices_kind = devices_kind
-        """``gpu`` or ``cpu``: what the replicas run on."""
+        """``gpu`` or ``cpu``: the devices that the replicas run on."""
         self.replicas = replicas
-        """Number of replicas asked for; None for every GPU that TensorFlow lists."""
+        """Number of requested replicas; None for every GPU that TensorFlow lists."""
+
+    def file(self, suffix: str) -> Path:
+        """``<stem>.<suffix>``: the path of a file of this case."""
+        return self.stem.with_name(f"{self.stem.name}.{suffix}")
 
     def phase(self, name: str, *, finished: bool = True) -> None:
-        """Say which phase is entered, and that the one before it is finished unless told otherwise.
+        """Report that a phase begins, and that the one before it is finished unless ``finished`` is false.
 
-        In this order: import (of the program, where need be of the framework too), strategy, reference (the same
+        In this order: import (of the program, and of the framework if necessary), strategy, reference (the same
         training on one device), build, data, trace, first step, step 2 and so on, save, load, inspect.
-        ``Steps`` says those of a training; train stands for them where they cannot be told apart.
+        ``Steps`` reports those of a training; ``train`` is used instead if steps cannot be distinguished.
         """
         event: Dict[str, Any] = {"phase": name}
         if finished and self._phase not in (None, BETWEEN):
@@ -58,33 +62,30 @@ class Case:
         self.write(event)
 
     def note(self, **facts: Any) -> None:
-        """Say facts of this case, by the names of ``SmokeCase``'s fields. A later word replaces an earlier one.
-
-        A NaN or an infinity becomes None.
-        """
+        """Report facts, by the names of ``SmokeCase``'s fields. Later values replace earlier ones; NaN becomes None."""
         self.write({"facts": plain(facts)})
 
     def measure(self, numbers: Dict[str, Any]) -> None:
-        """Say numbers of this scenario's own, by name. They are added to those said before."""
+        """Report numbers that are specific to this scenario, in addition to the earlier ones."""
         self._measures.update(numbers)
         self.note(measures=self._measures)
 
     def skip(self, reason: str) -> NoReturn:
-        """End the case: it is not for this environment.
+        """End the case because it does not apply to this environment.
 
         Raises:
-            NotHere: always; the runner makes it the case's outcome.
+            NotHere: always; the runner turns it into the case's outcome.
         """
         raise NotHere(reason)
 
     def write(self, event: Dict[str, Any]) -> None:
-        """Hand one event to the runner."""
+        """Send one event to the runner."""
         self._events.write(json.dumps(event, allow_nan=False) + "\n")
         self._events.flush()
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types; NumPy's scalars are numbers too."""
+    """The value in JSON's types; NumPy scalars become numbers, NaN and infinities become None."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, dict):

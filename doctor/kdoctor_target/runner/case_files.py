@@ -1,18 +1,19 @@
-"""The files of a case, and what is quoted from them.
+"""The output files of a case and of its processes, and the lines that are quoted from them.
 
-Every case writes to three files of its own: events (JSON lines), error output, and Python stacks. Files
-outlive a process that crashes, never fill up as a pipe does, and are the same on every system.
+A case writes three files: events (JSON lines), error output, and Python stacks. Unlike a pipe, a file survives a
+process that crashes, never fills up, and works the same on every system.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import IO, Any, Dict, List
 
-from kdoctor_target.runner.errors import MESSAGE_CHARACTERS
+from kdoctor_target.runner.outcome import MESSAGE_CHARACTERS
 
 TAIL_LINES = 40
 TAIL_BYTES = 16 * 1024
@@ -32,38 +33,56 @@ class CaseFiles:
     def __init__(self, folder: Path, job: Dict[str, Any]) -> None:
         self.stem = folder / job["stem"]
         self.events, self.errors, self.stacks = (
-            folder / "{}.{}".format(job["stem"], kind) for kind in ("events", "stderr", "stacks")
+            folder / f"{job['stem']}.{kind}" for kind in ("events", "stderr", "stacks")
         )
         for path in (self.events, self.errors, self.stacks):
             path.touch()
 
     def take_over(self) -> None:
-        """Make this process write its output here, in Python and in C, and read nothing."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        errors = os.open(str(self.errors), os.O_WRONLY | os.O_APPEND)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.dup2(errors, 1)
-        os.dup2(errors, 2)
+        """Redirect this process's output here, in Python and in C, and give it an empty standard input."""
+        redirect_output(self.errors)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
+def redirect_output(path: Path) -> None:
+    """Send standard output and error output to a file, in Python and in C."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    descriptor = os.open(str(path), os.O_WRONLY | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+
+
+_kept_open: List[IO[str]] = []
+"""Files that ``faulthandler`` writes to, which Python must not close."""
+
+
+def write_stacks_to(path: Path) -> IO[str]:
+    """Write the stacks of all threads to that file on a crash; returns the file."""
+    file = path.open("a")
+    _kept_open.append(file)
+    faulthandler.enable(file)
+    return file
 
 
 def tail(path: Path, lines: int = TAIL_LINES) -> str:
-    """The last lines of a file that may be of any size."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+    """The last lines of a file of any size."""
+    return "\n".join(_last_lines(path, TAIL_BYTES)[-lines:])
 
 
 def complaints(path: Path) -> List[str]:
-    """The last lines of the error output in which native code complains, each once; the first of NCCL's is among them.
+    """The last lines of error output in which native code reports errors, without duplicates.
 
-    NCCL says what is wrong first, and then what follows from it, on every replica.
+    NCCL's first complaint is always included: it names the cause, and the later ones are consequences on every replica.
     """
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 16 * TAIL_BYTES))
-        lines = file.read().decode("utf-8", "replace").splitlines()
+    lines = _last_lines(path, 16 * TAIL_BYTES)
     found = list(dict.fromkeys(line[:MESSAGE_CHARACTERS] for line in lines if _COMPLAINT.search(line)))
     last = found[-MOST_COMPLAINTS:]
     cause = next((line for line in found if _NCCL.search(line)), None)
     return last if cause is None or cause in last else [cause, *last[1:]]
+
+
+def _last_lines(path: Path, size: int) -> List[str]:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - size))
+        return file.read().decode("utf-8", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""What a case's own process does: load the scenario's program, run the case's function, say how it ended, leave."""
+"""The process of a case: load the scenario's program, run the case's function, report how it ended, exit."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, Callable, Dict, List
+from typing import IO, Any, Callable, Dict
 
 from kdoctor_target.runner.case import Case, NotHere
-from kdoctor_target.runner.case_files import CaseFiles
-from kdoctor_target.runner.errors import describe_error
-from kdoctor_target.runner.importing import import_all, without
-from kdoctor_target.runner.memory import peak_memory
+from kdoctor_target.runner.case_files import CaseFiles, write_stacks_to
+from kdoctor_target.runner.importing import import_all, reason_missing
+from kdoctor_target.runner.outcome import describe_error, peak_memory
 
 Settings = Dict[str, Any]
 Facts = Dict[str, Any]
 
 
 def import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
-    """In a fresh interpreter: import what the case needs, then run it. An import that fails is the case's error."""
+    """In a fresh interpreter: import what the case needs, then run it. A failing import is the case's error."""
     files = CaseFiles(folder, job)
     with files.events.open("a", encoding="utf-8") as events:
         case = _case(events, job, settings, files)
@@ -31,38 +30,33 @@ def import_and_run(job: Facts, settings: Settings, folder: Path) -> None:
             import_all(settings["preload"])
         except BaseException as error:
             traceback.print_exc()
-            case.write({"end": {"outcome": "raised", **describe_error(error)}})
+            case.write({"end": describe_error(error)})
             return
     run_case(job, settings, files)
 
 
 def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
-    """Run the case's function and leave the process, without the clean-up that belongs to the parent."""
+    """Run the case's function and exit, without the clean-up that belongs to the parent process."""
     with files.events.open("a", encoding="utf-8") as events:
         case = _case(events, job, settings, files)
         case.phase("import")
         try:
-            _leave_out(settings)
+            reason = reason_missing(settings.get("framework", "tensorflow"))
+            if reason:
+                case.skip(reason)
             _function(job)(case)
             end: Facts = {"outcome": "trained"}
-        except NotHere as reason:
-            end = {"outcome": "skipped", "skip_reason": str(reason)}
+        except NotHere as skipped:
+            end = {"outcome": "skipped", "skip_reason": str(skipped)}
         except BaseException as error:
             traceback.print_exc()
-            end = {"outcome": "raised", **describe_error(error)}
+            end = describe_error(error)
         faulthandler.cancel_dump_traceback_later()
         _note_peak_memory(case)
         case.write({"end": end})
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def _leave_out(settings: Settings) -> None:
-    """Skip the case where its framework is not installed, before its program imports what came with that."""
-    reason = without(settings.get("framework", "tensorflow"))
-    if reason:
-        raise NotHere(reason)
 
 
 def _case(events: IO[str], job: Facts, settings: Settings, files: CaseFiles) -> Case:
@@ -80,11 +74,11 @@ def _function(job: Facts) -> Callable[[Case], None]:
     """The case's function in its scenario's program.
 
     Raises:
-        LookupError: the program has no such case. Whatever loading the program raises goes through.
+        LookupError: the program has no such case. Errors of loading the program are raised, too.
     """
     cases = getattr(_load(job["program"]), "CASES", None)
     if not isinstance(cases, dict) or job["case"] not in cases:
-        raise LookupError("{} defines no case {!r} in CASES".format(job["program"], job["case"]))
+        raise LookupError(f"{job['program']} defines no case {job['case']!r} in CASES")
     function: Callable[[Case], None] = cases[job["case"]]
     return function
 
@@ -92,7 +86,7 @@ def _function(job: Facts) -> Callable[[Case], None]:
 def _load(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location("kdoctor_scenario", path)
     if spec is None or spec.loader is None:
-        raise ImportError("{} is no Python file".format(path))
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules["kdoctor_scenario"] = module
     keep, sys.dont_write_bytecode = sys.dont_write_bytecode, True
@@ -104,16 +98,10 @@ def _load(path: str) -> ModuleType:
 def arm_stacks(path: Path, deadline_s: float) -> None:
     """Write the stacks of all threads on a crash, and shortly before the deadline.
 
-    ``faulthandler`` does both without Python's lock, so a hang inside C code shows as well.
+    ``faulthandler`` does not need the GIL for this, so it works during a hang in C code.
     """
-    file = path.open("w")
-    _kept_open.append(file)
-    faulthandler.enable(file)
+    file = write_stacks_to(path)
     faulthandler.dump_traceback_later(max(0.8 * deadline_s, deadline_s - 2.0), file=file)
-
-
-_kept_open: List[IO[str]] = []
-"""Files that ``faulthandler`` writes to, which Python must not close."""
 
 
 def _note_peak_memory(case: Case) -> None:

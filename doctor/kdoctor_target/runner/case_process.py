@@ -1,4 +1,4 @@
-"""A case's process as the runner sees it, from its start to its facts."""
+"""The process of a case as seen by the runner, from its start to its facts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from kdoctor_target.runner.case_files import CaseFiles, complaints, tail
-from kdoctor_target.runner.cleanup import Leftovers
-from kdoctor_target.runner.memory import peak_memory
+from kdoctor_target.runner.cleanup import ProcessTree
+from kdoctor_target.runner.outcome import describe_death, peak_memory
 from kdoctor_target.runner.phases import progress_of
 
 Facts = Dict[str, Any]
@@ -20,7 +20,7 @@ STACKS_LINES = 150
 
 
 class CaseProcess:
-    """A case's process, forked or fresh."""
+    """A forked process, or a fresh interpreter."""
 
     def __init__(self, pid: int, popen: "Optional[subprocess.Popen[bytes]]" = None) -> None:
         self.pid = pid
@@ -38,7 +38,7 @@ class CaseProcess:
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the process at once."""
         if self._popen:
             self._popen.kill()
         else:
@@ -46,7 +46,7 @@ class CaseProcess:
 
 
 class RunningCase:
-    """One case from its start to its facts."""
+    """One case that is running."""
 
     def __init__(self, job: Facts, process: CaseProcess, files: CaseFiles, deadline_s: float) -> None:
         self.job = job
@@ -55,27 +55,27 @@ class RunningCase:
         self._started = time.monotonic()
         self._deadline_s = deadline_s
         self._killed = False
-        self._left: Optional[Leftovers] = None
+        self._tree: Optional[ProcessTree] = None
         self._events_read = 0
         self._facts: Facts = {}
         self._end: Optional[Facts] = None
 
     def advance(self, on_phase: Callable[[Facts, str], None]) -> Optional[Facts]:
-        """Read what is new; the case's facts once its process has ended."""
+        """Read new events; returns the case's facts once its process has ended."""
         status = self._process.poll()
         self._read_events(on_phase)
         if status is not None:
             return self._conclude(status)
         if not self._killed and time.monotonic() - self._started > self._deadline_s:
             self._killed = True
-            self._left = Leftovers(self._process.pid)
+            self._tree = ProcessTree(self._process.pid)
             self._process.kill()
-            self._left.end()
+            self._tree.end()
         return None
 
     @property
     def pid(self) -> int:
-        """Its process's id."""
+        """Id of its process."""
         return self._process.pid
 
     def _read_events(self, on_phase: Callable[[Facts, str], None]) -> None:
@@ -92,8 +92,8 @@ class RunningCase:
             self._end = event.get("end", self._end)
 
     def _conclude(self, status: int) -> Facts:
-        if self._left:
-            self._left.remove()
+        if self._tree:
+            self._tree.remove()
         facts = dict(self._facts, seconds=time.monotonic() - self._started)
         if self._process.peak_memory_bytes is not None:
             facts["peak_memory_bytes"] = self._process.peak_memory_bytes
@@ -102,18 +102,9 @@ class RunningCase:
         elif self._killed:
             facts["outcome"] = "timed-out"
         else:
-            facts["outcome"] = "died"
-            facts["exit_code"] = status if status >= 0 else None
-            facts["signal"] = _signal_name(-status) if status < 0 else None
+            facts.update(describe_death(status))
         facts["stacks"] = tail(self._files.stacks, STACKS_LINES) or None
         if facts["outcome"] not in ("trained", "skipped"):
             facts["stderr_tail"] = tail(self._files.errors) or None
             facts["log_lines"] = complaints(self._files.errors)
         return facts
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "signal {}".format(number)

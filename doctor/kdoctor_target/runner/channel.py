@@ -1,4 +1,4 @@
-"""How a program sends records to kdoctor while anything else may print to stdout."""
+"""Sends records to kdoctor over stdout, separate from anything else that is printed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TextIO
 
 
 class Channel:
-    """The pipe to kdoctor: the original stdout, which is then closed to everybody else.
+    """The pipe to kdoctor: the original stdout.
 
-    Whatever prints to stdout afterwards, in Python or in C, reaches the error output.
+    Anything printed to stdout afterwards, in Python or in C, goes to the error output.
     """
 
     def __init__(self) -> None:
         sys.stdout.flush()
-        # A file name that is no UTF-8 must not break the record, nor the report that shows it.
+        # A file name that is not UTF-8 must not break the record or the report.
         self._file: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         os.dup2(2, 1)
 
@@ -24,7 +24,7 @@ class Channel:
         """Send one record.
 
         Raises:
-            ValueError: it holds a NaN or an infinity, which JSON does not know.
+            ValueError: it contains a NaN or an infinity, which JSON cannot represent.
         """
         self._file.write("\x1e" + json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n")
         self._file.flush()

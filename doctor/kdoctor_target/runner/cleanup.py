@@ -1,7 +1,7 @@
-"""What a process that is ended may leave behind: processes that it started, and shared memory. Read from Linux's /proc.
+"""Finds and removes what a killed process leaves behind: its child processes and shared memory. Linux only (/proc).
 
-A process that is killed closes its ports, but what it started lives on, and an object in /dev/shm stays until someone
-takes its name away: NCCL does so itself, unless it is killed first. Elsewhere than on Linux nothing is found.
+A killed process closes its ports, but its children keep running, and objects in /dev/shm stay until they are unlinked.
+NCCL unlinks its own, unless it is killed first.
 """
 
 from __future__ import annotations
@@ -16,28 +16,30 @@ _PROC = Path("/proc")
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - where Linux keeps it
 
 
-class Leftovers:
-    """A process that is about to be ended, with everything that it started and holds."""
+class ProcessTree:
+    """A process that is about to be killed, with its descendants and their shared memory.
+
+    To be made while the process is still running.
+    """
 
     def __init__(self, pid: int) -> None:
-        """Look for them, while the process is still there to be asked."""
         self._others = descendants(pid)
         self._memory = _held({pid, *self._others})
 
     def end(self) -> None:
-        """End what it started. The process itself is its parent's to end."""
+        """Kill the descendants; the process itself is killed by its parent."""
         for pid in self._others:
             _kill(pid)
 
     def remove(self) -> None:
-        """Once all of them are gone: remove the shared memory that nobody else holds."""
+        """Once all of them are gone, remove the shared memory that no other process uses."""
         for path in self._memory - _held(_processes()) if self._memory else ():
-            with contextlib.suppress(OSError):  # gone by itself, or another user's
+            with contextlib.suppress(OSError):  # already removed, or another user's
                 os.unlink(path)  # noqa: PTH108 - Python 3.8
 
 
 def descendants(pid: int) -> List[int]:
-    """What the process started, and what that started."""
+    """Ids of the process's children, of their children, and so on."""
     children: Dict[int, List[int]] = {}
     for one in _processes():
         parent = _parent(one)
@@ -52,9 +54,9 @@ def descendants(pid: int) -> List[int]:
 
 
 def end_adopted(known: Iterable[int]) -> None:
-    """End every child of this process that it did not start itself: orphans of a case that has ended."""
-    me, own = os.getpid(), set(known)
-    for pid in [one for one in _processes() if one not in own and _parent(one) == me]:
+    """Kill every child that this process did not start: orphans of a case that has ended."""
+    me, started = os.getpid(), set(known)
+    for pid in [one for one in _processes() if one not in started and _parent(one) == me]:
         _kill(pid)
         with contextlib.suppress(OSError):
             os.waitpid(pid, os.WNOHANG)
@@ -77,11 +79,11 @@ def _parent(pid: int) -> int:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return 0
-    return int(text.rpartition(")")[2].split()[1])  # the name before it may hold anything
+    return int(text.rpartition(")")[2].split()[1])  # the name before it may contain anything
 
 
 def _held(pids: Iterable[int]) -> Set[str]:
-    """Objects of /dev/shm that the processes have mapped or open and that still have a name."""
+    """Paths of the objects in /dev/shm that the processes have mapped or open, except unlinked ones."""
     held: Set[str] = set()
     for pid in pids:
         held.update(_mapped(pid))

@@ -1,8 +1,8 @@
-"""Runs the smoke scenarios of one framework: imports it once, then gives every case a process of its own.
+"""Runs the smoke scenarios of one framework: imports it once, then runs every case in a separate process.
 
-A failed collective poisons later strategies of its process, and a crash or a hang ends it: hence one
-process for each case. Forking after the import saves the import of every case but one. Where forking
-is impossible, or unsafe because a GPU is already in use by this process, each case gets a fresh interpreter.
+A failed collective breaks later strategies of its process, and a crash or a hang ends it, so each case gets a process.
+Forking after the import avoids repeating the import. If forking is impossible, or unsafe because this process already
+uses a GPU, each case gets a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kdoctor_target.runner.case_process import CaseProcess, RunningCase
 from kdoctor_target.runner.channel import Channel
 from kdoctor_target.runner.cleanup import end_adopted
 from kdoctor_target.runner.importing import preload, prepare_environment
-from kdoctor_target.runner.orphans import adopt_orphans, die_when_orphaned, end_with_the_parent
+from kdoctor_target.runner.orphans import adopt_orphans, die_when_orphaned, end_with_parent
 
 Settings = Dict[str, Any]
 Facts = Dict[str, Any]
@@ -34,17 +34,17 @@ MOST_PARALLEL = 4
 
 
 def main(settings: Settings) -> None:
-    """Run the cases of the settings (see ``kdoctor.smoke.session``) and send what happens, as it happens."""
+    """Run the cases in the settings (see ``kdoctor.smoke.session``) and send events as they happen."""
     channel = Channel()
     folder = Path(settings["folder"])
-    own_case = settings.get("own_case")
-    if own_case is not None:
-        CaseFiles(folder, own_case).take_over()
-    end_with_the_parent(expected_parent=None)
+    job = settings.get("job")
+    if job is not None:
+        CaseFiles(folder, job).take_over()
+    end_with_parent(expected_parent=None)
     prepare_environment(settings)
-    if own_case is not None:
-        arm_stacks(CaseFiles(folder, own_case).stacks, own_case["deadline_s"])
-        import_and_run(own_case, settings, folder)
+    if job is not None:
+        arm_stacks(CaseFiles(folder, job).stacks, job["deadline_s"])
+        import_and_run(job, settings, folder)
     else:
         adopt_orphans()
         threading.Thread(target=die_when_orphaned, daemon=True).start()
@@ -53,8 +53,6 @@ def main(settings: Settings) -> None:
 
 
 class _Runner:
-    """Runs all cases, as many at once as is asked for."""
-
     def __init__(self, settings: Settings, folder: Path, channel: Channel) -> None:
         self._settings = settings
         self._folder = folder
@@ -64,10 +62,10 @@ class _Runner:
 
     def run(self) -> None:
         """Run every case to its end or to its deadline."""
-        # What was imported is here to stay: no case shall search or copy it when it collects garbage.
+        # Garbage collection in a case must not traverse, and thereby copy, what was imported.
         gc.freeze()
-        # The threads that TensorFlow and Keras start hold no lock of Python's between their import and their first
-        # use, and JAX starts its own with its first device.
+        # The threads of TensorFlow and Keras hold no Python lock between import and first use; JAX starts its threads
+        # with its first device.
         warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to deadlocks", category=DeprecationWarning)
         warnings.filterwarnings("ignore", message=r".*os\.fork\(\) was called", category=RuntimeWarning)
         most = _parallel(self._settings)
@@ -94,7 +92,7 @@ class _Runner:
         files = CaseFiles(self._folder, job)
         if _may_fork(self._settings["isolation"]):
             return RunningCase(job, self._fork(job, files), files, job["deadline_s"])
-        # A fresh interpreter imports again, in the case's own time.
+        # A fresh interpreter imports again, which counts as the case's time.
         deadline_s = self._settings["import_deadline_s"] + job["deadline_s"]
         return RunningCase(job, self._spawn(job, deadline_s), files, deadline_s)
 
@@ -106,17 +104,16 @@ class _Runner:
             return CaseProcess(pid)
         try:
             files.take_over()
-            end_with_the_parent(expected_parent=parent)
+            end_with_parent(expected_parent=parent)
             arm_stacks(files.stacks, job["deadline_s"])
             run_case(job, self._settings, files)
         finally:
             os._exit(1)
 
     def _spawn(self, job: Facts, deadline_s: float) -> CaseProcess:
-        own_case = dict(job, deadline_s=deadline_s)
-        settings = dict(self._settings, cases=[], own_case=own_case)
+        settings = dict(self._settings, cases=[], job=dict(job, deadline_s=deadline_s))
         argv = [*self._settings["respawn"], json.dumps(settings)]
-        popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # noqa: S603 - kdoctor's own command line
+        popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # noqa: S603 - kdoctor's command line
         return CaseProcess(popen.pid, popen)
 
 
@@ -129,7 +126,7 @@ def _may_fork(isolation: str) -> bool:
 def _holds_a_gpu() -> bool:
     """Whether CUDA was initialised in this process, after which a forked one cannot use it.
 
-    The driver's library opens the device nodes then, and not before.
+    The driver library opens the device nodes when it is initialised.
     """
     descriptors = Path("/proc/self/fd")
     if not descriptors.is_dir():
@@ -145,7 +142,7 @@ def _holds_a_gpu() -> bool:
 
 
 def _parallel(settings: Settings) -> int:
-    """How many cases run at once: on GPUs one, for they would share the memory; on the CPU one for each core."""
+    """The number of cases that run at once: one on GPUs, because of their memory; one for each core on the CPU."""
     if settings["parallel"]:
         return int(settings["parallel"])
     if settings["devices_kind"] == "gpu":

@@ -1,20 +1,20 @@
-"""How far a case or one of its processes came: which phase it is in, and which one it finished last."""
+"""The progress of a case or of one of its processes: its current phase, and the last phase that it finished."""
 
 from __future__ import annotations
 
 from typing import Any, Dict
 
 BETWEEN = "between steps"
-"""After a step and before the next one: the callbacks, the end of an epoch. It is never finished itself."""
+"""After a step and before the next one: callbacks, the end of an epoch. It is never reported as finished."""
 
 
 def progress_of(event: Dict[str, Any]) -> Dict[str, Any]:
-    """The phase that an event enters, and the one that it finishes."""
+    """The phase that begins with an event, and the phase that it finishes."""
     return {name: event[name] for name in ("phase", "finished") if name in event}
 
 
 def where(facts: Dict[str, Any]) -> str:
-    """Where a process is or was, and the last phase that it finished; empty where it said neither."""
+    """The phase of a process and the last one that it finished, for a message; empty if it reported none."""
     phase, finished = facts.get("phase"), facts.get("finished")
     if not phase:
         return ""
@@ -23,5 +23,5 @@ def where(facts: Dict[str, Any]) -> str:
     elif phase == "first step":
         place = "in the first step"
     else:
-        place = "in {}{}".format("" if phase.startswith("step ") else "phase ", phase)
-    return place + (" (last finished: {})".format(finished) if finished else "")
+        place = "in " + (phase if phase.startswith("step ") else f"phase {phase}")
+    return place + (f" (last finished: {finished})" if finished else "")

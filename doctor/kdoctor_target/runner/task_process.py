@@ -1,4 +1,4 @@
-"""One process of a case that trains in several: from its start to its facts."""
+"""One process of a case that trains in several, from its start to its facts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
 from kdoctor_target.runner.case_files import complaints, tail
+from kdoctor_target.runner.outcome import describe_death
 from kdoctor_target.runner.phases import progress_of
 
 Facts = Dict[str, Any]
 
 POLL_S = 0.02
-_MERCY_S = 5.0
-"""Seconds until a killed process must be gone. One that hangs in a driver's call never goes, and is left to Linux."""
+_KILL_WAIT_S = 5.0
+"""Seconds to wait for a killed process to end. A process that hangs in a driver call never ends and is abandoned."""
 _STACKS_LINES = 60
 
 
@@ -29,17 +30,17 @@ class Task(NamedTuple):
     @property
     def name(self) -> str:
         """Role and number."""
-        return "{} {}".format(self.role, self.number)
+        return f"{self.role} {self.number}"
 
 
-class OwnFiles(NamedTuple):
-    """Where a process writes what others write beside the case's."""
+class TaskFiles(NamedTuple):
+    """Files of one process, used instead of the case's."""
 
     stacks: Path
     errors: Path
 
     def facts(self) -> Facts:
-        """What is quoted from them, by the names of ``SmokePair``'s fields."""
+        """Quotes from the files, by the names of ``SmokePair``'s fields."""
         return {
             "stacks": tail(self.stacks, _STACKS_LINES) or None,
             "stderr_tail": tail(self.errors) or None,
@@ -48,37 +49,37 @@ class OwnFiles(NamedTuple):
 
 
 class TaskProcess:
-    """One task from its start to its facts."""
+    """The process of one task."""
 
-    def __init__(self, task: Task, pid: int, stem: Path, own: Optional[OwnFiles] = None) -> None:
+    def __init__(self, task: Task, pid: int, events: Path, files: Optional[TaskFiles] = None) -> None:
         self.task = task
         self.pid = pid
-        self.own = own
-        self._events = stem.with_name(stem.name + ".events")
+        self.files = files
+        self._events = events
         self._status: Optional[int] = None
-        self._given_up = False
+        self._abandoned = False
         self._started = time.monotonic()
         self._seconds = 0.0
 
     def poll(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process is still running."""
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._take(status)
         return self._status is None
 
-    def give_up(self) -> None:
-        """Take it as one that waits, even if the signal that asks for its stacks is what wakes it."""
-        self._given_up = True
+    def abandon(self) -> None:
+        """Count the process as timed out, even if the signal that requests its stacks makes it continue."""
+        self._abandoned = True
 
     def end(self) -> None:
-        """End it, and wait until it is gone or is seen not to go."""
+        """Kill the process, and wait for its end for a few seconds."""
         if not self.poll():
             return
         os.kill(self.pid, signal.SIGKILL)
-        patience = time.monotonic() + _MERCY_S
-        while self.poll() and time.monotonic() < patience:
+        give_up_at = time.monotonic() + _KILL_WAIT_S
+        while self.poll() and time.monotonic() < give_up_at:
             time.sleep(POLL_S)
         if self._status is None:
             self._take(int(signal.SIGKILL))
@@ -88,7 +89,7 @@ class TaskProcess:
         self._seconds = time.monotonic() - self._started
 
     def facts(self) -> Facts:
-        """What it has said by now."""
+        """The facts that the process has reported so far."""
         facts: Facts = {}
         if not self._events.exists():
             return facts
@@ -102,20 +103,17 @@ class TaskProcess:
             facts.update(progress_of(event))
         return facts
 
-    def ended_badly(self) -> bool:
-        """Whether it has ended, and not by training."""
+    def failed(self) -> bool:
+        """Whether the process has ended without finishing its training."""
         return self._status is not None and self.facts().get("outcome") != "trained"
 
     def conclude(self) -> Facts:
-        """How it ended, with everything that it said."""
+        """The outcome of the ended process, with everything that it reported."""
         facts = dict(self.facts(), name=self.task.name, seconds=self._seconds)
-        if self._given_up:
+        if self._abandoned:
             facts["outcome"] = "timed-out"
         elif "outcome" not in facts:
-            status = self._status or 0
-            facts["outcome"] = "died"
-            facts["exit_code"] = status if status >= 0 else None
-            facts["signal"] = signal.Signals(-status).name if status < 0 else None
-        if self.own and facts["outcome"] != "trained":
-            facts.update(self.own.facts())
+            facts.update(describe_death(self._status or 0))
+        if self.files and facts["outcome"] != "trained":
+            facts.update(self.files.facts())
         return facts

@@ -1,30 +1,15 @@
-"""Model, optimizer and metrics in the strategy's scope: the way it should be done."""
+"""The recommended way: model, optimizer and metrics in the scope of a MirroredStrategy."""
 
 from __future__ import annotations
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    Batches,
-    inspect_weights,
-    make_strategy,
-    regression,
-    train_mirrored,
-    train_reference,
-)
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.comparison import compare_fit
+from kdoctor_target.training.replicas import make_strategy
 
 
 def mirrored(case: Case) -> None:
-    """Train on one device, then over all replicas on the same global batches."""
-    strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_mirrored(case, strategy, batches, normalised=False)
-    inspect_weights(case, strategy, model, reference)
+    """Train on one device, then on all replicas with the same global batches."""
+    compare_fit(case, make_strategy(case))
 
 
 CASES = {"mirrored": mirrored}

@@ -1,29 +1,14 @@
-"""BatchNormalization over data whose shares differ from replica to replica."""
+"""BatchNormalization over data whose shares differ between replicas."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import tensorflow as tf
-
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    Batches,
-    compile_model,
-    inspect_weights,
-    make_model,
-    make_strategy,
-    regression,
-    train,
-    train_reference,
-)
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.regression import make_batches
+from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_strategy, train, train_reference
 
 
 def plain(case: Case) -> None:
-    """Every replica normalises by its own examples, so the weights are not those of one device; they are finite."""
+    """Every replica normalises its own examples, so the weights differ from one device's, but are finite."""
     _train(case, synchronized=False)
 
 
@@ -34,24 +19,13 @@ def synchronized(case: Case) -> None:
 
 def _train(case: Case, *, synchronized: bool) -> None:
     strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
+    batches = make_batches(strategy.num_replicas_in_sync)
     reference = train_reference(case, batches, normalised=True)
     case.phase("build")
     with strategy.scope():
-        model = compile_model(case, _synchronized() if synchronized else make_model(normalised=True))
+        model = compiled_model(case, normalised=True, synchronized=synchronized)
     train(case, model, batches)
     inspect_weights(case, strategy, model, reference)
-
-
-def _synchronized() -> Any:
-    """The model with its normalisation synchronised."""
-    config = make_model(normalised=True).get_config()
-    for layer in config["layers"]:
-        if layer["class_name"] == "BatchNormalization":
-            layer["config"]["synchronized"] = True
-    return tf.keras.Sequential.from_config(config)
 
 
 CASES = {"plain": plain, "synchronized": synchronized}

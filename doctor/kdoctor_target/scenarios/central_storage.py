@@ -1,38 +1,33 @@
-"""CentralStorageStrategy: the variables are on one device, and every replica reads them there."""
+"""CentralStorageStrategy: the variables are on one device, and every replica reads them from there."""
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any
 
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training.replicas import Batches, describe_strategy, regression, replica_devices
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.replicas import describe_strategy, replica_devices
 
 
 def fit(case: Case) -> None:
     """``Model.fit``."""
-    compare_fit(case, *_prepare(case))
+    compare_fit(case, _strategy(case))
 
 
 def custom_loop(case: Case) -> None:
-    """``strategy.run`` by hand."""
-    compare_custom_loop(case, *_prepare(case))
+    """A custom training loop with ``strategy.run``."""
+    compare_custom_loop(case, _strategy(case))
 
 
-def _prepare(case: Case) -> Tuple[Any, Batches]:
+def _strategy(case: Case) -> Any:
     case.phase("strategy")
     devices = replica_devices(case)
     home = tf.config.list_logical_devices("CPU")[0].name
     strategy = tf.distribute.experimental.CentralStorageStrategy(devices, home)
     describe_strategy(case, strategy)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    return strategy, Batches(inputs, targets, global_batch)
+    return strategy
 
 
 CASES = {"fit": fit, "custom-loop": custom_loop}

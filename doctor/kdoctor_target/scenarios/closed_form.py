@@ -1,10 +1,10 @@
-"""Linear regression by gradient descent, which NumPy computes too: an oracle that owes nothing to Keras.
+"""Linear regression by gradient descent, which NumPy computes, too: a reference that does not depend on Keras.
 
-A defect that is the same on one device and on many (an update that is left out, examples that are lost) cannot be
-seen by comparing the two. It shows here.
+A defect that is the same on one device and on several (a missing update, lost examples) is invisible when the two are
+compared. It shows here.
 
-Measures: ``iterations``, the updates that the optimizer counted; ``steps``, those that were due; ``one_device``, the
-largest difference of a weight of Keras on one device from NumPy's.
+Measures: ``iterations``, the updates that the optimizer counted; ``steps``, the expected number; ``one_device``, the
+largest difference between a weight of Keras on one device and NumPy's.
 """
 
 from __future__ import annotations
@@ -15,34 +15,19 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    EPOCHS,
-    FEATURES,
-    LEARNING_RATE,
-    Batches,
-    Reference,
-    compile_model,
-    inspect_weights,
-    make_strategy,
-    regression,
-    train,
-)
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, STEPS, Batches, Reference, make_batches
+from kdoctor_target.training.replicas import compile_model, inspect_weights, make_strategy, train
 
 
 def mirrored(case: Case) -> None:
-    """Over all replicas, and on one device, against NumPy."""
+    """On all replicas, and on one device, against NumPy."""
     strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
+    batches = make_batches(strategy.num_replicas_in_sync)
     reference = _by_numpy(batches)
     case.phase("reference")
-    alone = compile_model(case, _linear())
-    alone.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False)
-    gaps: List[Any] = [np.max(np.abs(one - other)) for one, other in zip(alone.get_weights(), reference.weights)]  # noqa: B905
+    single = compile_model(case, _linear())
+    single.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False)
+    gaps: List[Any] = [np.max(np.abs(one - other)) for one, other in zip(single.get_weights(), reference.weights)]
     case.measure({"one_device": max(gaps), "steps": EPOCHS * STEPS})
     case.phase("build")
     with strategy.scope():
@@ -59,7 +44,7 @@ def _linear() -> Any:
 
 
 def _by_numpy(batches: Batches) -> Reference:
-    """Gradient descent on the mean squared error, from weights of zero, in double precision."""
+    """Gradient descent on the mean squared error, from zero weights, in double precision."""
     slopes, offset = np.zeros((FEATURES, 1)), np.zeros(1)
     losses: List[float] = []
     for _ in range(EPOCHS):

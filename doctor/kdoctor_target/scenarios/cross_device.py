@@ -1,4 +1,4 @@
-"""The ways in which MirroredStrategy adds up gradients over the devices, each on its own."""
+"""The algorithms by which MirroredStrategy adds gradients across devices, each in a case."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    Batches,
-    describe_strategy,
-    inspect_weights,
-    regression,
-    replica_devices,
-    train_mirrored,
-    train_reference,
-)
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.comparison import compare_fit
+from kdoctor_target.training.replicas import describe_strategy, replica_devices
 
 
 def hierarchical_copy(case: Case) -> None:
-    """Copies along a tree of the devices: what MirroredStrategy takes on machines without NCCL."""
+    """Copies along a tree of the devices: the default without NCCL."""
     _train(case, tf.distribute.HierarchicalCopyAllReduce())
 
 
@@ -32,9 +22,9 @@ def reduction_to_one_device(case: Case) -> None:
 
 
 def nccl(case: Case) -> None:
-    """NVIDIA's collectives: what MirroredStrategy takes on GPUs."""
+    """NVIDIA's collectives: the default on GPUs."""
     if case.devices_kind != "gpu":
-        case.skip("NCCL exchanges data between NVIDIA GPUs, and this training is on the CPU")
+        case.skip("NCCL requires NVIDIA GPUs; this training runs on the CPU")
     _train(case, tf.distribute.NcclAllReduce())
 
 
@@ -42,12 +32,7 @@ def _train(case: Case, communication: Any) -> None:
     case.phase("strategy")
     strategy = tf.distribute.MirroredStrategy(replica_devices(case), cross_device_ops=communication)
     describe_strategy(case, strategy)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_mirrored(case, strategy, batches, normalised=False)
-    inspect_weights(case, strategy, model, reference)
+    compare_fit(case, strategy)
 
 
 CASES = {"hierarchical-copy": hierarchical_copy, "reduction-to-one-device": reduction_to_one_device, "nccl": nccl}

@@ -1,12 +1,13 @@
-"""Two trainings from one seed, and what it costs to insist on equality.
+"""Two trainings with the same seed, and the cost of op determinism.
 
-Measures of ``seed`` and ``op-determinism``: ``difference``, the largest of any weight between the two trainings;
-``difference of <variable>`` for each that differs; ``first_step_apart``, the first step with another loss, if there is
-one. ``cost``: how many times as long a step takes with ``enable_op_determinism`` as without.
+Measures of ``seed`` and ``op-determinism``: ``difference``, the largest difference of any weight between the two
+trainings; ``difference of <variable>`` for each variable that differs; ``first_step_apart``, the first step whose
+losses differ, if there is one; ``cost``, the time of a step with ``enable_op_determinism``, as a multiple of the time
+without.
 
-Measures of ``operations``, for each operation that may have no order: ``<operation>: difference`` and, once
-determinism is insisted on, ``<operation>: difference insisting``, the largest between some runs on the same numbers;
-``<operation>: cost``, as above; ``<operation>: refused``, 1 where TensorFlow refuses it then.
+Measures of ``operations``, for each operation that may be nondeterministic: ``<operation>: difference``, the largest
+difference between runs on the same numbers; ``<operation>: difference insisting``, the same with op determinism;
+``<operation>: cost``, as above; ``<operation>: refused``, 1 if TensorFlow then refuses the operation.
 """
 
 from __future__ import annotations
@@ -18,23 +19,14 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.operations import operations, random_numbers_in_a_map
-from kdoctor_target.training.replicas import (
-    EPOCHS,
-    FEATURES,
-    LEARNING_RATE,
-    inspect_weights,
-    make_strategy,
-    regression,
-    replica_devices,
-)
+from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, make_batches
+from kdoctor_target.training.replicas import inspect_weights, make_strategy, replica_devices
 from kdoctor_target.training.steps import clock
 from kdoctor_target.training.timing import fastest_seconds, fit_step_seconds
 
-STEPS = 6
-PER_REPLICA = 8
 SEED = 7
 RUNS = 5
-"""Runs of an operation that are compared."""
+"""Runs of each operation that are compared."""
 
 
 class _Training(NamedTuple):
@@ -44,14 +36,14 @@ class _Training(NamedTuple):
     step_s: float
 
 
-def plain(case: Case) -> None:
-    """With a seed alone."""
+def seed(case: Case) -> None:
+    """With a seed only."""
     strategy = make_strategy(case)
     _compare(case, strategy, _train(case, strategy), _train(case, strategy))
 
 
-def insisting(case: Case) -> None:
-    """With ``enable_op_determinism``, which makes TensorFlow refuse or replace what is not deterministic."""
+def op_determinism(case: Case) -> None:
+    """With ``enable_op_determinism``, which makes TensorFlow refuse or replace nondeterministic operations."""
     strategy = make_strategy(case)
     before = _train(case, strategy).step_s
     tf.config.experimental.enable_op_determinism()
@@ -61,26 +53,23 @@ def insisting(case: Case) -> None:
 
 
 def _compare(case: Case, strategy: Any, one: _Training, other: _Training) -> None:
-    gaps = [float(np.max(np.abs(a - b))) for a, b in zip(one.weights, other.weights)]  # noqa: B905 - Python 3.8
+    gaps = [float(np.max(np.abs(a - b))) for a, b in zip(one.weights, other.weights)]
     case.note(step_s=other.step_s)
     case.measure({"difference": float(np.max(gaps))})
     names = [getattr(variable, "path", variable.name) for variable in other.model.weights]
-    case.measure({"difference of {}".format(name): gap for name, gap in zip(names, gaps) if gap != 0})  # noqa: B905
-    apart = [
-        number
-        for number, (first, second) in enumerate(zip(one.step_losses, other.step_losses), 1)  # noqa: B905
-        if first != second
+    case.measure({f"difference of {name}": gap for name, gap in zip(names, gaps) if gap != 0})
+    differing = [
+        number for number, (first, second) in enumerate(zip(one.step_losses, other.step_losses), 1) if first != second
     ]
-    if apart:
-        case.measure({"first_step_apart": apart[0]})
+    if differing:
+        case.measure({"first_step_apart": differing[0]})
     inspect_weights(case, strategy, other.model)
 
 
 def _train(case: Case, strategy: Any) -> _Training:
     case.phase("build")
     tf.keras.utils.set_random_seed(SEED)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
+    inputs, targets, global_batch, *_ = make_batches(strategy.num_replicas_in_sync)
     data = tf.data.Dataset.from_tensor_slices((inputs, targets)).shuffle(len(inputs), seed=SEED).batch(global_batch)
     layers = tf.keras.layers
     with strategy.scope():
@@ -96,59 +85,50 @@ def _train(case: Case, strategy: Any) -> _Training:
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     case.note(optimizer=type(optimizer).__name__, examples=len(inputs), global_batch=global_batch)
     case.phase("data")
-    step_losses = _losses()
-    losses = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), step_losses])
-    case.note(losses=losses.history["loss"][1:])
+    step_losses: List[float] = []
+
+    def keep_loss(batch: int, logs: Any) -> None:  # noqa: ARG001 - Keras's signature
+        step_losses.append(float(logs["loss"]))
+
+    keep = tf.keras.callbacks.LambdaCallback(on_train_batch_end=keep_loss)
+    history = model.fit(data, epochs=1 + EPOCHS, verbose=0, callbacks=[clock(case, tf.keras), keep]).history
+    case.note(losses=history["loss"][1:])
     weights = model.get_weights()
     case.phase("time")
-    return _Training(model, weights, step_losses.seen, fit_step_seconds(strategy, model, data.repeat()))
-
-
-def _losses() -> Any:
-    """A callback that keeps each step's loss."""
-
-    class Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
-        def __init__(self) -> None:
-            super().__init__()
-            self.seen: List[float] = []
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.seen.append(float(logs["loss"]))
-
-    return Losses()
+    return _Training(model, weights, step_losses, fit_step_seconds(strategy, model, data.repeat()))
 
 
 def each_operation(case: Case) -> None:
-    """Operations one by one on the first device, several times each, before and after insisting."""
+    """Each operation several times on the first device, without and with op determinism."""
     case.phase("strategy")
-    device = replica_devices(case)[0] if case.devices_kind == "gpu" else "/CPU:0"  # with all its threads
+    device = replica_devices(case)[0] if case.devices_kind == "gpu" else "/CPU:0"  # uses all threads
     case.note(devices=[device])
     with tf.device(device):
         known: Dict[str, Callable[[], Any]] = dict(operations())
-        before = {name: _study(case, name, tf.function(function)) for name, function in known.items()}
-        drawn = _study(case, "random numbers in Dataset.map", random_numbers_in_a_map)
+        before = {name: _run_freely(case, name, tf.function(function)) for name, function in known.items()}
+        map_before = _run_freely(case, "random numbers in Dataset.map", random_numbers_in_a_map)
         tf.config.experimental.enable_op_determinism()
         tf.random.set_seed(SEED)
         for name, function in known.items():
-            _insist(case, name, tf.function(function), before[name])
-        _insist(case, "random numbers in Dataset.map", random_numbers_in_a_map, drawn)
+            _run_deterministically(case, name, tf.function(function), before[name])
+        _run_deterministically(case, "random numbers in Dataset.map", random_numbers_in_a_map, map_before)
 
 
-def _study(case: Case, name: str, run: Callable[[], Any]) -> float:
-    """Note by how much its runs differ; returns the seconds of the fastest."""
+def _run_freely(case: Case, name: str, run: Callable[[], Any]) -> float:
+    """Note how much the runs differ; returns the seconds of the fastest."""
     case.phase(name)
-    case.measure({"{}: difference".format(name): _difference(run)})
+    case.measure({f"{name}: difference": _difference(run)})
     return fastest_seconds(run)
 
 
-def _insist(case: Case, name: str, run: Callable[[], Any], before: float) -> None:
+def _run_deterministically(case: Case, name: str, run: Callable[[], Any], before: float) -> None:
     case.phase(name)
     try:
-        case.measure({"{}: difference insisting".format(name): _difference(run)})
+        case.measure({f"{name}: difference insisting": _difference(run)})
     except (tf.errors.OpError, RuntimeError):  # "... is not deterministic", "... not implemented"
-        case.measure({"{}: refused".format(name): 1})
+        case.measure({f"{name}: refused": 1})
     else:
-        case.measure({"{}: cost".format(name): fastest_seconds(run) / before})
+        case.measure({f"{name}: cost": fastest_seconds(run) / before})
 
 
 def _difference(run: Callable[[], Any]) -> float:
@@ -157,7 +137,7 @@ def _difference(run: Callable[[], Any]) -> float:
     gaps = [0.0]
     for _ in range(RUNS - 1):
         again = _listed(run())
-        gaps += [float(np.max(np.abs(one - np.asarray(other)))) for one, other in zip(first, again)]  # noqa: B905
+        gaps += [float(np.max(np.abs(one - np.asarray(other)))) for one, other in zip(first, again)]
     return float(np.max(gaps))
 
 
@@ -165,4 +145,4 @@ def _listed(result: Any) -> List[Any]:
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-CASES = {"seed": plain, "op-determinism": insisting, "operations": each_operation}
+CASES = {"seed": seed, "op-determinism": op_determinism, "operations": each_operation}

@@ -1,7 +1,7 @@
-"""The failure path of several processes: one of them dies in the middle, or never comes at all.
+"""The failure path of multi-worker training: one worker dies during the training, or never starts.
 
-Measures: ``others_s``, the seconds from the loss until the other worker ended by itself (absent if it never did and
-kdoctor ended it after ``patience_s``).
+Measures: ``others_s``, the seconds from the loss until the other worker ended (absent if kdoctor had to end it after
+``patience_s``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.scenarios.multi_worker import join
-from kdoctor_target.training.custom_loop import train_by_hand
+from kdoctor_target.training.custom_loop import train_custom_loop
 from kdoctor_target.training.workers import Cluster, Task, note_workers
 
 WORKERS = 2
@@ -22,40 +22,35 @@ LAST_STEP = 3
 
 
 def dies(case: Case) -> None:
-    """The second worker is killed after its third step, as the kernel does when memory is short."""
-
-    def task(own: Case, me: Task) -> None:
-        strategy, batches = join(own, me, WORKERS)
-        if me.number:
-            _die_after(own, LAST_STEP)
-        train_by_hand(own, strategy, batches)
-
-    _lose(case, task, start=WORKERS)
+    """The second worker is killed after its third step, as by the kernel's out-of-memory killer."""
+    _lose(case, start=WORKERS)
 
 
 def never_comes(case: Case) -> None:
-    """The second worker is in TF_CONFIG, but nobody starts it."""
-
-    def task(own: Case, me: Task) -> None:
-        strategy, batches = join(own, me, WORKERS)
-        train_by_hand(own, strategy, batches)
-
-    _lose(case, task, start=1)
+    """The second worker is in TF_CONFIG, but is never started."""
+    _lose(case, start=1)
 
 
-def _die_after(own: Case, step: int) -> None:
-    """Have this process kill itself once it has noted that step."""
-    note = own.note
+def _die_after(case: Case, step: int) -> None:
+    """Make this process kill itself after that step."""
+    note = case.note
 
     def note_and_die(**facts: Any) -> None:
         note(**facts)
         if facts.get("steps") == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    own.note = note_and_die  # type: ignore[method-assign]
+    case.note = note_and_die  # type: ignore[method-assign]
 
 
-def _lose(case: Case, task: Any, *, start: int) -> None:
+def _task(case: Case, me: Task) -> None:
+    strategy, batches = join(case, me, WORKERS)
+    if me.number:
+        _die_after(case, LAST_STEP)
+    train_custom_loop(case, strategy, batches)
+
+
+def _lose(case: Case, *, start: int) -> None:
     case.phase("strategy")
     patience = min(PATIENCE_S, 0.7 * case.deadline_s)
     case.measure({"patience_s": patience})
@@ -63,7 +58,7 @@ def _lose(case: Case, task: Any, *, start: int) -> None:
     began = time.monotonic()
     try:
         for index in range(start):
-            cluster.start(Task("worker", index), task)
+            cluster.start(Task("worker", index), _task)
         ended = cluster.wait(patience)
     finally:
         cluster.end()

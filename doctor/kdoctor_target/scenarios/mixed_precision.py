@@ -1,7 +1,7 @@
-"""Half precision: the variables stay in single, and the loss scale keeps small gradients from vanishing.
+"""Half precision: the variables stay float32, and the loss scale keeps small gradients from vanishing.
 
-Measures: ``initial_scale`` and ``loss_scale``, the optimizer's before and after; ``variables_float32``, how many of
-the trainable variables are in single precision.
+Measures: ``initial_scale`` and ``loss_scale``, before and after the training; ``variables_float32``, the number of
+trainable variables that are float32.
 """
 
 from __future__ import annotations
@@ -11,23 +11,12 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    Batches,
-    compile_model,
-    inspect_weights,
-    make_model,
-    make_strategy,
-    regression,
-    train,
-    train_reference,
-)
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.regression import make_batches
+from kdoctor_target.training.replicas import compiled_model, inspect_weights, make_strategy, train, train_reference
 
 
 def float16(case: Case) -> None:
-    """``mixed_float16``, where Keras puts a loss scale around the optimizer."""
+    """``mixed_float16``, for which Keras wraps the optimizer in a loss scale."""
     _train(case, "mixed_float16")
 
 
@@ -38,14 +27,12 @@ def bfloat16(case: Case) -> None:
 
 def _train(case: Case, policy: str) -> None:
     strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
-    reference = train_reference(case, batches, normalised=False)
+    batches = make_batches(strategy.num_replicas_in_sync)
+    reference = train_reference(case, batches)
     tf.keras.mixed_precision.set_global_policy(policy)
     case.phase("build")
     with strategy.scope():
-        model = compile_model(case, make_model(normalised=False))
+        model = compiled_model(case)
     case.measure({"initial_scale": _loss_scale(model.optimizer)})
     train(case, model, batches)
     single = sum(tf.as_dtype(variable.dtype) == tf.float32 for variable in model.trainable_variables)
@@ -54,7 +41,7 @@ def _train(case: Case, policy: str) -> None:
 
 
 def _loss_scale(optimizer: Any) -> Optional[float]:
-    """The loss scale, or None where the optimizer has none."""
+    """The optimizer's loss scale, or None if it has none."""
     scale = getattr(optimizer, "dynamic_scale", getattr(optimizer, "loss_scale", None))
     if scale is None:
         initial = getattr(optimizer, "initial_scale", None)

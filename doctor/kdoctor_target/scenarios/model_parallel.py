@@ -1,6 +1,6 @@
-"""``keras.distribution.ModelParallel`` on JAX: variables are cut up, so that every device holds a share.
+"""``keras.distribution.ModelParallel`` on JAX: variables are sharded over the devices.
 
-Measures: ``to be sharded``, how many variables the layout cuts; and those of ``inspect_weights``.
+Measures: ``to be sharded``, the number of variables that the layouts shard; and those of ``inspect_weights``.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Optional
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.jax import PER_DEVICE, examples, inspect_weights, model_parallel, train, train_reference
+from kdoctor_target.training.jax import inspect_weights, model_parallel, train, train_reference
+from kdoctor_target.training.regression import PER_REPLICA, make_batches
 
-STEPS = 6
 LAYOUTS = {
     ".*hidden/kernel": (None, "model"),
     ".*hidden/bias": ("model",),
@@ -19,12 +19,12 @@ LAYOUTS = {
 
 
 def model_axis(case: Case) -> None:
-    """All devices hold one model together; each computes with the whole batch."""
+    """All devices hold one model together, and each computes the whole batch."""
     _compare(case, None)
 
 
 def data_and_model(case: Case) -> None:
-    """Two devices hold a model together, and such pairs share out the batch."""
+    """Two devices hold a model together, and the batch is sharded over such pairs."""
     _compare(case, 2)
 
 
@@ -32,11 +32,10 @@ def _compare(case: Case, shares: Optional[int]) -> None:
     distribution = model_parallel(case, LAYOUTS, shares=shares)
     devices = distribution.device_mesh.devices.size
     case.measure({"to be sharded": len(LAYOUTS)})
-    data = examples(devices, STEPS)
-    units = PER_DEVICE * devices  # divides, however many devices there are
+    data, units = make_batches(devices), PER_REPLICA * devices  # divisible by any number of devices
     reference = train_reference(case, data, units=units)
-    trained = train(case, distribution, data, units=units)
-    inspect_weights(case, distribution, trained, reference)
+    model = train(case, distribution, data, units=units)
+    inspect_weights(case, distribution, model, reference)
 
 
 CASES = {"model-axis": model_axis, "data-and-model": data_and_model}

@@ -1,35 +1,34 @@
-"""OneDeviceStrategy: a distributed job's code on one device, to find mistakes that have nothing to do with many."""
+"""OneDeviceStrategy: a distributed job's code on one device, for mistakes that do not depend on several replicas."""
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any
 
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.comparison import compare_custom_loop, compare_fit
-from kdoctor_target.training.replicas import Batches, describe_strategy, regression, replica_devices
+from kdoctor_target.training.regression import make_batches
+from kdoctor_target.training.replicas import describe_strategy, replica_devices
 
-STEPS = 6
-GLOBAL_BATCH = 16
+BATCHES = make_batches(2)
 
 
 def fit(case: Case) -> None:
     """``Model.fit``."""
-    compare_fit(case, *_prepare(case))
+    compare_fit(case, _strategy(case), BATCHES)
 
 
 def custom_loop(case: Case) -> None:
-    """``strategy.run`` by hand."""
-    compare_custom_loop(case, *_prepare(case))
+    """A custom training loop with ``strategy.run``."""
+    compare_custom_loop(case, _strategy(case), BATCHES)
 
 
-def _prepare(case: Case) -> Tuple[Any, Batches]:
+def _strategy(case: Case) -> Any:
     case.phase("strategy")
     strategy = tf.distribute.OneDeviceStrategy(replica_devices(case)[0])
     describe_strategy(case, strategy)
-    inputs, targets = regression(STEPS * GLOBAL_BATCH)
-    return strategy, Batches(inputs, targets, GLOBAL_BATCH)
+    return strategy
 
 
 CASES = {"fit": fit, "custom-loop": custom_loop}

@@ -12,8 +12,8 @@ from kdoctor_target.training.replicas import make_strategy
 
 
 def own_model(case: Case) -> None:
-    """Load the two callables and examine what they make."""
-    # As `python -m` has it: the user's modules are found from where the user stands.
+    """Load the two callables and examine the objects that they return."""
+    # As with `python -m`: modules in the working directory can be imported.
     sys.path.insert(0, str(Path.cwd()))
     strategy = make_strategy(case)
     settings = case.settings

@@ -1,7 +1,7 @@
-"""ParameterServerStrategy: a coordinator, a process that holds the variables, and two that compute, over 127.0.0.1.
+"""ParameterServerStrategy: a coordinator, a parameter server and two workers, over 127.0.0.1.
 
-The workers take batches as they come, so the weights depend on who was faster: they are held against no other
-training. All processes compute on the CPU: what is tried is that they work together.
+The workers take batches as they come, so the weights depend on timing and are not compared with another training. All
+processes run on the CPU: the scenario tests that they work together.
 """
 
 from __future__ import annotations
@@ -14,16 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    EPOCHS,
-    LEARNING_RATE,
-    Batches,
-    compile_model,
-    describe_strategy,
-    make_model,
-    one_thread_each,
-    regression,
-)
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, regression
+from kdoctor_target.training.replicas import compiled_model, describe_strategy, make_model, one_thread_each
 from kdoctor_target.training.workers import Cluster, Task
 
 STEPS = 12
@@ -32,12 +24,12 @@ WORKERS = 2
 
 
 def fit(case: Case) -> None:
-    """``Model.fit``, which leaves the coordination to Keras."""
+    """``Model.fit``, where Keras coordinates."""
     _with_cluster(case, _fit)
 
 
 def custom_loop(case: Case) -> None:
-    """``ClusterCoordinator.schedule`` by hand."""
+    """``ClusterCoordinator.schedule`` in a custom loop."""
     _with_cluster(case, _schedule)
 
 
@@ -48,14 +40,13 @@ def _with_cluster(case: Case, train: Callable[[Case, Any, Batches], Any]) -> Non
     cluster = Cluster(case, worker=WORKERS, ps=1)
     try:
         for task in (Task("ps", 0), *(Task("worker", index) for index in range(WORKERS))):
-            cluster.start(task, lambda _own, me: _serve(cluster, me))
+            cluster.start(task, lambda _, me: _serve(cluster, me))
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec(cluster.addresses), rpc_layer="grpc"
         )
         strategy = tf.distribute.ParameterServerStrategy(resolver)
         describe_strategy(case, strategy)
-        inputs, targets = regression(STEPS * BATCH)
-        model = train(case, strategy, Batches(inputs, targets, BATCH))
+        model = train(case, strategy, Batches(*regression(STEPS * BATCH), BATCH))
         case.phase("inspect")
         finite = [bool(np.isfinite(weight).all()) for weight in model.get_weights()]
         case.measure({"workers": WORKERS, "weights": len(finite), "finite": sum(finite)})
@@ -64,7 +55,7 @@ def _with_cluster(case: Case, train: Callable[[Case, Any, Batches], Any]) -> Non
 
 
 def _serve(cluster: Cluster, me: Task) -> None:
-    """Do what the coordinator asks for, until the end."""
+    """Serve the coordinator until the process is ended."""
     server = tf.distribute.Server(
         tf.train.ClusterSpec(cluster.addresses), job_name=me.role, task_index=me.number, protocol="grpc"
     )
@@ -74,7 +65,7 @@ def _serve(cluster: Cluster, me: Task) -> None:
 def _fit(case: Case, strategy: Any, batches: Batches) -> Any:
     case.phase("build")
     with strategy.scope():
-        model = compile_model(case, make_model(normalised=False))
+        model = compiled_model(case)
     case.note(**batches.facts())
     case.phase("train")
     history = model.fit(batches.dataset().repeat(), epochs=EPOCHS, steps_per_epoch=STEPS, verbose=0, shuffle=False)
@@ -86,7 +77,7 @@ def _schedule(case: Case, strategy: Any, batches: Batches) -> Any:
     case.phase("build")
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
-        model = make_model(normalised=False)
+        model = make_model()
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         optimizer.build(model.trainable_variables)
     case.note(optimizer=type(optimizer).__name__, **batches.facts())
@@ -95,7 +86,7 @@ def _schedule(case: Case, strategy: Any, batches: Batches) -> Any:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(targets - model(inputs, training=True)))
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905 - Python 3.8
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here

@@ -1,7 +1,7 @@
-"""What was trained over all replicas is saved, and is the same wherever it is loaded.
+"""A model that was trained on all replicas and saved has the same weights wherever it is loaded.
 
-Measures: ``variables``, and ``equal on 1`` and the like: how many of them, loaded on that many replicas, are bit by
-bit what was saved, on every replica.
+Measures: ``variables``; ``equal on 1`` and so on, how many of them are bit-identical to the saved ones on every
+replica when they are loaded on that many replicas.
 """
 
 from __future__ import annotations
@@ -14,28 +14,16 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    EPOCHS,
-    Batches,
-    Reference,
-    inspect_weights,
-    make_model,
-    make_strategy,
-    read_copies,
-    regression,
-    train_mirrored,
-)
+from kdoctor_target.training.regression import EPOCHS, STEPS, Batches, Reference, make_batches
+from kdoctor_target.training.replicas import inspect_weights, make_model, make_strategy, read_copies, train_mirrored
 from kdoctor_target.training.steps import clock
-
-STEPS = 6
-PER_REPLICA = 8
 
 
 def model_file(case: Case) -> None:
     """``Model.save`` on all replicas, ``load_model`` on one, on half and on all."""
     strategy, model = _trained(case)
     case.phase("save")
-    path = str(case.stem.with_name(case.stem.name + ".model.keras"))
+    path = str(case.file("model.keras"))
     model.save(path)
     _compare(case, strategy, model, lambda: tf.keras.models.load_model(path))
 
@@ -44,7 +32,7 @@ def weights_file(case: Case) -> None:
     """``save_weights`` on all replicas, ``load_weights`` on one, on half and on all."""
     strategy, model = _trained(case)
     case.phase("save")
-    path = str(case.stem.with_name(case.stem.name + ".model.weights.h5"))
+    path = str(case.file("model.weights.h5"))
     model.save_weights(path)
 
     def load() -> Any:
@@ -56,12 +44,12 @@ def weights_file(case: Case) -> None:
 
 
 def backup_and_restore(case: Case) -> None:
-    """A training that is interrupted and resumed by BackupAndRestore ends as one that was not."""
+    """A training that is interrupted and resumed by BackupAndRestore ends like an uninterrupted one."""
     strategy = make_strategy(case)
-    batches = _batches(strategy)
-    folder = str(case.stem.with_name(case.stem.name + ".backup"))
-    undisturbed = _fit(case, strategy, batches, [])
-    reference = Reference(undisturbed.history.history["loss"], undisturbed.get_weights())
+    batches = make_batches(strategy.num_replicas_in_sync)
+    folder = str(case.file("backup"))
+    uninterrupted = _fit(case, strategy, batches, [])
+    reference = Reference(uninterrupted.history.history["loss"], uninterrupted.get_weights())
     case.note(reference_losses=reference.losses, **batches.facts())
     with contextlib.suppress(_PowerCut):
         _fit(case, strategy, batches, [tf.keras.callbacks.BackupAndRestore(folder), _Interrupt()])
@@ -75,21 +63,15 @@ def backup_and_restore(case: Case) -> None:
 
 def _trained(case: Case) -> Any:
     strategy = make_strategy(case)
-    model = train_mirrored(case, strategy, _batches(strategy), normalised=True)
+    model = train_mirrored(case, strategy, make_batches(strategy.num_replicas_in_sync), normalised=True)
     inspect_weights(case, strategy, model)
     return strategy, model
-
-
-def _batches(strategy: Any) -> Batches:
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    return Batches(inputs, targets, global_batch)
 
 
 def _fit(case: Case, strategy: Any, batches: Batches, callbacks: List[Any]) -> Any:
     case.phase("build")
     with strategy.scope():
-        model = make_model(normalised=False)
+        model = make_model()
         optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
         model.compile(optimizer=optimizer, loss="mean_squared_error", jit_compile=False)
     case.phase("data")
@@ -109,17 +91,17 @@ def _compare(case: Case, strategy: Any, model: Any, load: Any) -> None:
             loaded = load()
         equal = [
             all(np.array_equal(weight, copy.numpy()) for copy in read_copies(other, variable))
-            for variable, weight in zip(loaded.weights, saved)  # noqa: B905 - Python 3.8
+            for variable, weight in zip(loaded.weights, saved)
         ]
-        case.measure({"equal on {}".format(size): sum(equal)})
+        case.measure({f"equal on {size}": sum(equal)})
 
 
-class _PowerCut(Exception):  # noqa: N818 - what is played here
-    """The training is cut short."""
+class _PowerCut(Exception):  # noqa: N818 - the event that is simulated
+    """The training is interrupted."""
 
 
 class _Interrupt(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow has no types here
-    """Cuts the training short in its second epoch."""
+    """Interrupts the training in its second epoch."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         model: Any = self.model

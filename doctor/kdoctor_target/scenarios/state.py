@@ -1,7 +1,7 @@
-"""What carries state over a training: the optimizer, a metric, a callback, accumulated gradients.
+"""Objects with state during a training: the optimizer, a metric, a callback, accumulated gradients.
 
-Measures: ``due`` and ``done``, what was to be counted and what was (updates, steps, epochs); ``metric`` and
-``metric_reference``, the mean absolute error over the last epoch, on all replicas and on one device.
+Measures: ``due`` and ``done`` of updates, steps and epochs, the expected and the counted numbers; ``metric`` and
+``metric_reference``, the mean absolute error of the last epoch, on all replicas and on one device.
 """
 
 from __future__ import annotations
@@ -13,24 +13,15 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import (
-    EPOCHS,
-    Batches,
-    Reference,
-    inspect_weights,
-    make_model,
-    make_strategy,
-    regression,
-)
+from kdoctor_target.training.regression import EPOCHS, STEPS, make_batches
+from kdoctor_target.training.replicas import fit_reference, inspect_weights, make_model, make_strategy
 from kdoctor_target.training.steps import clock
 
-STEPS = 6
-PER_REPLICA = 8
 ACCUMULATED = 2
 
 
-def optimizer(case: Case) -> None:
-    """Adam keeps two moments for each variable. In size its step hides summed gradients, in equality it does not."""
+def adam(case: Case) -> None:
+    """Adam, with two moments for each variable."""
     _train(case, tf.keras.optimizers.Adam, {"learning_rate": 0.01})
 
 
@@ -40,9 +31,9 @@ def momentum(case: Case) -> None:
 
 
 def accumulation(case: Case) -> None:
-    """One update for two steps' gradients."""
+    """One update for the gradients of two steps."""
     if "gradient_accumulation_steps" not in inspect.signature(tf.keras.optimizers.SGD.__init__).parameters:
-        case.skip("this Keras cannot accumulate gradients: its optimizers have no gradient_accumulation_steps")
+        case.skip("this Keras does not support gradient accumulation (gradient_accumulation_steps)")
     _train(
         case, tf.keras.optimizers.SGD, {"learning_rate": 0.1, "gradient_accumulation_steps": ACCUMULATED}, ACCUMULATED
     )
@@ -50,33 +41,30 @@ def accumulation(case: Case) -> None:
 
 def _train(case: Case, make: Callable[..., Any], options: Dict[str, Any], steps_per_update: int = 1) -> None:
     strategy = make_strategy(case)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch)
+    batches = make_batches(strategy.num_replicas_in_sync)
     case.phase("reference")
-    alone = _compile(make(**options))
-    history = alone.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False).history
-    reference = Reference(history["loss"], alone.get_weights())
+    single = _compile(make(**options))
+    reference = fit_reference(case, single, batches)
     case.phase("build")
     with strategy.scope():
         model = _compile(make(**options))
     counter = _Counter()
-    case.note(optimizer=type(model.optimizer).__name__, reference_losses=reference.losses, **batches.facts())
+    case.note(optimizer=type(model.optimizer).__name__, **batches.facts())
     case.phase("data")
     watch = [counter, clock(case, tf.keras)]
     seen = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=watch).history
     case.note(losses=seen["loss"], steps=counter.steps)
-    case.measure({"metric": seen["mae"][-1], "metric_reference": history["mae"][-1]})
+    case.measure({"metric": seen["mae"][-1], "metric_reference": single.history.history["mae"][-1]})
     due = {"updates": EPOCHS * STEPS // steps_per_update, "steps": EPOCHS * STEPS, "epochs": EPOCHS}
     done = {"updates": int(np.asarray(model.optimizer.iterations)), "steps": counter.steps, "epochs": counter.epochs}
-    case.measure({"due {}".format(name): number for name, number in due.items()})
-    case.measure({"done {}".format(name): number for name, number in done.items()})
+    case.measure({f"due {name}": number for name, number in due.items()})
+    case.measure({f"done {name}": number for name, number in done.items()})
     inspect_weights(case, strategy, model, reference)
 
 
-def _compile(chosen: Any) -> Any:
-    model = make_model(normalised=False)
-    model.compile(optimizer=chosen, loss="mean_squared_error", metrics=["mae"], jit_compile=False)
+def _compile(optimizer: Any) -> Any:
+    model = make_model()
+    model.compile(optimizer=optimizer, loss="mean_squared_error", metrics=["mae"], jit_compile=False)
     return model
 
 
@@ -95,4 +83,4 @@ class _Counter(tf.keras.callbacks.Callback):  # type: ignore[misc]  # TensorFlow
         self.epochs += 1
 
 
-CASES = {"adam": optimizer, "momentum": momentum, "accumulation": accumulation}
+CASES = {"adam": adam, "momentum": momentum, "accumulation": accumulation}

@@ -1,33 +1,27 @@
-"""TPUStrategy, where there is a TPU."""
+"""TPUStrategy, if there is a TPU."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.custom_loop import train_by_hand
-from kdoctor_target.training.replicas import Batches, describe_strategy, inspect_weights, regression, train_reference
-
-STEPS = 6
-PER_REPLICA = 8
+from kdoctor_target.training.comparison import compare_custom_loop
+from kdoctor_target.training.regression import make_batches
+from kdoctor_target.training.replicas import describe_strategy
 
 
 def custom_loop(case: Case) -> None:
-    """``strategy.run`` by hand over every core of the TPU."""
+    """A custom training loop with ``strategy.run`` on every core of the TPU."""
     case.phase("strategy")
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except Exception as error:
-        case.skip("TensorFlow finds no TPU here ({})".format(type(error).__name__))
+        case.skip(f"TensorFlow finds no TPU ({type(error).__name__})")
     strategy = tf.distribute.TPUStrategy(resolver)
     describe_strategy(case, strategy)
-    global_batch = PER_REPLICA * strategy.num_replicas_in_sync
-    inputs, targets = regression(STEPS * global_batch)
-    batches = Batches(inputs, targets, global_batch, drop_remainder=True)
-    reference = train_reference(case, batches, normalised=False)
-    model = train_by_hand(case, strategy, batches)
-    inspect_weights(case, strategy, model, reference)
+    batches = make_batches(strategy.num_replicas_in_sync)
+    compare_custom_loop(case, strategy, batches._replace(drop_remainder=True))  # a TPU requires static shapes
 
 
 CASES = {"custom-loop": custom_loop}

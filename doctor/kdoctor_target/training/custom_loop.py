@@ -1,4 +1,4 @@
-"""A custom training loop: what Keras's ``fit`` does, written by hand for any strategy."""
+"""A custom training loop: what Keras's ``fit`` does, written out for any strategy."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any, Callable, List, Optional
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.replicas import EPOCHS, LEARNING_RATE, Batches, make_model
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches
+from kdoctor_target.training.replicas import make_model
 from kdoctor_target.training.steps import Steps, step_seconds, traces_of
 
 
-def train_by_hand(case: Case, strategy: Any, batches: Batches) -> Any:
-    """Train over the strategy's replicas with ``strategy.run`` and ``compute_average_loss``; returns the model.
+def train_custom_loop(case: Case, strategy: Any, batches: Batches) -> Any:
+    """Train on the strategy's replicas with ``strategy.run`` and ``compute_average_loss``; returns the model.
 
     Every batch must be full, because the loss is divided by the size of the global batch.
     """
     case.phase("build")
     started = time.perf_counter()
     with strategy.scope():
-        model = make_model(normalised=False)
+        model = make_model()
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         optimizer.build(model.trainable_variables)
     case.note(build_s=time.perf_counter() - started, optimizer=type(optimizer).__name__, **batches.facts())
@@ -45,15 +46,15 @@ def one_step(
 ) -> Callable[[Any, Any], Any]:
     """The compiled function that trains one global batch and returns its loss."""
 
-    def on_a_replica(inputs: Any, targets: Any) -> Any:
+    def replica_step(inputs: Any, targets: Any) -> Any:
         with tf.GradientTape() as tape:
             errors = tf.reduce_mean(tf.square(targets - model(inputs, training=True)), axis=-1)
             loss = tf.nn.compute_average_loss(errors, global_batch_size=global_batch)
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905 - Python 3.8
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss
 
-    traced = steps.told(on_a_replica) if steps else on_a_replica
+    traced = steps.watch_tracing(replica_step) if steps else replica_step
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
     def step(inputs: Any, targets: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The trainings of the scenarios about ``keras.distribution``: Keras 3 on JAX, over the devices of a mesh.
+"""Trainings with Keras 3 on JAX, over the devices of a ``keras.distribution`` mesh.
 
-JAX and Keras are imported by the runner before this module, where they are installed, with the environment that
-they need; where they are not, no case comes here.
+The runner has prepared the environment and imported JAX and Keras before it loads this module. Where they are not
+installed, the cases are skipped before that.
 """
 
 from __future__ import annotations
@@ -14,58 +14,32 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, regression
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, Reference, dense_model
 from kdoctor_target.training.steps import clock, step_seconds
 
-PER_DEVICE = 8
 MOMENTUM = 0.9
-"""Momentum has a variable for each weight: where that lives is a part of what is tried. It stays proportional to the
-gradient, as plain SGD is."""
-
-
-class Examples(NamedTuple):
-    """Examples in a fixed order, and how many make a global batch."""
-
-    inputs: Any
-    targets: Any
-    global_batch: int
-
-    def facts(self) -> Dict[str, int]:
-        """By the names of ``SmokeCase``'s fields."""
-        count = len(self.inputs)
-        return {
-            "examples": count,
-            "global_batch": self.global_batch,
-            "final_batch": count % self.global_batch or self.global_batch,
-        }
-
-
-def examples(devices: int, steps: int, tail: int = 0) -> Examples:
-    """So many full batches for that many devices, and a smaller one."""
-    batch = PER_DEVICE * devices
-    return Examples(*regression(steps * batch + tail), batch)
+"""Momentum adds a variable for each weight, whose placement is tested, too. Steps stay proportional to the gradient."""
 
 
 def devices(case: Case, shares: int = 1) -> List[str]:
-    """Names of the devices to train on, in Keras's words; it is where a case learns that it is not for here.
+    """The names of the devices to train on, as Keras writes them.
 
     Args:
         case: the case that trains.
-        shares: how many devices make one replica. On the CPU there are as many more; of GPUs, as there are.
+        shares: devices per replica. On the CPU, that many times more devices are used; the number of GPUs is fixed.
 
     Raises:
-        NotHere: Keras knows no distribution, or JAX has too few devices.
+        NotHere: this Keras has no ``keras.distribution``, or JAX has too few devices.
     """
-    case.phase("strategy")
     _require(case)
     import jax
     import keras
 
-    # TensorFloat-32 keeps ten bits of a product's factors: equality with one device could not be told.
+    # TensorFloat-32 is too coarse to compare weights between devices.
     jax.config.update("jax_default_matmul_precision", "highest")
-    # Keras changes no backend once it is imported: if the user's settings were stronger, nothing here would be JAX.
+    # Keras cannot change its backend after its import; a user's setting may have won over ours.
     if keras.backend.backend() != "jax":
-        case.skip("this Keras computes with {}".format(keras.backend.backend()))
+        case.skip(f"Keras uses the {keras.backend.backend()} backend")
     if case.devices_kind == "cpu":
         wanted = shares * (case.replicas or 1)
         return [str(name) for name in keras.distribution.list_devices("cpu")[:wanted]]
@@ -75,7 +49,7 @@ def devices(case: Case, shares: int = 1) -> List[str]:
         _without_gpus(case)
     wanted = len(listed) if case.replicas is None else min(case.replicas, len(listed))
     if wanted < shares:
-        case.skip("{} GPUs are needed, and there are {}".format(shares, wanted))
+        case.skip(f"{shares} GPUs are required, {wanted} available")
     return [str(name) for name in keras.distribution.list_devices("gpu")[: wanted - wanted % shares]]
 
 
@@ -83,14 +57,14 @@ def _require(case: Case) -> None:
     import keras
 
     if not hasattr(keras, "distribution") or not hasattr(keras, "backend"):
-        case.skip("keras {} has no keras.distribution: it came with Keras 3".format(keras.__version__))
+        case.skip(f"keras {keras.__version__} has no keras.distribution (added in Keras 3)")
 
 
 def _without_gpus(case: Case) -> None:
     plugins = [name for name in ("jax_cuda12_plugin", "jax_cuda13_plugin") if importlib.util.find_spec(name)]
     if plugins:
-        raise RuntimeError("JAX finds no GPU, though {} is installed".format(" and ".join(plugins)))
-    case.skip("this JAX is for CPUs: install jax[cuda12] to train on GPUs")
+        raise RuntimeError(f"JAX finds no GPU, although {' and '.join(plugins)} is installed")
+    case.skip("JAX is installed without GPU support: install jax[cuda12]")
 
 
 def describe(case: Case, distribution: Any) -> None:
@@ -100,7 +74,7 @@ def describe(case: Case, distribution: Any) -> None:
 
 
 def data_parallel(case: Case) -> Any:
-    """``DataParallel`` over the devices that were asked for."""
+    """``DataParallel`` over the requested devices."""
     names = devices(case)
     import keras
 
@@ -110,12 +84,12 @@ def data_parallel(case: Case) -> Any:
 
 
 def model_parallel(case: Case, layouts: Dict[str, Tuple[Optional[str], ...]], *, shares: Optional[int] = None) -> Any:
-    """``ModelParallel`` with that layout for each path, on a mesh of two axes, ``batch`` and ``model``.
+    """``ModelParallel`` with these layouts, on a mesh with the axes ``batch`` and ``model``.
 
     Args:
         case: the case that trains.
-        layouts: pattern of a variable's path to the axis of the mesh that cuts each of its dimensions.
-        shares: size of the axis ``model``; all devices if None.
+        layouts: pattern of variable paths to the mesh axis that shards each dimension.
+        shares: size of the ``model`` axis; all devices if None.
     """
     names = devices(case, shares or 1)
     import keras
@@ -127,78 +101,58 @@ def model_parallel(case: Case, layouts: Dict[str, Tuple[Optional[str], ...]], *,
     layout_map = keras.distribution.LayoutMap(mesh)
     for path, axes in layouts.items():
         layout_map[path] = keras.distribution.TensorLayout(axes, mesh)
-    # A Keras before 3.5 wants the mesh, too.
+    # Keras before 3.5 requires the mesh, too.
     distribution = keras.distribution.ModelParallel(device_mesh=mesh, layout_map=layout_map, batch_dim_name="batch")
     describe(case, distribution)
     return distribution
 
 
-def make_model(*, normalised: bool = False, units: int = 8) -> Any:
-    """Dense - (BatchNormalization) - Dense with the same initial weights every time, compiled with SGD."""
+def make_model(**options: Any) -> Any:
+    """The model of the scenarios (see :func:`dense_model`), compiled with SGD."""
     import keras
 
-    layers = keras.layers
-    middle = [layers.BatchNormalization(name="normalise")] if normalised else []
-    model = keras.Sequential(
-        [
-            layers.Input((FEATURES,)),
-            layers.Dense(units, activation="tanh", kernel_initializer=_initializer(keras, 1), name="hidden"),
-            *middle,
-            layers.Dense(1, kernel_initializer=_initializer(keras, 2), name="out"),
-        ]
-    )
+    model = dense_model(keras, **options)
     optimizer = keras.optimizers.SGD(LEARNING_RATE, momentum=MOMENTUM)
     model.compile(optimizer=optimizer, loss="mean_squared_error", metrics=["mae"])
     return model
 
 
-def _initializer(keras: Any, seed: int) -> Any:
-    return keras.initializers.GlorotUniform(seed=seed)
-
-
-class Reference(NamedTuple):
-    """What the same training gives on one device."""
-
-    losses: List[float]
-    weights: List[Any]
-
-
-def train_reference(case: Case, data: Examples, **model: Any) -> Reference:
+def train_reference(case: Case, data: Batches, **options: Any) -> Reference:
     """Train on one device, with the same initial weights and the same global batches."""
     case.phase("reference")
-    alone = make_model(**model)
-    losses = _fit(alone, data, []).history["loss"]
+    model = make_model(**options)
+    losses = _fit(model, data, []).history["loss"]
     case.note(reference_losses=losses)
-    return Reference(losses, alone.get_weights())
+    return Reference(losses, model.get_weights())
 
 
-def train(case: Case, distribution: Any, data: Examples, **model: Any) -> Any:
-    """Make the model in the distribution's scope and train it there; returns the model."""
+def train(case: Case, distribution: Any, data: Batches, **options: Any) -> Any:
+    """Build the model in the distribution's scope and train it there; returns the model."""
     case.phase("build")
     started = time.perf_counter()
     with distribution.scope():
-        made = make_model(**model)
-        case.note(build_s=time.perf_counter() - started, optimizer=type(made.optimizer).__name__)
-        fit(case, made, data)
-    return made
+        model = make_model(**options)
+        case.note(build_s=time.perf_counter() - started, optimizer=type(model.optimizer).__name__)
+        fit(case, model, data)
+    return model
 
 
-def fit(case: Case, model: Any, data: Examples) -> None:
-    """Train a model that was made, and note its losses and the time of its steps."""
+def fit(case: Case, model: Any, data: Batches) -> None:
+    """Fit a compiled model, and note its losses and the time of its steps."""
     import jax
     import keras
 
     case.phase("data")
     case.note(**data.facts())
-    # JAX promises a step's numbers and goes on: wait for them, or a hang would show in a later step than its own.
+    # JAX dispatches steps asynchronously: wait for each one, or a hang would show in a later step.
     steps = clock(case, keras, jax.block_until_ready)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Keras says that an epoch has no whole number of batches
+        warnings.simplefilter("ignore", UserWarning)  # from Keras, about a partial final batch
         losses = _fit(model, data, [steps]).history["loss"]
     case.note(losses=losses, **step_seconds(steps.seconds))
 
 
-def _fit(model: Any, data: Examples, callbacks: List[Any]) -> Any:
+def _fit(model: Any, data: Batches, callbacks: List[Any]) -> Any:
     return model.fit(
         data.inputs,
         data.targets,
@@ -211,10 +165,10 @@ def _fit(model: Any, data: Examples, callbacks: List[Any]) -> Any:
 
 
 def inspect_weights(case: Case, distribution: Any, model: Any, reference: Optional[Reference] = None) -> None:
-    """Note where the variables live, what they hold on every device, and how far they are from one device's.
+    """Note where the variables are, what each device holds, and how much they differ from one device's.
 
-    Measures: ``optimizer variables`` and ``optimizer sharded``, those of its variables that belong to a weight and
-    how many of them are cut up; ``largest share``, the bytes of weights on the fullest device, of all weights' bytes.
+    Measures: ``optimizer variables``, the number of optimizer variables that belong to a weight; ``optimizer sharded``,
+    how many of them are sharded; ``largest share``, the fullest device's share of the bytes of all weights.
     """
     case.phase("inspect")
     everywhere = [str(name) for name in np.ravel(distribution.device_mesh.devices)]
@@ -238,12 +192,12 @@ def inspect_weights(case: Case, distribution: Any, model: Any, reference: Option
         }
     )
     if reference:
-        pairs = zip(model.weights, reference.weights)  # noqa: B905 - Python 3.8
+        pairs = zip(model.weights, reference.weights)
         case.note(weight_deviation=float(np.max([np.max(np.abs(np.asarray(one.value) - two)) for one, two in pairs])))
 
 
 class _Part(NamedTuple):
-    """What one device holds of a variable."""
+    """The part of a variable on one device."""
 
     device: str
     share: str
@@ -255,7 +209,7 @@ def _parts(variable: Any) -> Sequence[_Part]:
     array = variable.value
     return [
         _Part(
-            "{}:{}".format(shard.device.platform, shard.device.id),
+            f"{shard.device.platform}:{shard.device.id}",
             str(shard.index),
             np.asarray(shard.data),
             shard.data.shape == array.shape,
@@ -273,7 +227,7 @@ def _is_sharded(parts: Sequence[_Part], everywhere: Sequence[str]) -> bool:
 
 
 def _copies_agree(parts: Sequence[_Part]) -> bool:
-    """Whether devices that hold the same part of a variable hold the same values."""
+    """Whether devices that hold the same part of a variable hold equal values."""
     first: Dict[str, Any] = {}
     return all(np.array_equal(first.setdefault(part.share, part.values), part.values, equal_nan=True) for part in parts)
 

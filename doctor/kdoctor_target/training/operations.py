@@ -1,7 +1,7 @@
-"""Operations that are known to have implementations whose result is not the same twice.
+"""Operations with implementations that are known to be nondeterministic.
 
-A sum that many threads make at once has no order, and float32 rounds by the order. The list is of those that
-TensorFlow's ``enable_op_determinism`` replaces, refuses or makes serial, as far as a training uses them.
+Many threads add in an undefined order, and float32 rounding depends on the order. These are the operations used in
+trainings that TensorFlow's ``enable_op_determinism`` replaces, refuses or serialises.
 
 Sources: https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_op_determinism,
 https://github.com/NVIDIA/framework-reproducibility/blob/master/doc/d9m/tensorflow.md
@@ -22,7 +22,7 @@ _SEED = 5
 
 
 def operations() -> Dict[str, Operation]:
-    """Name to a function without arguments that computes it on the current device, the same numbers every time."""
+    """Name to a function without arguments that computes it on the current device, with the same inputs each time."""
     numbers = np.random.RandomState(2)
 
     def random(*shape: int) -> Any:
@@ -57,7 +57,7 @@ def operations() -> Dict[str, Operation]:
 
 
 def _gradients(function: Callable[..., Any], *inputs: Any) -> List[Any]:
-    """The gradients of the sum of squares, which differ from element to element as in a training."""
+    """The gradients of the sum of squares: they differ between elements, as in a training."""
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         result = tf.reduce_sum(tf.square(function(*inputs)))
@@ -65,7 +65,7 @@ def _gradients(function: Callable[..., Any], *inputs: Any) -> List[Any]:
 
 
 def random_numbers_in_a_map() -> Any:
-    """Random numbers that ``Dataset.map`` draws in parallel: who comes first is chance, unless it is made serial."""
+    """Random numbers that ``Dataset.map`` draws in parallel, in an undefined order unless it is serialised."""
     tf.random.set_seed(_SEED)
 
     def noisy(number: Any) -> Any:

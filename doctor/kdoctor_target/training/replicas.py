@@ -1,59 +1,26 @@
-"""The trainings that the built-in scenarios are made of.
+"""Trainings with TensorFlow over the replicas of a strategy.
 
-TensorFlow is imported by the runner before this module, with the environment that it needs.
+The runner has prepared the environment and imported TensorFlow before it loads this module.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.inspect.cuda import gpu_addresses
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, regression
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, Reference, dense_model
 from kdoctor_target.training.steps import clock, step_seconds
-
-__all__ = ["EPOCHS", "FEATURES", "LEARNING_RATE", "regression"]  # for the scenarios
-
-
-class Batches(NamedTuple):
-    """Examples in a fixed order, and how they are cut into global batches."""
-
-    inputs: Any
-    targets: Any
-    global_batch: int
-    drop_remainder: bool = False
-    by_example: bool = False
-    """Whether several workers share out the examples themselves, not the files that they come from."""
-
-    def dataset(self) -> Any:
-        """The batches as a ``tf.data.Dataset``."""
-        dataset = tf.data.Dataset.from_tensor_slices((self.inputs, self.targets))
-        dataset = dataset.batch(self.global_batch, drop_remainder=self.drop_remainder)
-        if not self.by_example:
-            return dataset
-        options = tf.data.Options()
-        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-        return dataset.with_options(options)
-
-    def facts(self) -> Dict[str, Any]:
-        """Examples, global batch and final batch, by the names of ``SmokeCase``'s fields."""
-        examples = len(self.inputs)
-        tail = 0 if self.drop_remainder else examples % self.global_batch
-        return {
-            "examples": examples - examples % self.global_batch if self.drop_remainder else examples,
-            "global_batch": self.global_batch,
-            "final_batch": tail or self.global_batch,
-        }
 
 
 def replica_devices(case: Case) -> List[str]:
-    """The devices of the replicas. Call it before anything else touches a device.
+    """The devices of the replicas. Call it before anything else uses a device.
 
-    Where TensorFlow lists no GPU, the one device is the CPU, as in a user's job: kdoctor judges that.
+    If TensorFlow lists no GPU, the only device is the CPU, as in a user's job; a check reports that.
     """
     if case.devices_kind == "cpu":
         wanted = case.replicas or 1
@@ -62,11 +29,11 @@ def replica_devices(case: Case) -> List[str]:
             logical = [tf.config.LogicalDeviceConfiguration() for _ in range(wanted)]
             tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], logical)
         return [device.name for device in tf.config.list_logical_devices("CPU")]
-    _compute_exactly()
+    compute_exactly()
     gpus = tf.config.list_physical_devices("GPU")
     wanted = len(gpus) if case.replicas is None else case.replicas
     addresses = gpu_addresses()
-    # Where TensorFlow left a GPU out, its numbers are not CUDA's.
+    # If TensorFlow skipped a GPU, its indices differ from CUDA's.
     case.note(gpus_seen=len(gpus), bus_ids=addresses[:wanted] if len(addresses) == len(gpus) else [])
     tf.config.set_visible_devices(gpus[:wanted], "GPU")
     names = [device.name for device in tf.config.list_logical_devices("GPU")]
@@ -74,22 +41,19 @@ def replica_devices(case: Case) -> List[str]:
 
 
 def one_thread_each(replicas: int) -> None:
-    """Compute exactly, and with few threads on the CPU.
-
-    Cases run side by side there, and the models are tiny: more threads only get in each other's way.
-    """
-    _compute_exactly()
+    """Compute exactly, and with few threads on the CPU, where several cases with tiny models run at once."""
+    compute_exactly()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(max(2, replicas))
 
 
-def _compute_exactly() -> None:
-    # TensorFloat-32 keeps ten bits of a product's factors: equality with one device could not be told.
+def compute_exactly() -> None:
+    """Turn off TensorFloat-32, whose 10-bit factors are too coarse to compare weights between devices."""
     tf.config.experimental.enable_tensor_float_32_execution(False)  # noqa: FBT003 - TensorFlow's signature
 
 
 def make_strategy(case: Case) -> Any:
-    """A ``MirroredStrategy`` over the replicas that were asked for, or as many as there are."""
+    """A ``MirroredStrategy`` over the requested replicas, or all that exist."""
     case.phase("strategy")
     strategy = tf.distribute.MirroredStrategy(replica_devices(case))
     describe_strategy(case, strategy)
@@ -105,55 +69,44 @@ def describe_strategy(case: Case, strategy: Any) -> None:
     )
 
 
-def make_model(*, normalised: bool) -> Any:
-    """Dense - (BatchNormalization) - Dense, with the same initial weights every time it is made."""
-    layers = tf.keras.layers
-    middle = [layers.BatchNormalization(name="normalise")] if normalised else []
-    return tf.keras.Sequential(
-        [
-            layers.InputLayer((FEATURES,)),
-            layers.Dense(8, activation="tanh", kernel_initializer=_initializer(1), name="hidden"),
-            *middle,
-            layers.Dense(1, kernel_initializer=_initializer(2), name="out"),
-        ]
-    )
-
-
-def _initializer(seed: int) -> Any:
-    return tf.keras.initializers.GlorotUniform(seed=seed)
+def make_model(**options: Any) -> Any:
+    """The model of the scenarios (see :func:`dense_model`), not compiled."""
+    return dense_model(tf.keras, **options)
 
 
 def compile_model(case: Case, model: Any) -> Any:
-    """Compile with SGD; returns the model."""
+    """Compile the model with SGD and return it."""
     optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
-    # XLA off: under a strategy Keras turns it off anyway, and one device must compute in the same way.
+    # Keras turns XLA off under a strategy, so it must be off on one device, too.
     model.compile(optimizer=optimizer, loss="mean_squared_error", metrics=["mae"], jit_compile=False)
     case.note(optimizer=type(optimizer).__name__)
     return model
 
 
-class Reference(NamedTuple):
-    """What the same training gives on one device."""
-
-    losses: List[float]
-    weights: List[Any]
+def compiled_model(case: Case, **options: Any) -> Any:
+    """The model of the scenarios, compiled with SGD."""
+    return compile_model(case, make_model(**options))
 
 
-def train_reference(case: Case, batches: Batches, *, normalised: bool) -> Reference:
+def train_reference(case: Case, batches: Batches, **options: Any) -> Reference:
     """Train on one device, with the same initial weights and the same global batches."""
     case.phase("reference")
-    model = compile_model(case, make_model(normalised=normalised))
+    return fit_reference(case, compiled_model(case, **options), batches)
+
+
+def fit_reference(case: Case, model: Any, batches: Batches) -> Reference:
+    """Train a compiled model on one device."""
     losses = _fit(model, batches, []).history["loss"]
     case.note(reference_losses=losses)
     return Reference(losses, model.get_weights())
 
 
-def train_mirrored(case: Case, strategy: Any, batches: Batches, *, normalised: bool) -> Any:
+def train_mirrored(case: Case, strategy: Any, batches: Batches, **options: Any) -> Any:
     """Build model, optimizer and metrics in the strategy's scope and train; returns the model."""
     case.phase("build")
     started = time.perf_counter()
     with strategy.scope():
-        model = compile_model(case, make_model(normalised=normalised))
+        model = compiled_model(case, **options)
     case.note(build_s=time.perf_counter() - started)
     train(case, model, batches)
     return model
@@ -173,7 +126,7 @@ def _fit(model: Any, batches: Batches, callbacks: List[Any]) -> Any:
 
 
 def inspect_weights(case: Case, strategy: Any, model: Any, reference: Optional[Reference] = None) -> None:
-    """Note what the variables hold on every replica, and how far they are from one device's."""
+    """Note the state of the variables on every replica, and how much they differ from one device's."""
     case.phase("inspect")
     replicas = set(strategy.extended.worker_devices)
     trainable = [read_copies(strategy, variable) for variable in model.trainable_variables]
@@ -182,7 +135,7 @@ def inspect_weights(case: Case, strategy: Any, model: Any, reference: Optional[R
         weights={
             "variables": len(trainable),
             "mirrored": len(mirrored),
-            "nonfinite": sorted(set(_nonfinite(strategy, model.variables))),
+            "nonfinite": nonfinite(strategy, model),
             "replicas_agree": all(map(_all_equal, mirrored)) if mirrored else None,
         }
     )
@@ -197,10 +150,15 @@ def read_copies(strategy: Any, variable: Any) -> Sequence[Any]:
     return copies
 
 
-def _nonfinite(strategy: Any, variables: Sequence[Any]) -> Iterator[str]:
-    for variable in variables:
-        if not all(np.isfinite(copy.numpy()).all() for copy in read_copies(strategy, variable)):
-            yield getattr(variable, "path", variable.name)
+def nonfinite(strategy: Any, model: Any) -> List[str]:
+    """Names of the variables that hold a NaN or an infinity on any replica."""
+    return sorted(
+        {
+            getattr(variable, "path", variable.name)
+            for variable in model.variables
+            if not all(np.isfinite(copy.numpy()).all() for copy in read_copies(strategy, variable))
+        }
+    )
 
 
 def _all_equal(copies: Sequence[Any]) -> bool:
@@ -212,12 +170,7 @@ def _deviation(strategy: Any, model: Any, reference: Reference) -> float:
     """Largest absolute difference over all weights, trainable or not, and all replicas; NaN if there is one."""
     differences: List[float] = [
         np.max(np.abs(copy.numpy() - weight))
-        for variable, weight in zip(model.weights, reference.weights)  # noqa: B905 - Python 3.8
+        for variable, weight in zip(model.weights, reference.weights)
         for copy in read_copies(strategy, variable)
     ]
     return float(np.max(differences))
-
-
-def count_nonfinite(strategy: Any, model: Any) -> int:
-    """How many variables hold a NaN or an infinity on any replica."""
-    return len(set(_nonfinite(strategy, model.variables)))

@@ -1,4 +1,4 @@
-"""The phases of a training, step by step: trace, first step, step 2 and so on, and how long each step took."""
+"""The phases of a training (trace, first step, step 2 and so on) and the time of each step."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kdoctor_target.training.regression import EPOCHS
 
 
 class Steps:
-    """Says which step a training is in.
+    """Reports which step a training is in.
 
-    A framework traces a step's Python code when it first runs it, and again when a batch of another shape comes.
-    So the code that is traced is what tells tracing from running (:meth:`told`).
+    A framework traces a step's Python code when it first runs it, and again for a batch of a different shape.
+    :meth:`watch_tracing` wraps that code, so that tracing can be distinguished from running.
     """
 
     def __init__(self, case: Case, traces: int = 1) -> None:
@@ -24,7 +24,7 @@ class Steps:
 
         Args:
             case: the case that trains.
-            traces: how many times one trace calls the function that :meth:`told` wraps: once for each replica.
+            traces: how often one trace calls the function that :meth:`watch_tracing` wraps: once for each replica.
         """
         self.seconds: List[float] = []
         self._case = case
@@ -35,7 +35,7 @@ class Steps:
         case.note(steps=0)
 
     def begin(self) -> None:
-        """A step begins; the first one by being traced."""
+        """A step begins; the first one begins with its trace."""
         self._enter(self._name() if self.seconds else "trace")
         self._started = time.perf_counter()
 
@@ -45,8 +45,8 @@ class Steps:
         self._case.note(steps=len(self.seconds))
         self._enter(BETWEEN)
 
-    def told(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, that says when a trace enters it and when the last replica's trace leaves it."""
+    def watch_tracing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, which also reports when a trace enters it and when the last replica's trace leaves it."""
 
         @functools.wraps(function)
         def traced(*args: Any, **kwargs: Any) -> Any:
@@ -59,28 +59,28 @@ class Steps:
             return result
 
         tensorflow = sys.modules.get("tensorflow")
-        # Untouched by AutoGraph: what says the phase is plain Python.
+        # AutoGraph must not convert the reporting code.
         return tensorflow.autograph.experimental.do_not_convert(traced) if tensorflow else traced
 
     def _name(self) -> str:
-        return "step {}".format(len(self.seconds) + 1) if self.seconds else "first step"
+        return f"step {len(self.seconds) + 1}" if self.seconds else "first step"
 
     def _enter(self, phase: str) -> None:
         if phase == self._now:
             return
-        # To trace anew interrupts a step.
+        # Retracing interrupts a step.
         finished = phase != "trace" or self._now in (None, BETWEEN)
         self._now = phase
         self._case.phase(phase, finished=finished)
 
 
 def clock(case: Case, keras: Any, wait: Optional[Callable[[Any], Any]] = None) -> Any:
-    """A callback that says every step of ``fit`` and measures it.
+    """A callback that reports and times every step of ``fit``.
 
     Args:
         case: the case that trains.
         keras: the Keras of the model: ``tf.keras`` or ``keras``.
-        wait: waits until a step's numbers are there, where the framework only promises them.
+        wait: waits until a step's results are ready, for frameworks with asynchronous dispatch.
     """
 
     class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
@@ -95,7 +95,7 @@ def clock(case: Case, keras: Any, wait: Optional[Callable[[Any], Any]] = None) -
         def set_model(self, model: Any) -> None:
             super().set_model(model)
             self._steps = Steps(case, traces_of(getattr(model, "distribute_strategy", None)))
-            model.train_step = self._steps.told(model.train_step)  # seen by the function that fit makes next
+            model.train_step = self._steps.watch_tracing(model.train_step)  # used by the function that fit builds next
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if self._steps:
@@ -114,14 +114,14 @@ def clock(case: Case, keras: Any, wait: Optional[Callable[[Any], Any]] = None) -
 
 
 def step_seconds(seconds: List[float]) -> Dict[str, float]:
-    """The time of the first step and the median of those after the first epoch, by ``SmokeCase``'s names."""
+    """Seconds of the first step and the median after the first epoch, by the names of ``SmokeCase``'s fields."""
     later = sorted(seconds[len(seconds) // EPOCHS :])
     return {"first_step_s": seconds[0], "step_s": later[len(later) // 2]}
 
 
 def traces_of(strategy: Any) -> int:
-    """How many times one trace calls what is run on a replica: once for each replica of this process."""
+    """How often one trace calls a replica's function: once for each replica of this process."""
     try:
         return max(1, len(strategy.extended.worker_devices))
     except (AttributeError, RuntimeError):
-        return 1  # no strategy: Keras 3 says None, and Keras 2 the default one, which names no devices
+        return 1  # no strategy: None in Keras 3; in Keras 2 the default one, which has no devices

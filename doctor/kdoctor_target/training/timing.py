@@ -1,4 +1,4 @@
-"""How long a step takes, where nothing but the step is timed."""
+"""The time of a step, without anything around it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ WARM_UP = 5
 
 
 def median_seconds(once: Callable[[], Any], timed: int = 30) -> float:
-    """Median seconds of a call, after some that are not counted; a step's numbers are waited for."""
+    """Median seconds of a call, after a warm-up; waits for a step's results."""
     times = []
     for _ in range(timed + WARM_UP):
         begun = time.perf_counter()
         result = once()
-        if hasattr(result, "items"):  # a step's logs: to read one waits for the device
+        if hasattr(result, "items"):  # a step's logs: reading one waits for the device
             _ = [float(value) for value in result.values() if np.size(value) == 1]
         times.append(time.perf_counter() - begun)
     return float(np.median(times[WARM_UP:]))
 
 
 def fastest_seconds(once: Callable[[], Any], timed: int = 10) -> float:
-    """Least seconds of a call: for what is too short for a median on a machine that does other things, too."""
+    """Minimum seconds of a call: robust for short calls on a busy machine."""
     times = []
     for _ in range(timed):
         begun = time.perf_counter()
@@ -35,15 +35,14 @@ def fastest_seconds(once: Callable[[], Any], timed: int = 10) -> float:
 
 
 def fit_step_seconds(strategy: Any, model: Any, data: Any) -> float:
-    """Median seconds of a step of ``fit``, by the function that ``fit`` calls for each.
+    """Median seconds of a step of ``fit``, timed by the function that ``fit`` calls for each step.
 
     Args:
         strategy: the strategy.
         model: a compiled model.
-        data: global batches without end.
+        data: an infinite data set of global batches.
     """
     model.fit(data, steps_per_epoch=WARM_UP, epochs=1, verbose=0)
-    function = model.make_train_function()  # Keras 2 returns it, Keras 3 keeps it
-    function = function or model.train_function
+    function = model.make_train_function() or model.train_function  # Keras 2 returns it, Keras 3 stores it
     shared = iter(strategy.experimental_distribute_dataset(data))
     return median_seconds(lambda: function(shared))

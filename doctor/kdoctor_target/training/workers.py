@@ -1,62 +1,58 @@
-"""Real processes on this machine that train together over 127.0.0.1, and whatever becomes of them.
+"""Real processes on this machine that train together over 127.0.0.1, and their outcomes.
 
-Each task is forked off the case's process before TensorFlow has touched a device. It says what it does in a
-file of its own, and writes the stacks of all its threads beside the case's when it is asked to. None of them
-outlives the case: Linux ends them with it, elsewhere they look for their parent.
+Each task is forked from the case's process before TensorFlow has used a device. It reports to its own events file, and
+writes the stacks of all its threads on request. Tasks end with the case: Linux kills them, and on other systems they
+watch their parent.
 """
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import json
 import os
 import signal
 import socket
 import sys
-import threading
 import time
 import traceback
 from pathlib import Path
-from typing import IO, Callable, Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 from kdoctor_target.runner.case import Case, NotHere
-from kdoctor_target.runner.cleanup import Leftovers
+from kdoctor_target.runner.case_files import redirect_output, write_stacks_to
+from kdoctor_target.runner.cleanup import ProcessTree
+from kdoctor_target.runner.orphans import watch_parent
+from kdoctor_target.runner.outcome import describe_error
 from kdoctor_target.runner.phases import where
-from kdoctor_target.runner.task_process import POLL_S, Facts, OwnFiles, Task, TaskProcess
+from kdoctor_target.runner.task_process import POLL_S, Facts, Task, TaskFiles, TaskProcess
 
 __all__ = ["Cluster", "Facts", "Task", "WorkerFailed", "expect_all_trained", "note_workers"]
 
 STACKS_S = 0.3
 """Seconds that a process gets to write its stacks."""
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
 
 class Cluster:
-    """The tasks of one case. :meth:`end` must be called, whatever happens."""
+    """The tasks of one case. :meth:`end` must always be called."""
 
-    def __init__(self, case: Case, *, own_files: bool = False, **sizes: int) -> None:
+    def __init__(self, case: Case, *, separate_files: bool = False, **sizes: int) -> None:
         """Find a port for each task.
 
         Args:
-            case: the case that they belong to.
-            own_files: whether each has files of its own for its stacks and its error output, so that it can be told
-                whose they are.
+            case: the case that the tasks belong to.
+            separate_files: whether each task has separate files for its stacks and its error output.
             sizes: role to number of tasks.
 
         Raises:
-            NotHere: processes cannot be forked here.
+            NotHere: processes cannot be forked on this system.
         """
         if not hasattr(os, "fork"):
             case.skip("this system cannot fork processes")
         self._case = case
-        self._stacks = _beside(case.stem, "stacks")
-        self._own_files = own_files
+        self._stacks = case.file("stacks")
+        self._separate_files = separate_files
         ports = iter(_free_ports(sum(sizes.values())))
-        self.addresses = {
-            role: ["127.0.0.1:{}".format(next(ports)) for _ in range(size)] for role, size in sizes.items()
-        }
+        self.addresses = {role: [f"127.0.0.1:{next(ports)}" for _ in range(size)] for role, size in sizes.items()}
         self._processes: List[TaskProcess] = []
 
     def config(self, task: Task) -> str:
@@ -64,60 +60,62 @@ class Cluster:
         return json.dumps({"cluster": self.addresses, "task": {"type": task.role, "index": task.number}})
 
     def start(self, task: Task, function: Callable[[Case, Task], None], *, with_config: bool = True) -> None:
-        """Run the function in a process of its own, with that task's TF_CONFIG."""
-        stem = _beside(self._case.stem, "{}-{}".format(task.role, task.number))
-        own = OwnFiles(_beside(stem, "stacks"), _beside(stem, "stderr")) if self._own_files else None
-        for path in own or ():
+        """Run the function in a new process, with the task's TF_CONFIG."""
+        stem = self._case.file(f"{task.role}-{task.number}")
+        events, stacks, errors = (stem.with_name(f"{stem.name}.{kind}") for kind in ("events", "stacks", "stderr"))
+        files = TaskFiles(stacks, errors) if self._separate_files else None
+        for path in files or ():
             path.touch()
         sys.stderr.flush()
         parent = os.getpid()
         pid = os.fork()
         if pid:
-            self._processes.append(TaskProcess(task, pid, stem, own))
+            self._processes.append(TaskProcess(task, pid, events, files))
             return
         try:
-            _die_with(parent)
-            _write_stacks_on_request(own.stacks if own else self._stacks)
-            if own:
-                _write_errors_to(own.errors)
+            watch_parent(parent)
+            # The case's faulthandler.dump_traceback_later is a thread, which a fork does not copy; to cancel it hangs.
+            faulthandler.register(signal.SIGUSR1, write_stacks_to(files.stacks if files else self._stacks))
+            if files:
+                redirect_output(files.errors)
             if with_config:
                 os.environ["TF_CONFIG"] = self.config(task)
-            os.environ["no_grpc_proxy"] = "127.0.0.1"  # noqa: SIM112 - gRPC's name; a proxy knows no loopback
+            os.environ["no_grpc_proxy"] = "127.0.0.1"  # noqa: SIM112 - gRPC's name; a proxy cannot reach the loopback
             _run_task(self._case, task, stem, function)
         finally:
             os._exit(1)
 
     def processes(self) -> Dict[str, int]:
-        """Process id of every task that was started."""
+        """Process id of every started task."""
         return {process.task.name: process.pid for process in self._processes}
 
     def kill(self, task: Task) -> None:
-        """End one task, as the kernel does when memory is short."""
+        """Kill one task, like the kernel's out-of-memory killer."""
         for process in self._processes:
             if process.task == task:
                 os.kill(process.pid, signal.SIGKILL)
 
     def steps(self, task: Task) -> int:
-        """How many steps that task has finished by now."""
+        """The number of steps that the task has finished so far."""
         return next((process.facts().get("steps") or 0 for process in self._processes if process.task == task), 0)
 
     def wait(self, patience_s: float, grace_s: Optional[float] = None) -> List[Facts]:
-        """Wait until every task has ended; those that do not are asked for their stacks and ended.
+        """Wait until every task has ended; the others are asked for their stacks and ended.
 
         Args:
             patience_s: seconds for all of them.
-            grace_s: seconds for the others once one ended badly; as much as is left if None.
+            grace_s: seconds for the others after one has failed; the remaining time if None.
 
         Returns:
-            The facts of each, in the order of their start, by the names of ``SmokeWorker``'s fields and of
-            ``SmokeCase``'s.
+            The facts of each, in the order of their start, by the names of the fields of ``SmokeWorker`` and
+            ``SmokeCase``.
         """
         end = time.monotonic() + patience_s
         while time.monotonic() < end:
             running = [process for process in self._processes if process.poll()]
             if not running:
                 break
-            if grace_s is not None and any(process.ended_badly() for process in self._processes):
+            if grace_s is not None and any(process.failed() for process in self._processes):
                 end = min(end, time.monotonic() + grace_s)
                 grace_s = None
             time.sleep(POLL_S)
@@ -125,98 +123,82 @@ class Cluster:
         return [process.conclude() for process in self._processes]
 
     def end(self) -> None:
-        """End every task that still runs, with its stacks; nothing that it started or shared stays."""
+        """End every running task, with its stacks, its child processes and its shared memory."""
         running = [process for process in self._processes if process.poll()]
         for process in running:
-            process.give_up()
-            if process.own is None:
+            process.abandon()
+            if process.files is None:
                 with self._stacks.open("a", encoding="utf-8") as file:
-                    file.write("{}:\n".format(process.task.name))
+                    file.write(f"{process.task.name}:\n")
             os.kill(process.pid, signal.SIGUSR1)
-            time.sleep(STACKS_S)  # one after another, for they write to one file
-        left = [Leftovers(process.pid) for process in running]
+            time.sleep(STACKS_S)  # in sequence, because they may write to the same file
+        trees = [ProcessTree(process.pid) for process in running]
         for process in running:
             process.end()
-        for one in left:
-            one.end()
-        for one in left:
-            one.remove()
+        for tree in trees:
+            tree.end()
+        for tree in trees:
+            tree.remove()
 
 
 _WORKER_FIELDS = (
     "name", "outcome", "phase", "finished", "steps", "error_type", "error_message", "exit_code", "signal", "losses",
     "weight_deviation", "seconds",
 )  # fmt: skip
+_OF_THE_WORKER_ONLY = ("name", "seconds", "outcome", "error_type", "error_message", "exit_code", "signal", "phase")
 
 
 def note_workers(case: Case, ended: Sequence[Facts]) -> None:
-    """Say how each ended, and everything that the first of them said as the case's own."""
+    """Note the outcome of each worker, and the other facts of the first one as the case's."""
     case.note(workers=[{name: facts[name] for name in _WORKER_FIELDS if name in facts} for facts in ended])
-    own = {
-        name: value
-        for name, value in ended[0].items()
-        if name not in ("name", "seconds", "outcome", "error_type", "error_message", "exit_code", "signal", "phase")
-    }
-    case.note(**own)
+    case.note(**{name: value for name, value in ended[0].items() if name not in _OF_THE_WORKER_ONLY})
     if ended[0].get("phase"):
         case.phase(ended[0]["phase"], finished=False)
 
 
-class WorkerFailed(Exception):  # noqa: N818 - says what happened
+class WorkerFailed(Exception):  # noqa: N818 - an event
     """A process of the cluster did not finish."""
 
 
 def expect_all_trained(ended: Sequence[Facts]) -> None:
-    """Nothing, if every process finished.
+    """Do nothing if every process finished.
 
     Raises:
-        WorkerFailed: one did not. It carries the words of the first that raised or died; only if none did,
-            that of one that was waited for in vain.
+        WorkerFailed: one did not. The message is about the first that raised or died; if there is none, about all
+            that were ended while they waited.
     """
-    bad = [facts for facts in ended if facts["outcome"] != "trained"]
-    bad.sort(key=lambda facts: ("raised", "died", "timed-out", "skipped").index(facts["outcome"]))
-    if not bad:
+    failed = [facts for facts in ended if facts["outcome"] != "trained"]
+    failed.sort(key=lambda facts: ("raised", "died", "timed-out", "skipped").index(facts["outcome"]))
+    if not failed:
         return
-    first = bad[0]
-    place = where(dict(first, finished=None))
-    there = " " + place if place else ""
+    first = failed[0]
     if first["outcome"] == "raised":
-        raise WorkerFailed("{}: {}{}: {}".format(first["name"], first["error_type"], there, first["error_message"]))
+        place = where(dict(first, finished=None))
+        there = f" {place}" if place else ""
+        raise WorkerFailed(f"{first['name']}: {first['error_type']}{there}: {first['error_message']}")
     if first["outcome"] == "died":
-        by = first["signal"] or "status {}".format(first["exit_code"])
-        raise WorkerFailed("{} ended by {}{}".format(first["name"], by, " " + where(first) if place else ""))
-    waiting = ", ".join("{} {}".format(facts["name"], where(facts) or "at its start") for facts in bad)
-    raise WorkerFailed("these waited in vain and were ended: {}".format(waiting))
+        by = first["signal"] or f"status {first['exit_code']}"
+        raise WorkerFailed(f"{first['name']} ended by {by} {where(first)}".rstrip())
+    waiting = ", ".join(f"{facts['name']} {where(facts) or 'at its start'}" for facts in failed)
+    raise WorkerFailed(f"never finished and had to be ended: {waiting}")
 
 
 def _run_task(case: Case, task: Task, stem: Path, function: Callable[[Case, Task], None]) -> None:
-    with stem.with_name(stem.name + ".events").open("a", encoding="utf-8") as events:
-        own = Case(events, case.devices_kind, case.replicas, stem=stem, deadline_s=case.deadline_s)
+    with stem.with_name(f"{stem.name}.events").open("a", encoding="utf-8") as events:
+        task_case = Case(events, case.devices_kind, case.replicas, stem=stem, deadline_s=case.deadline_s)
         try:
-            function(own, task)
-            own.write({"end": {"outcome": "trained"}})
+            function(task_case, task)
+            task_case.write({"end": {"outcome": "trained"}})
         except NotHere as reason:
-            own.write({"end": {"outcome": "skipped", "error_message": str(reason)}})
+            task_case.write({"end": {"outcome": "skipped", "error_message": str(reason)}})
         except BaseException as error:
             traceback.print_exc()
-            message = str(error)[:2000]
-            own.write({"end": {"outcome": "raised", "error_type": type(error).__name__, "error_message": message}})
+            task_case.write({"end": describe_error(error)})
     sys.stderr.flush()
     os._exit(0)
 
 
-def _beside(stem: Path, kind: str) -> Path:
-    return stem.with_name("{}.{}".format(stem.name, kind))
-
-
-def _write_errors_to(path: Path) -> None:
-    errors = os.open(str(path), os.O_WRONLY | os.O_APPEND)
-    os.dup2(errors, 1)
-    os.dup2(errors, 2)
-
-
 def _free_ports(count: int) -> List[int]:
-    """Ports of the loopback that nobody listens on now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -225,32 +207,3 @@ def _free_ports(count: int) -> List[int]:
     finally:
         for one in sockets:
             one.close()
-
-
-_kept_open: List[IO[str]] = []
-"""Files that ``faulthandler`` writes to, which Python must not close."""
-
-
-def _write_stacks_on_request(path: Path) -> None:
-    """Write the stacks of all threads on a crash and on SIGUSR1, without Python's lock."""
-    file = path.open("a")
-    _kept_open.append(file)
-    faulthandler.enable(file)
-    # The case's own watch (dump_traceback_later) is a thread and stayed behind; to cancel it would wait for ever.
-    faulthandler.register(signal.SIGUSR1, file)
-
-
-def _die_with(parent: int) -> None:
-    """Have this process end when its parent does."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    else:
-        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

@@ -24,7 +24,7 @@ from kdoctor.probes.nvml import probe as nvml_probe
 from kdoctor.probes.probe import ROOT_VARIABLE, Context
 from kdoctor.probes.process.child import Children
 
-FactTable = dict[type[FactGroup], "FactGroup | Unavailable"]
+FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 
 PROBES = (
     nvml_probe.PROBE,

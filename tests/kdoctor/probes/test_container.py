@@ -55,14 +55,14 @@ PODMAN = (
          "KDOCTOR_IMAGE"),
     ],
 )  # fmt: skip
-def test_an_image_is_known_only_where_something_names_it(
+def test_image_is_unknown_without_a_source(
     tmp_path: Path, files: dict[str, str], environ: dict[str, str], image: str | None, said_by: str | None
 ) -> None:
     write(tmp_path, **files)
     assert container_image(tmp_path, environ) == (image, said_by)
 
 
-def test_the_image_is_among_the_facts(tmp_path: Path) -> None:
+def test_image_is_a_fact(tmp_path: Path) -> None:
     facts = collect(context(tmp_path, {"KDOCTOR_IMAGE": "train:8"}))[Host]
     assert isinstance(facts, Host)
     assert (facts.image, facts.image_from) == ("train:8", "KDOCTOR_IMAGE")

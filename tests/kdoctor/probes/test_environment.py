@@ -18,7 +18,7 @@ def test_only_the_allow_list_is_read() -> None:
     assert allowed(environ) == {"CUDA_VISIBLE_DEVICES": "0,1", "XLA_FLAGS": ""}
 
 
-def test_every_family_of_the_issue_is_read() -> None:
+def test_every_variable_family_is_read() -> None:
     names = [
         "CUDA_DEVICE_ORDER",
         "NVIDIA_VISIBLE_DEVICES",
@@ -35,7 +35,7 @@ def test_every_family_of_the_issue_is_read() -> None:
     assert set(allowed(dict.fromkeys(names, "1"))) == set(names)
 
 
-def test_values_that_matter_are_left_alone() -> None:
+def test_ordinary_values_are_unchanged() -> None:
     environ = {
         "CUDA_VISIBLE_DEVICES": "GPU-3f2d0c1e-1111-2222-3333-444455556666,1",
         "NCCL_IB_PKEY": "1",
@@ -60,11 +60,11 @@ def test_secrets_are_masked() -> None:
     assert values["PYTHONPATH"] == "/a:https://***@host/simple"
 
 
-def test_bytes_that_are_no_text_can_be_written() -> None:
+def test_non_utf8_values_can_be_written() -> None:
     assert allowed({"TF_X": "a\udcffb"}) == {"TF_X": "a?b"}
 
 
-def test_the_jobs_environment_is_read_not_kdoctors(tmp_path: Path) -> None:
+def test_environment_of_the_job_is_read(tmp_path: Path) -> None:
     facts = collect(context(tmp_path, {"TF_CPP_MIN_LOG_LEVEL": "3"}))[Environment]
     assert isinstance(facts, Environment)
     assert facts.variables == {"TF_CPP_MIN_LOG_LEVEL": "3"}

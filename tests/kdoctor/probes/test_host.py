@@ -38,12 +38,12 @@ def test_this_linux() -> None:
     assert (limits["nofile"].soft, limits["nofile"].hard) == (soft, hard)
 
 
-def test_an_empty_root_leaves_fields_unknown(tmp_path: Path) -> None:
+def test_empty_root_leaves_fields_unknown(tmp_path: Path) -> None:
     facts = read(tmp_path)
     assert (facts.shm_total_bytes, facts.shm_free_bytes, facts.container) == (None, None, None)
 
 
-def test_the_name_of_the_distribution(tmp_path: Path) -> None:
+def test_distribution_name(tmp_path: Path) -> None:
     write(tmp_path, **{"etc__os-release": 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'})
     assert read(tmp_path).os_release == "Debian GNU/Linux 12 (bookworm)"
 
@@ -55,13 +55,13 @@ def test_the_name_of_the_distribution(tmp_path: Path) -> None:
         ("sys__fs__cgroup__memory__memory.limit_in_bytes", "sys__fs__cgroup__memory__memory.usage_in_bytes"),
     ],
 )
-def test_a_control_groups_limit_counts(tmp_path: Path, limit: str, use: str) -> None:
+def test_cgroup_memory_limit_applies(tmp_path: Path, limit: str, use: str) -> None:
     write(tmp_path, **{limit: f"{64 * 1024**2}\n", use: f"{24 * 1024**2}\n"})
     facts = read(tmp_path)
     assert (facts.memory_total_bytes, facts.memory_available_bytes) == (64 * 1024**2, 40 * 1024**2)
 
 
 @pytest.mark.parametrize("limit", ["max", str(2**63 - 4096)])
-def test_no_limit_is_the_machines_memory(tmp_path: Path, limit: str) -> None:
+def test_memory_without_cgroup_limit_is_the_machines(tmp_path: Path, limit: str) -> None:
     write(tmp_path, **{"sys__fs__cgroup__memory.max": f"{limit}\n"})
     assert read(tmp_path).memory_total_bytes == psutil.virtual_memory().total

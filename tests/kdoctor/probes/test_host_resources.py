@@ -36,7 +36,7 @@ def test_a_machine_with_two_sockets(tmp_path: Path) -> None:
     assert (facts.cpu_governors, facts.transparent_hugepages, facts.container) == (("performance",), "madvise", "none")
 
 
-def test_an_empty_root_does_not_say(tmp_path: Path) -> None:
+def test_empty_root_leaves_resources_unknown(tmp_path: Path) -> None:
     facts = read(tmp_path)
     assert (facts.cpu_limit, facts.memory_nodes, facts.numa_nodes, facts.swap_total_bytes) == (None, None, None, None)
     assert (facts.cpu_governors, facts.transparent_hugepages) == (None, None)
@@ -63,7 +63,7 @@ def test_an_empty_root_does_not_say(tmp_path: Path) -> None:
         ("0::/a", {"sys/fs/cgroup/a/cpu.max": "9900000 100000"}, 8.0),
     ],
 )
-def test_the_limit_of_the_control_groups(tmp_path: Path, groups: str, files: dict[str, str], limit: float) -> None:
+def test_cgroup_cpu_limit(tmp_path: Path, groups: str, files: dict[str, str], limit: float) -> None:
     Tree(cpus=8, files={"proc/self/cgroup": groups, **files}).write(tmp_path)
     assert read(tmp_path).cpu_limit == limit
 
@@ -83,7 +83,7 @@ def test_swap(tmp_path: Path) -> None:
     assert (facts.swap_total_bytes, facts.swap_used_bytes) == (2048 * 1024, 1024 * 1024)
 
 
-def test_governors_are_those_of_the_processes_own_processors(tmp_path: Path) -> None:
+def test_governors_are_those_of_the_affinity(tmp_path: Path) -> None:
     files = {
         "proc/self/status": "Cpus_allowed_list:\t0-1\n",
         "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave",
@@ -93,7 +93,7 @@ def test_governors_are_those_of_the_processes_own_processors(tmp_path: Path) -> 
     assert read(tmp_path).cpu_governors == ("performance", "powersave")
 
 
-def test_a_virtual_machine_scales_no_frequency(tmp_path: Path) -> None:
+def test_virtual_machine_has_no_governors(tmp_path: Path) -> None:
     write(tmp_path, sys__devices__system__cpu__online="0-1", proc__self__status="Cpus_allowed_list:\t0-1\n")
     assert read(tmp_path).cpu_governors == ()
 
@@ -104,7 +104,7 @@ def test_disks(tmp_path: Path) -> None:
     assert all(0 <= disk.free_bytes <= disk.total_bytes for disk in facts.disks)
 
 
-def test_a_folder_that_is_gone_has_no_disk(tmp_path: Path) -> None:
+def test_missing_folder_has_no_disk(tmp_path: Path) -> None:
     facts = read(tmp_path, {"TMPDIR": str(tmp_path / "gone")})
     assert [disk.folder for disk in facts.disks] == ["working folder"]
 
@@ -133,7 +133,7 @@ def test_masks(text: str, numbers: tuple[int, ...] | None) -> None:
 
 
 @pytest.mark.corpus
-def test_a_power9_shows_the_memory_of_its_gpus_as_numa_nodes(tmp_path: Path) -> None:
+def test_power9_gpu_memory_is_a_numa_node(tmp_path: Path) -> None:
     with tarfile.open(recorded("pci/power9-v100-sysfs.tar.bz2")) as archive:
         members = [item for item in archive if "/system/" in item.name or "/proc/" in item.name]
         archive.extractall(tmp_path, members=members, filter="data")
@@ -144,9 +144,7 @@ def test_a_power9_shows_the_memory_of_its_gpus_as_numa_nodes(tmp_path: Path) -> 
     assert {node.socket is None for node in nodes if node.cpus} == {False}
 
 
-def test_without_a_folder_for_temporary_files_the_working_folder_is_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_working_folder_is_read_without_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container whose file system is read-only; Python's tempfile then raises."""
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", list)

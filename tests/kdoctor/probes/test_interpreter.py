@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import pytest
 
-from kdoctor.facts import FactGroup, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
+from kdoctor.facts import FactGroup, Facts, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.probes import interpreter
-from kdoctor.probes.probe import Collected, Context
+from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="environments are laid out as on POSIX")
@@ -65,7 +65,7 @@ class Job:
                 path.parent.mkdir(parents=True)
                 path.write_text(text)
 
-    def collect(self) -> Collected:
+    def collect(self) -> Facts:
         context = Context(
             python=str(self.python), chosen_by="--python", environ=self.environ, children=Children(), root=Path("/")
         )
@@ -90,12 +90,12 @@ def test_the_target(job: Job) -> None:
     assert facts.base_prefix == sys.base_prefix
 
 
-def test_conda_is_known_by_its_records(job: Job) -> None:
+def test_conda_is_detected_by_its_records(job: Job) -> None:
     (job.folder / "conda-meta").mkdir()
     assert job.read(Target).environment == "conda"
 
 
-def test_an_environment_without_any_metadata(job: Job) -> None:
+def test_environment_without_metadata(job: Job) -> None:
     collected = job.collect()
     assert collected[Packages] == Packages(installed=(), has_pip=False)
     assert collected[TensorFlowBuild] == TensorFlowBuild(installed=False)
@@ -104,7 +104,7 @@ def test_an_environment_without_any_metadata(job: Job) -> None:
     assert (keras.package, keras.version) == ("keras", None)
 
 
-def test_packages_as_their_metadata_describes_them(job: Job) -> None:
+def test_packages_match_their_metadata(job: Job) -> None:
     info = job.install(
         "Foo.Bar_baz", "1.0", "Requires-Python: >=3.9", "Requires-Dist: numpy (<2)", 'Requires-Dist: x; extra == "y"'
     )
@@ -119,7 +119,7 @@ def test_packages_as_their_metadata_describes_them(job: Job) -> None:
     assert packages.has_pip
 
 
-def test_broken_packages_do_not_hide_the_others(job: Job) -> None:
+def test_broken_packages_do_not_hide_others(job: Job) -> None:
     job.install("good", "1.0")
     (job.site / "empty-2.0.dist-info").mkdir()
     (job.install("binary", "3.0") / "METADATA").write_bytes(b"\xff\xfe\x00")
@@ -129,13 +129,13 @@ def test_broken_packages_do_not_hide_the_others(job: Job) -> None:
     assert found == {"good": "1.0", "empty": None, "binary": None, "versionless": None, "file": None}
 
 
-def test_what_pip_left_behind_is_no_package(job: Job) -> None:
+def test_pip_leftovers_are_not_packages(job: Job) -> None:
     job.install("numpy", "2.0", folder="~umpy-2.0.dist-info")
     job.install("numpy", "1.26.4")
     assert [package.version for package in job.read(Packages).installed] == ["1.26.4"]
 
 
-def test_of_one_name_twice_the_first_on_the_path_comes_first(job: Job, tmp_path: Path) -> None:
+def test_duplicate_names_keep_path_order(job: Job, tmp_path: Path) -> None:
     job.install("numpy", "1.26.4")
     early = tmp_path / "early"
     early.mkdir()
@@ -146,7 +146,7 @@ def test_of_one_name_twice_the_first_on_the_path_comes_first(job: Job, tmp_path:
     assert packages.version("numpy") == "2.1.0"
 
 
-def test_eggs_have_requirements_too(job: Job) -> None:
+def test_eggs_have_requirements(job: Job) -> None:
     egg = job.site / "old-1.0.egg-info"
     egg.mkdir()
     (egg / "PKG-INFO").write_text("Metadata-Version: 1.0\nName: old\nVersion: 1.0\n")
@@ -155,7 +155,7 @@ def test_eggs_have_requirements_too(job: Job) -> None:
     assert (package.version, package.requires) == ("1.0", ("six>=1.0",))
 
 
-def test_a_build_is_read_and_neither_imported_nor_run(job: Job) -> None:
+def test_build_is_read_without_importing(job: Job) -> None:
     job.tensorflow("2.21.0")
     assert job.read(TensorFlowBuild) == TensorFlowBuild(
         installed=True,
@@ -181,7 +181,7 @@ def test_a_cpu_build(job: Job) -> None:
 
 
 @pytest.mark.parametrize("build_info", ["build_info = {'is_cuda_build': True}", "build_info = {}", None])
-def test_a_nightly_says_it_in_the_header_only(job: Job, build_info: str | None) -> None:
+def test_nightly_build_is_read_from_header(job: Job, build_info: str | None) -> None:
     job.tensorflow("2.23.0.dev20261101", build_info, HEADER)
     facts = job.read(TensorFlowBuild)
     assert (facts.cuda_build, facts.cuda_version, facts.cudnn_version) == (True, "12.8.0", "9")
@@ -190,7 +190,7 @@ def test_a_nightly_says_it_in_the_header_only(job: Job, build_info: str | None) 
 
 
 @pytest.mark.parametrize("build_info", ["build_info = {", "build_info = dict(open('/etc/passwd'))", "x = 1", None])
-def test_a_build_that_does_not_say_is_unreadable(job: Job, build_info: str | None) -> None:
+def test_build_without_information_is_unreadable(job: Job, build_info: str | None) -> None:
     job.tensorflow("2.21.0", build_info)
     facts = job.read(TensorFlowBuild)
     assert (facts.installed, facts.version, facts.cuda_build, facts.cuda_version) == (True, "2.21.0", None, None)
@@ -198,14 +198,14 @@ def test_a_build_that_does_not_say_is_unreadable(job: Job, build_info: str | Non
     assert facts.unreadable.startswith("build_info.py: ")
 
 
-def test_leftovers_of_tensorflow_are_no_tensorflow(job: Job) -> None:
+def test_remains_of_tensorflow_are_not_tensorflow(job: Job) -> None:
     (job.site / "tensorflow/lite").mkdir(parents=True)
     facts = job.read(TensorFlowBuild)
     assert (facts.installed, facts.location) == (False, str(job.site / "tensorflow"))
-    assert "leftovers" in (facts.unreadable or "")
+    assert "__init__.py" in (facts.unreadable or "")
 
 
-def test_a_file_of_that_name_hides_tensorflow(job: Job, tmp_path: Path) -> None:
+def test_file_named_tensorflow_shadows_the_package(job: Job, tmp_path: Path) -> None:
     job.tensorflow("2.21.0")
     (tmp_path / "tensorflow.py").touch()
     job.environ["PYTHONPATH"] = str(tmp_path)
@@ -213,7 +213,7 @@ def test_a_file_of_that_name_hides_tensorflow(job: Job, tmp_path: Path) -> None:
     assert (facts.installed, facts.location) == (False, str(tmp_path / "tensorflow.py"))
 
 
-def test_the_distribution_beside_the_package_counts(job: Job, tmp_path: Path) -> None:
+def test_distribution_next_to_the_package_is_chosen(job: Job, tmp_path: Path) -> None:
     job.tensorflow("2.21.0")
     (job.site / "tensorflow-2.21.0.dist-info").rename(tmp_path / "gone")
     job.install("tensorflow_cpu", "2.20.0")
@@ -232,7 +232,7 @@ def test_the_distribution_beside_the_package_counts(job: Job, tmp_path: Path) ->
         ("2.5.3", {}, "tensorflow", "2.5.3", False),
     ],
 )
-def test_which_keras(  # noqa: PLR0917 - one table
+def test_keras_choice(  # noqa: PLR0917 - one table
     job: Job,
     tensorflow: str,
     environ: dict[str, str],
@@ -248,14 +248,14 @@ def test_which_keras(  # noqa: PLR0917 - one table
     assert (facts.package, facts.version, facts.legacy) == (package, version, legacy)
 
 
-def test_a_legacy_keras_that_is_not_installed_has_no_version(job: Job) -> None:
+def test_missing_legacy_keras_has_no_version(job: Job) -> None:
     job.tensorflow("2.21.0")
     job.environ["TF_USE_LEGACY_KERAS"] = "1"
     facts = job.read(KerasChoice)
     assert (facts.package, facts.version) == ("tf-keras", None)
 
 
-def test_the_backend(job: Job) -> None:
+def test_keras_backend(job: Job) -> None:
     assert job.read(KerasChoice).backend_from == "default"
     home = job.folder / "home/.keras"
     home.mkdir()
@@ -271,7 +271,7 @@ def test_the_backend(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
-def test_what_conda_recorded(job: Job) -> None:
+def test_conda_records(job: Job) -> None:
     assert job.read(Packages).conda == ()
     meta = next(path for path in (job.folder, *job.folder.iterdir()) if (path / "pyvenv.cfg").exists()) / "conda-meta"
     meta.mkdir()
@@ -280,7 +280,7 @@ def test_what_conda_recorded(job: Job) -> None:
     assert job.read(Packages).conda == ("libstdcxx-ng=15.1.0=h8f9b012_2", "ml_dtypes=0.5.3=py311_0")
 
 
-def test_the_settings_of_keras_json(job: Job) -> None:
+def test_keras_json_settings(job: Job) -> None:
     assert job.read(KerasChoice).settings == {
         "floatx": "float32",
         "epsilon": "1e-07",
@@ -295,20 +295,19 @@ def test_the_settings_of_keras_json(job: Job) -> None:
     }
 
 
-def test_an_interpreter_that_prints_on_its_way(job: Job) -> None:
+def test_interpreter_output_is_ignored(job: Job) -> None:
     (job.site / "sitecustomize.py").write_text("import sys\nprint('hello')\nprint('trouble', file=sys.stderr)")
     assert job.read(Packages).installed == ()
 
 
-def test_an_interpreter_that_dies_at_start_up(job: Job) -> None:
+def test_interpreter_that_dies_is_unavailable(job: Job) -> None:
     (job.site / "sitecustomize.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
     for facts in job.collect().values():
-        assert facts == Unavailable(unavailable="the target interpreter did not say: it died of SIGSEGV")
+        assert isinstance(facts, Unavailable)
+        assert "SIGSEGV" in facts.unavailable
 
 
-def test_an_environment_that_hangs_in_one_group_keeps_the_earlier_ones(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hang_in_one_group_keeps_earlier_groups(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "DEADLINE_S", 3.0)
     finder = (
         "import sys, time\nclass F:\n  def find_spec(self, name, *_):\n    if name == 'tensorflow': time.sleep(60)\n"
@@ -321,33 +320,34 @@ def test_an_environment_that_hangs_in_one_group_keeps_the_earlier_ones(
     assert "did not finish within" in facts.unavailable
 
 
-def test_one_groups_error_spares_the_others(job: Job) -> None:
+def test_error_in_one_group_does_not_affect_others(job: Job) -> None:
     finder = "import sys\nclass F:\n  def find_spec(self, name, *_):\n"
     finder += "    if name == 'tensorflow': raise OSError('stale handle')\n"
     (job.site / "sitecustomize.py").write_text(f"{finder}sys.meta_path.insert(0, F())")
     collected = job.collect()
-    assert collected[TensorFlowBuild] == Unavailable(
-        unavailable="the target interpreter could not say: OSError: stale handle"
-    )
+    failed = collected[TensorFlowBuild]
+    assert isinstance(failed, Unavailable)
+    assert "OSError: stale handle" in failed.unavailable
     assert isinstance(collected[KerasChoice], KerasChoice)
 
 
-def test_a_program_that_is_no_python(job: Job, tmp_path: Path) -> None:
+def test_program_other_than_python_is_unavailable(job: Job, tmp_path: Path) -> None:
     job.python = tmp_path / "python"
     job.python.write_text("#!/bin/sh\necho hello\n")
     job.python.chmod(job.python.stat().st_mode | stat.S_IXUSR)
     facts = job.collect()[Target]
-    assert facts == Unavailable(unavailable="the target interpreter did not say: it exited with status 0")
+    assert isinstance(facts, Unavailable)
+    assert "status 0" in facts.unavailable
 
 
-def test_the_job_sees_nothing_of_kdoctor(job: Job) -> None:
+def test_kdoctor_is_not_on_the_jobs_path(job: Job) -> None:
     """Neither kdoctor's packages on its path, nor files of ours in its folders."""
     before = sorted(job.folder.rglob("*"))
     assert job.read(Packages).installed == ()
     assert sorted(job.folder.rglob("*")) == before
 
 
-def test_eighty_packages_take_well_under_a_second(job: Job, quickest: Callable[[Callable[[], object]], float]) -> None:
+def test_eighty_packages_are_fast(job: Job, quickest: Callable[[Callable[[], object]], float]) -> None:
     for number in range(80):
         job.install(f"package-{number}", "1.0", *(f"Requires-Dist: dependency-{entry}" for entry in range(20)))
     assert len(job.read(Packages).installed) == 80

@@ -17,7 +17,7 @@ def read(root: Path) -> Kernel:
     return facts
 
 
-def test_what_an_empty_proc_does_not_say_is_not_known(tmp_path: Path) -> None:
+def test_empty_proc_leaves_facts_unknown(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     assert read(tmp_path) == Kernel()
     assert read(tmp_path).nouveau_loaded is None
@@ -43,12 +43,12 @@ def test_secure_boot(tmp_path: Path, *, byte: int, expected: bool) -> None:
     assert read(tmp_path).secure_boot is expected
 
 
-def test_a_machine_that_was_not_started_by_efi_has_no_secure_boot(tmp_path: Path) -> None:
+def test_machine_without_efi_has_no_secure_boot(tmp_path: Path) -> None:
     write(tmp_path, proc__cmdline="", sys__firmware__dmi__x="")
     assert read(tmp_path).secure_boot is False
 
 
-def test_a_container_that_hides_the_firmware_does_not_say(tmp_path: Path) -> None:
+def test_secure_boot_is_unknown_if_firmware_is_hidden(tmp_path: Path) -> None:
     write(tmp_path, proc__cmdline="")
     (tmp_path / "sys/firmware").mkdir(parents=True)
     assert read(tmp_path).secure_boot is None
@@ -68,7 +68,7 @@ def test_lockdown(tmp_path: Path, text: str, expected: str | None) -> None:
     assert read(tmp_path).lockdown == expected
 
 
-def test_parameters_about_the_iommu(tmp_path: Path) -> None:
+def test_iommu_parameters(tmp_path: Path) -> None:
     line = "BOOT_IMAGE=/vmlinuz ro intel_iommu=on iommu=pt iommu.strict=0 pcie_acs_override=downstream quiet"
     write(tmp_path, proc__cmdline=line)
     expected = ("intel_iommu=on", "iommu=pt", "iommu.strict=0", "pcie_acs_override=downstream")
@@ -91,11 +91,11 @@ def test_daemons(tmp_path: Path) -> None:
     assert read(tmp_path).daemons == ("nv-fabricmanager", "nvidia-persistenced", "nvidia-cuda-mps-control")
 
 
-def test_no_daemon_is_not_no_proc(tmp_path: Path) -> None:
+def test_no_daemons_and_no_proc_are_distinguished(tmp_path: Path) -> None:
     write(tmp_path, proc__1__comm="systemd\n")
     assert read(tmp_path).daemons == ()
 
 
-def test_it_provides_what_it_collects(tmp_path: Path) -> None:
+def test_probe_provides_the_collected_groups(tmp_path: Path) -> None:
     assert set(collect(context(tmp_path))) == set(PROBE.provides) == {Kernel, KernelDriver}
     assert isinstance(collect(context(tmp_path))[Kernel], Unavailable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_a_healthy_environment(job: JobEnvironment) -> None:
     assert kinds == ["RUNPATH", "ld.so.cache", "default directory"]
 
 
-def test_one_on_ld_library_path_shadows_the_wheel(job: JobEnvironment, tmp_path: Path) -> None:
+def test_library_on_ld_library_path_shadows_the_wheel(job: JobEnvironment, tmp_path: Path) -> None:
     shadow = build_library(tmp_path / "cuda/lib64", "cudnn")
     facts = read(job, LD_LIBRARY_PATH=f"/no/such:{shadow.parent}")
     cudnn = library(facts, "cudnn")
@@ -96,7 +97,7 @@ def test_one_on_ld_library_path_shadows_the_wheel(job: JobEnvironment, tmp_path:
     ]
 
 
-def test_a_deleted_library_is_missing_by_name(job: JobEnvironment) -> None:
+def test_deleted_library_is_missing(job: JobEnvironment) -> None:
     (job.site / "nvidia/cufft/lib/libcufft.so.11").unlink()
     facts = read(job)
     cufft = library(facts, "cufft")
@@ -105,7 +106,7 @@ def test_a_deleted_library_is_missing_by_name(job: JobEnvironment) -> None:
     assert [entry.name for entry in facts.lacking() if entry.name != "cuda"] == ["cufft"]
 
 
-def test_a_wheel_that_no_search_path_leads_to(job: JobEnvironment) -> None:
+def test_wheel_outside_the_search_path(job: JobEnvironment) -> None:
     """What TensorFlow 2.16.1 and 2.21.0 do: the wheel is installed, and the loader never looks into it."""
     job.add_tensorflow(runpath="$ORIGIN/../nvidia/cuda_runtime/lib")
     facts = read(job)
@@ -114,20 +115,18 @@ def test_a_wheel_that_no_search_path_leads_to(job: JobEnvironment) -> None:
     assert library(facts, "cusolver").other_copies == (copy,)
 
 
-@pytest.mark.parametrize(
-    ("keep", "words"), [(3000, "cut off: 3000 of"), (10, "cut off: 10 bytes"), (0, "cut off: 0 bytes")]
-)
-def test_a_truncated_library_is_unusable_and_the_rest_goes_on(job: JobEnvironment, keep: int, words: str) -> None:
+@pytest.mark.parametrize(("keep", "message"), [(3000, "3000 of"), (10, "10 bytes"), (0, "0 bytes")])
+def test_truncated_library_is_unusable_and_others_are_read(job: JobEnvironment, keep: int, message: str) -> None:
     path = job.site / "nvidia/cublas/lib/libcublas.so.12"
     path.write_bytes(path.read_bytes()[:keep])
     facts = read(job)
     cublas = library(facts, "cublas")
     assert (cublas.status, cublas.path, cublas.version) == ("unusable", str(path), None)
-    assert words in (cublas.load_error or "")
+    assert message in (cublas.load_error or "")
     assert library(facts, "cusparse").version == "12.5.10"
 
 
-def test_a_library_of_another_architecture_is_passed_over_with_words(job: JobEnvironment) -> None:
+def test_library_of_another_architecture_is_skipped_with_reason(job: JobEnvironment) -> None:
     path = job.site / "nvidia/cudnn/lib/libcudnn.so.9"
     data = bytearray(path.read_bytes())
     data[18] = 183 if data[18] != 183 else 62
@@ -138,7 +137,7 @@ def test_a_library_of_another_architecture_is_passed_over_with_words(job: JobEnv
     assert "another machine" in cudnn.skipped[0].reason
 
 
-def test_a_library_that_crashes_is_told_and_the_rest_goes_on(job: JobEnvironment) -> None:
+def test_crashing_library_is_reported_and_others_are_read(job: JobEnvironment) -> None:
     crash = "__attribute__((constructor)) static void start(void) { *(volatile int *)0 = 0; }"
     build(job.site / "nvidia/cufft/lib/libcufft.so.11", crash)
     facts = read(job)
@@ -147,14 +146,14 @@ def test_a_library_that_crashes_is_told_and_the_rest_goes_on(job: JobEnvironment
     assert "cufft" in [entry.name for entry in facts.lacking()]
 
 
-def test_nccl_is_built_in_before_221(job: JobEnvironment) -> None:
+def test_nccl_is_built_in_before_2_21(job: JobEnvironment) -> None:
     shutil.rmtree(job.site / "tensorflow-2.21.0.dist-info")
     job.add_tensorflow("2.20.0")
     nccl = library(read(job), "nccl")
     assert (nccl.status, nccl.soname, nccl.path) == ("built-in", None, None)
 
 
-def test_another_major_beside_it_is_named(job: JobEnvironment) -> None:
+def test_other_major_version_is_listed(job: JobEnvironment) -> None:
     (job.site / "nvidia/cuda_runtime/lib/libcudart.so.12").unlink()
     other = build(job.site / "nvidia/cu13/lib/libcudart.so.13")
     cudart = library(read(job), "cudart")
@@ -162,7 +161,7 @@ def test_another_major_beside_it_is_named(job: JobEnvironment) -> None:
     assert str(other) in cudart.other_versions
 
 
-def test_the_driver_is_known_by_its_file_and_never_loaded(job: JobEnvironment, tmp_path: Path) -> None:
+def test_driver_version_is_read_from_file_name_without_loading(job: JobEnvironment, tmp_path: Path) -> None:
     crash = "__attribute__((constructor)) static void start(void) { *(volatile int *)0 = 0; }"
     real = build(tmp_path / "driver/libcuda.so.535.161.08", crash, soname="libcuda.so.1")
     (real.parent / "libcuda.so.1").symlink_to(real.name)
@@ -174,7 +173,7 @@ def test_the_driver_is_known_by_its_file_and_never_loaded(job: JobEnvironment, t
 
 
 @pytest.mark.parametrize("through_a_link", [True, False])
-def test_a_driver_for_forward_compatibility(job: JobEnvironment, tmp_path: Path, *, through_a_link: bool) -> None:
+def test_forward_compatibility_driver(job: JobEnvironment, tmp_path: Path, *, through_a_link: bool) -> None:
     real = build(tmp_path / "cuda-12.9/compat/libcuda.so.575.57.08", soname="libcuda.so.1")
     folder = tmp_path / "lib" if through_a_link else real.parent
     folder.mkdir(exist_ok=True)
@@ -187,7 +186,7 @@ def test_a_driver_without_a_version_in_its_name(job: JobEnvironment, tmp_path: P
     build(tmp_path / "wsl/libcuda.so.1.1", soname="libcuda.so.1").rename(tmp_path / "wsl/libcuda.so.1")
     facts = read(job, LD_LIBRARY_PATH=str(tmp_path / "wsl"))
     assert facts.driver_version is None
-    assert "says no driver version: libcuda.so.1" in (library(facts, "cuda").version_error or "")
+    assert "libcuda.so.1" in (library(facts, "cuda").version_error or "")
 
 
 def test_no_driver(job: JobEnvironment) -> None:
@@ -197,14 +196,14 @@ def test_no_driver(job: JobEnvironment) -> None:
     assert (facts.driver_version, facts.driver_is_compat) == (None, None)
 
 
-def test_a_build_without_cuda_opens_nothing(job: JobEnvironment) -> None:
+def test_build_without_cuda_opens_no_libraries(job: JobEnvironment) -> None:
     job.add_tensorflow(is_cuda_build=False)
     facts = read(job)
     assert (facts.cuda_build, facts.libraries) == (False, ())
-    assert facts.note == "this TensorFlow was built without CUDA and opens none of its libraries"
+    assert "CUDA" in (facts.note or "")
 
 
-def test_the_names_follow_the_cuda_version_where_the_header_is_missing(job: JobEnvironment) -> None:
+def test_names_follow_cuda_version_without_header(job: JobEnvironment) -> None:
     (job.tensorflow / "include/third_party/gpus/cuda/cuda_config.h").unlink()
     named = {entry.name: entry.soname for entry in read(job).libraries}
     assert named == {"cuda": "libcuda.so.1", **{name: soname for name, (_, soname, _) in COMPONENTS.items()}}
@@ -231,14 +230,14 @@ def test_cupti_may_have_its_plain_name(job: JobEnvironment) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("damage", "message"),
     [
         ("tensorflow", "TensorFlow is not installed"),
-        ("tensorflow/python/platform/build_info.py", "it is not known which libraries this TensorFlow opens"),
+        ("tensorflow/python/platform/build_info.py", "build_info.py"),
         ("tensorflow/libtensorflow_framework.so.2", "libtensorflow_framework.so.2 is missing"),
     ],
 )
-def test_what_cannot_be_said_is_unavailable(job: JobEnvironment, damage: str, words: str) -> None:
+def test_unknown_build_is_unavailable(job: JobEnvironment, damage: str, message: str) -> None:
     path = job.site / damage
     if path.is_dir():
         shutil.rmtree(path)
@@ -248,17 +247,17 @@ def test_what_cannot_be_said_is_unavailable(job: JobEnvironment, damage: str, wo
         (job.tensorflow / "include/third_party/gpus/cuda/cuda_config.h").unlink()
     facts = ask(job)
     assert isinstance(facts, Unavailable)
-    assert words in facts.unavailable
+    assert message in facts.unavailable
 
 
-def test_a_damaged_opener_is_unavailable(job: JobEnvironment) -> None:
+def test_damaged_opener_is_unavailable(job: JobEnvironment) -> None:
     (job.tensorflow / "libtensorflow_framework.so.2").write_bytes(b"\x7fELF")
     facts = ask(job)
     assert isinstance(facts, Unavailable)
-    assert "libtensorflow_framework.so.2: it is cut off: 4 bytes" in facts.unavailable
+    assert re.search(r"libtensorflow_framework\.so\.2: .*\b4 bytes", facts.unavailable)
 
 
-def test_xla_takes_the_folder_that_its_flag_names(job: JobEnvironment, tmp_path: Path) -> None:
+def test_xla_uses_the_folder_in_its_flag(job: JobEnvironment, tmp_path: Path) -> None:
     for root in (tmp_path / "cuda", job.site / "nvidia/cuda_nvcc"):
         (root / "nvvm/libdevice").mkdir(parents=True)
         (root / "nvvm/libdevice/libdevice.10.bc").touch()
@@ -281,19 +280,19 @@ def end(*records: object, **how: object) -> ChildEnd:
 
 
 @pytest.mark.parametrize(
-    ("ended", "words"),
+    ("ended", "message"),
     [
-        (end(exit_code=None, signal="SIGKILL"), "the search for TensorFlow's libraries died of SIGKILL"),
-        (end({"facts": {"cuda_build": "yes"}}), "sent rubbish: Libraries.cuda_build is 'yes'"),
+        (end(exit_code=None, signal="SIGKILL"), "SIGKILL"),
+        (end({"facts": {"cuda_build": "yes"}}), "Libraries.cuda_build is 'yes'"),
         (end({"error": "no glibc"}), "no glibc"),
         (end("hello"), "exited with status 0"),
     ],
 )
-def test_an_untimely_end(ended: ChildEnd, words: str) -> None:
+def test_early_end_is_unavailable(ended: ChildEnd, message: str) -> None:
     facts = probe.read_end(ended)
     assert isinstance(facts, Unavailable)
-    assert words in facts.unavailable
+    assert message in facts.unavailable
 
 
-def test_the_header_of_the_stand_in_is_complete() -> None:
+def test_header_of_stand_in_is_complete() -> None:
     assert len(HEADER) == 9

@@ -46,7 +46,7 @@ def test_a_snapshot_of_eight_h100(tmp_path: Path) -> None:
     assert facts["host"]["cpus"] == 224
 
 
-def test_a_lost_gpu_fails_the_check(tmp_path: Path) -> None:
+def test_lost_gpu_fails_the_check(tmp_path: Path) -> None:
     done = run("one-gpu-lost", tmp_path, "check", "--no-smoke", "--format", "json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["verdict"]) == (1, "fail"), done.stderr
@@ -56,13 +56,13 @@ def test_a_lost_gpu_fails_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["driver-not-loaded", "library-mismatch", "permission-denied"])
-def test_a_driver_that_does_not_answer_is_no_pass(tmp_path: Path, name: str) -> None:
+def test_unresponsive_driver_does_not_pass(tmp_path: Path, name: str) -> None:
     done = run(name, tmp_path, "check", "--no-smoke", "--format", "json")
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["verdict"] == "fail"
 
 
-def test_nothing_supported_is_no_pass(tmp_path: Path) -> None:
+def test_unsupported_calls_do_not_pass(tmp_path: Path) -> None:
     done = run("nothing-supported", tmp_path, "check", "--no-smoke", "--format", "json")
     assert done.returncode in {1, 3}, done.stderr
 
@@ -92,7 +92,7 @@ def test_states(name: str, state: str) -> None:
     assert machines.gpus(name).state == state
 
 
-def test_nouveau_and_unsigned_modules_are_told_apart() -> None:
+def test_nouveau_and_unsigned_modules_are_distinguished() -> None:
     kernels = [machines.facts(name)[Kernel] for name in ("driver-not-loaded", "nouveau", "unsigned-module")]
     assert [isinstance(kernel, Kernel) and kernel.nouveau_loaded for kernel in kernels] == [False, True, False]
     assert [isinstance(kernel, Kernel) and kernel.secure_boot for kernel in kernels] == [False, False, True]
@@ -101,7 +101,7 @@ def test_nouveau_and_unsigned_modules_are_told_apart() -> None:
     assert [event.kind for event in log.events] == ["module-rejected"]
 
 
-def test_a_hanging_call_is_one_gpus_trouble() -> None:
+def test_hanging_call_affects_one_gpu() -> None:
     first, second = machines.gpus("one-call-hangs").devices
     assert first.power_draw_w == 7.2
     assert (second.power_draw_w, second.errors["power_draw_w"]) == (None, "no answer within 1.6 s")
@@ -109,7 +109,7 @@ def test_a_hanging_call_is_one_gpus_trouble() -> None:
 
 
 @pytest.mark.parametrize("name", machines.HEALTHY)
-def test_nvml_and_the_tree_agree_on_healthy_machines(name: str) -> None:
+def test_nvml_and_pci_tree_agree_on_healthy_machines(name: str) -> None:
     gpus, pci = machines.gpus(name), machines.facts(name)[PciDevices]
     assert isinstance(pci, PciDevices)
     assert [gpu.bus_id for gpu in gpus.devices] == [device.bus_id for device in pci.gpus]

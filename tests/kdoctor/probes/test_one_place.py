@@ -15,8 +15,8 @@ STARTERS = {
 }  # fmt: skip
 OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
-BESIDES = {"pytest_plugin.py"}
-"""It lives in the user's pytest and starts kdoctor itself, which then has its own one place."""
+EXCEPTIONS = {"pytest_plugin.py"}
+"""It runs in the user's pytest and starts kdoctor."""
 
 
 def starts(tree: ast.AST) -> Iterator[str]:
@@ -29,14 +29,14 @@ def starts(tree: ast.AST) -> Iterator[str]:
             yield ast.unparse(node)
 
 
-def test_nothing_else_starts_a_process() -> None:
+def test_processes_are_started_in_one_module() -> None:
     found = {
         str(path.relative_to(ROOT)): sorted(set(starts(ast.parse(path.read_text(encoding="utf-8")))))
         for path in ROOT.rglob("*.py")
     }
-    assert {path for path, names in found.items() if names} == {"probes/process/child.py"} | BESIDES
+    assert {path for path, names in found.items() if names} == {"probes/process/child.py"} | EXCEPTIONS
 
 
-def test_the_test_sees_what_it_looks_for() -> None:
+def test_detector_finds_process_starts() -> None:
     code = "import subprocess\nfrom multiprocessing import Process\nimport os\nos.fork()\nos.system('x')"
     assert sorted(starts(ast.parse(code))) == ["multiprocessing", "os.fork", "os.system", "subprocess"]

@@ -36,14 +36,14 @@ def test_a_gpu(tmp_path: Path) -> None:
     )
 
 
-def test_other_vendors_are_left_out_and_the_rest_is_in_order(tmp_path: Path) -> None:
+def test_other_vendors_are_excluded_and_devices_are_sorted(tmp_path: Path) -> None:
     for bus_id in ("0000:db:00.0", "0000:19:00.0", "0002:01:00.0"):
         add_pci_device(tmp_path, bus_id)
     add_pci_device(tmp_path, "0000:00:1f.0", vendor="0x8086")
     assert [device.bus_id for device in read(tmp_path).devices] == ["0000:19:00.0", "0000:db:00.0", "0002:01:00.0"]
 
 
-def test_switches_and_audio_are_no_gpus(tmp_path: Path) -> None:
+def test_switches_and_audio_are_not_gpus(tmp_path: Path) -> None:
     add_pci_device(tmp_path, "0000:01:00.0", **{"class": "0x030000"})
     add_pci_device(tmp_path, "0000:01:00.1", **{"class": "0x040300"})
     add_pci_device(tmp_path, "0000:82:00.0", **{"class": "0x068000"})
@@ -52,7 +52,7 @@ def test_switches_and_audio_are_no_gpus(tmp_path: Path) -> None:
     assert [device.bus_id for device in facts.gpus] == ["0000:01:00.0"]
 
 
-def test_what_sysfs_does_not_say_is_not_known(tmp_path: Path) -> None:
+def test_missing_sysfs_files_leave_fields_unknown(tmp_path: Path) -> None:
     folder = add_pci_device(
         tmp_path, "0000:19:00.0", driver=None, numa_node="-1", current_link_speed="Unknown", max_link_width="?"
     )
@@ -62,32 +62,32 @@ def test_what_sysfs_does_not_say_is_not_known(tmp_path: Path) -> None:
     assert (device.link_speed_max, device.link_width_max) == (None, None)
 
 
-def test_a_bus_without_nvidia_devices_has_none(tmp_path: Path) -> None:
+def test_bus_without_nvidia_devices_is_empty(tmp_path: Path) -> None:
     (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
     assert read(tmp_path).devices == ()
 
 
-def test_no_bus_is_not_no_devices(tmp_path: Path) -> None:
-    assert unavailable(tmp_path) == "this system shows no PCI bus (/sys/bus/pci/devices is missing)"
+def test_missing_bus_is_unavailable(tmp_path: Path) -> None:
+    assert "/sys/bus/pci/devices" in unavailable(tmp_path)
 
 
-def test_a_bus_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:
+def test_unreadable_bus_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "sys/bus/pci").mkdir(parents=True)
     (tmp_path / "sys/bus/pci/devices").write_text("")
     assert "cannot be read" in unavailable(tmp_path)
 
 
-def test_a_device_that_cannot_be_read_might_be_a_gpu(tmp_path: Path) -> None:
+def test_unreadable_device_makes_bus_unavailable(tmp_path: Path) -> None:
     add_pci_device(tmp_path, "0000:19:00.0")
     (tmp_path / "sys/bus/pci/devices/0000:1a:00.0/vendor").mkdir(parents=True)
     assert "0000:1a:00.0/vendor" in unavailable(tmp_path)
 
 
-def test_a_device_that_vanishes_is_no_trouble(tmp_path: Path) -> None:
+def test_vanished_device_is_ignored(tmp_path: Path) -> None:
     add_pci_device(tmp_path, "0000:19:00.0")
     (tmp_path / "sys/bus/pci/devices/0000:1a:00.0").symlink_to(tmp_path / "gone")
     assert len(read(tmp_path).devices) == 1
 
 
-def test_it_provides_what_it_collects(tmp_path: Path) -> None:
+def test_probe_provides_the_collected_groups(tmp_path: Path) -> None:
     assert tuple(collect(context(tmp_path))) == PROBE.provides

@@ -1,4 +1,4 @@
-"""Each GPU's way to its root port, and what the kernel says of the ports on it."""
+"""Each GPU's path to its root port, and the facts of the ports on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def device(root: Path, slot: Slot = SWITCHED, **changes: Any) -> PciDevice:
     return found
 
 
-def test_the_bridges_from_the_root_port_down(tmp_path: Path) -> None:
+def test_path_lists_bridges_from_root_port(tmp_path: Path) -> None:
     found = device(tmp_path)
     assert found.path is not None
     assert [bridge.bus_id for bridge in found.path] == ["0000:15:01.0", "0000:16:00.0", "0000:17:00.0"]
@@ -36,12 +36,12 @@ def test_the_bridges_from_the_root_port_down(tmp_path: Path) -> None:
     }
 
 
-def test_a_gpu_of_a_virtual_machine_has_no_bridges(tmp_path: Path) -> None:
+def test_gpu_in_virtual_machine_has_no_bridges(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path="00:05.0", node=None, generation=None, width=None))
     assert (found.path, found.numa_node, found.link_width) == ((), None, None)
 
 
-def test_a_domain_above_the_first(tmp_path: Path) -> None:
+def test_nonzero_pci_domain(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path="00:00.0/01:00.0", domain=8))
     assert found.bus_id == "0008:01:00.0"
     assert found.path is not None
@@ -51,21 +51,21 @@ def test_a_domain_above_the_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("control", "redirects"), [(ACS_OFF, False), (ACS_REDIRECT, True), (0x01, False), (0x10, True)]
 )
-def test_acs_of_the_bridges(tmp_path: Path, *, control: int, redirects: bool) -> None:
+def test_acs_of_bridges(tmp_path: Path, *, control: int, redirects: bool) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, acs=control))
     assert [(bridge.acs_control, bridge.acs_redirects) for bridge in found.path or ()] == [(control, redirects)] * 3
-    # The GPU itself has no such capability, which is as good as having it off.
+    # The GPU has no ACS, which is equivalent to ACS being off.
     assert (found.acs_control, found.acs_redirects) == (0, False)
 
 
 @pytest.mark.parametrize("readable", [64, 256])
-def test_who_is_not_root_does_not_know_acs(tmp_path: Path, readable: int) -> None:
+def test_acs_is_unknown_without_root(tmp_path: Path, readable: int) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, acs=ACS_REDIRECT), config_bytes=readable)
     assert {bridge.acs_redirects for bridge in found.path or ()} == {None}
     assert found.acs_redirects is None
 
 
-def test_a_configuration_space_that_loops_is_read_once(tmp_path: Path) -> None:
+def test_looping_capability_list_ends(tmp_path: Path) -> None:
     found = device(tmp_path)
     config = tmp_path / "sys/bus/pci/devices/0000:19:00.0/config"
     space = bytearray(4096)
@@ -74,7 +74,7 @@ def test_a_configuration_space_that_loops_is_read_once(tmp_path: Path) -> None:
     assert read(tmp_path).devices[0].acs_control == found.acs_control == 0
 
 
-def test_a_device_that_fell_off_the_bus_says_nothing(tmp_path: Path) -> None:
+def test_device_off_the_bus_has_unknown_acs(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, lost=True))
     assert (found.link_speed, found.link_width, found.acs_control) == (None, None, None)
     assert (found.link_width_max, found.driver) == (16, "nvidia")
@@ -94,22 +94,22 @@ def test_aer_counters(tmp_path: Path) -> None:
     ("kind", "expected"),
     [("identity", "identity"), ("DMA", "DMA"), ("DMA-FQ", "DMA-FQ"), ("something new", None)],
 )
-def test_the_iommu(tmp_path: Path, kind: str, expected: str | None) -> None:
+def test_iommu_group_and_type(tmp_path: Path, kind: str, expected: str | None) -> None:
     found = device(tmp_path, iommu=kind)
     assert (found.iommu_group, found.iommu_type) == (1, expected)
 
 
-def test_no_iommu(tmp_path: Path) -> None:
+def test_device_without_iommu(tmp_path: Path) -> None:
     found = device(tmp_path)
     assert (found.iommu_group, found.iommu_type) == (None, None)
 
 
-def test_near_processors_and_board(tmp_path: Path) -> None:
+def test_local_cpus_and_subsystem(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, node=1), cpus=16)
     assert (found.local_cpus, found.subsystem) == (tuple(range(8, 16)), "10de:16c1")
 
 
-def test_near_processors_as_a_mask(tmp_path: Path) -> None:
+def test_local_cpus_from_mask(tmp_path: Path) -> None:
     device(tmp_path)
     folder = tmp_path / "sys/bus/pci/devices/0000:19:00.0"
     (folder / "local_cpulist").unlink()
@@ -117,7 +117,7 @@ def test_near_processors_as_a_mask(tmp_path: Path) -> None:
     assert read(tmp_path).devices[0].local_cpus == (0, 2, 32)
 
 
-def test_switches_are_found_among_the_devices(tmp_path: Path) -> None:
+def test_nvswitches_are_found(tmp_path: Path) -> None:
     switch = Slot(path="7f:01.0/83:00.0", device_class="068000", driver="nvidia-nvswitch")
     Tree(slots=(SWITCHED, switch)).write(tmp_path)
     facts = read(tmp_path)

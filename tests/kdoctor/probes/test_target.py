@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -38,12 +39,12 @@ def answering(path: Path, version: str) -> Path:
     return script(path, f"printf '\\036[{version}]\\n'")
 
 
-def test_kdoctors_own_without_anything_else() -> None:
+def test_default_is_kdoctors_interpreter() -> None:
     chosen = choose_target(None, {})
     assert (chosen.python, chosen.chosen_by, chosen.version) == (sys.executable, "kdoctor's own", OWN_VERSION)
 
 
-def test_the_active_virtual_environment_goes_before_conda(environment: Path, tmp_path: Path) -> None:
+def test_virtual_environment_precedes_conda(environment: Path, tmp_path: Path) -> None:
     chosen = choose_target(None, {"VIRTUAL_ENV": str(environment), "CONDA_PREFIX": str(tmp_path)})
     assert chosen.chosen_by == "active virtual environment"
     # The link is not followed: behind it is the Python without the environment's packages.
@@ -51,104 +52,104 @@ def test_the_active_virtual_environment_goes_before_conda(environment: Path, tmp
     assert chosen.version == OWN_VERSION
 
 
-def test_the_active_conda_environment(tmp_path: Path) -> None:
+def test_active_conda_environment_is_chosen(tmp_path: Path) -> None:
     python = answering(tmp_path / "bin/python", "3, 12, 4")
     chosen = choose_target(None, {"CONDA_PREFIX": str(tmp_path), "VIRTUAL_ENV": ""})
     assert (chosen.python, chosen.chosen_by, chosen.version) == (str(python), "active conda environment", "3.12.4")
 
 
-def test_the_option_goes_before_all(environment: Path, tmp_path: Path) -> None:
+def test_option_precedes_environments(environment: Path, tmp_path: Path) -> None:
     chosen = choose_target(str(environment / "bin/python"), {"VIRTUAL_ENV": str(tmp_path)})
     assert (chosen.chosen_by, chosen.python) == ("--python", str(environment / "bin/python"))
 
 
-def test_the_option_may_be_a_folder(environment: Path) -> None:
+def test_option_may_be_a_folder(environment: Path) -> None:
     assert choose_target(str(environment), {}).python == str(environment / "bin/python")
 
 
-def test_the_option_may_be_a_relative_folder(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_may_be_a_relative_folder(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(environment.parent)
     assert choose_target("job", {}).python == str(environment / "bin/python")
 
 
-def test_the_option_may_be_a_name_on_path(environment: Path) -> None:
+def test_option_may_be_a_name_on_path(environment: Path) -> None:
     assert choose_target("python", {"PATH": str(environment / "bin")}).python == str(environment / "bin/python")
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "message"),
     [
         ("/nowhere/bin/python", "no such file"),
-        ("no-such-python", "no such program on PATH"),
+        ("no-such-python", "no-such-python"),
         ("", "--python is empty"),
-        ("/dev/null", "cannot be started"),
-        ("a\0b", "no such"),
+        ("/dev/null", "/dev/null"),
+        ("a\0b", "a\0b"),
     ],
 )
-def test_what_is_not_there(option: str, words: str) -> None:
-    with pytest.raises(TargetError, match=words):
+def test_missing_interpreter_is_a_target_error(option: str, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
         choose_target(option, {"PATH": ""})
 
 
-def test_a_folder_without_python(tmp_path: Path) -> None:
+def test_folder_without_python_is_a_target_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no Python in this folder"):
         choose_target(str(tmp_path), {})
 
 
-def test_a_broken_link_is_named_as_such(tmp_path: Path) -> None:
+def test_broken_link_is_reported(tmp_path: Path) -> None:
     (tmp_path / "python").symlink_to(tmp_path / "gone")
-    with pytest.raises(TargetError, match="a broken link"):
+    with pytest.raises(TargetError, match="broken link"):
         choose_target(str(tmp_path / "python"), {})
 
 
-def test_an_active_environment_without_python_says_how_to_choose(tmp_path: Path) -> None:
+def test_environment_without_python_suggests_the_option(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"active virtual environment .* has no Python: .*--python"):
         choose_target(None, {"VIRTUAL_ENV": str(tmp_path)})
 
 
 @pytest.mark.parametrize("text", ["exit 0", "echo Python 3.11", "exit 3", "printf '\\036{}\\n'", "kill -SEGV $$"])
-def test_what_is_no_python(tmp_path: Path, text: str) -> None:
+def test_other_program_is_a_target_error(tmp_path: Path, text: str) -> None:
     python = script(tmp_path / "python", text)
-    with pytest.raises(TargetError, match="is no Python interpreter"):
+    with pytest.raises(TargetError, match=re.escape(f"{python} is not a Python interpreter")):
         choose_target(str(python), {})
 
 
-def test_no_python_shows_its_last_words(tmp_path: Path) -> None:
+def test_other_programs_error_output_is_shown(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "echo 'shim: python is not installed' >&2; exit 127")
     with pytest.raises(TargetError, match=r"status 127 .shim: python is not installed"):
         choose_target(str(python), {})
 
 
 @pytest.mark.parametrize("version", ["2, 7, 18", "3, 8, 19"])
-def test_too_old(tmp_path: Path, version: str) -> None:
+def test_old_python_is_a_target_error(tmp_path: Path, version: str) -> None:
     python = answering(tmp_path / "python", version)
-    with pytest.raises(TargetError, match=r"is Python [\d.]+; kdoctor examines Python 3.9 and newer"):
+    with pytest.raises(TargetError, match=r"Python [23][\d.]+, .* 3\.9 "):
         choose_target(str(python), {})
 
 
-def test_the_oldest_that_is_examined(tmp_path: Path) -> None:
+def test_oldest_supported_python_is_accepted(tmp_path: Path) -> None:
     assert choose_target(str(answering(tmp_path / "python", "3, 9, 0")), {}).version == "3.9.0"
 
 
-def test_a_hang(tmp_path: Path) -> None:
+def test_hanging_interpreter_is_a_target_error(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "sleep 30")
-    with pytest.raises(TargetError, match=r"did not say its version within 0.3 s"):
+    with pytest.raises(TargetError, match=r"0\.3 s"):
         choose_target(str(python), {"PATH": os.defpath}, deadline_s=0.3)
 
 
-def test_noise_at_start_up_does_not_matter(tmp_path: Path) -> None:
+def test_output_at_start_up_is_ignored(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "echo hello; printf '\\036[3, 11, 7]\\n'; echo bye")
     assert choose_target(str(python), {}).version == "3.11.7"
 
 
-def test_an_interruption_is_no_usage_error(tmp_path: Path) -> None:
+def test_interruption_is_not_a_usage_error(tmp_path: Path) -> None:
     children = Children()
     children.end_all()
     with pytest.raises(ChildrenEnded):
         choose_target(str(answering(tmp_path / "python", "3, 11, 7")), {}, children)
 
 
-def test_the_question_is_understood_by_any_python() -> None:
+def test_question_is_valid_in_any_python() -> None:
     from kdoctor.probes.target import _QUESTION
 
     compile(_QUESTION, "question", "exec")

@@ -1,4 +1,4 @@
-"""Where CUDA's GPUs are, asked of a driver library that is built here."""
+"""Addresses of CUDA's GPUs, from a driver library that is built here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ int cuDeviceGetPCIBusId(char *text, int size, int device) {
 
 
 def addresses(folder: Path) -> list[str | None]:
-    """What a process says whose loader finds the library in that folder."""
+    """The output of a process whose loader finds the library in that folder."""
     code = "import json; from kdoctor_target.inspect.cuda import gpu_addresses; print(json.dumps(gpu_addresses()))"
     environ = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": str(shared_libraries.DOCTOR)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
@@ -32,18 +32,18 @@ def addresses(folder: Path) -> list[str | None]:
 
 
 @pytest.mark.compiler
-def test_addresses_are_in_the_form_of_sysfs_and_in_the_order_of_cuda(tmp_path: Path) -> None:
+def test_addresses_are_in_sysfs_form_and_cuda_order(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1", LIBRARY, "-DINIT=0")
     assert addresses(tmp_path) == ["0000:3b:00.0", None, "10008:01:00.0"]
 
 
 @pytest.mark.compiler
-def test_a_driver_that_refuses_tells_nothing(tmp_path: Path) -> None:
+def test_failing_driver_gives_no_addresses(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1", LIBRARY, "-DINIT=100")  # CUDA_ERROR_NO_DEVICE
     assert addresses(tmp_path) == []
 
 
 @pytest.mark.compiler
-def test_a_library_without_the_calls_tells_nothing(tmp_path: Path) -> None:
+def test_library_without_the_calls_gives_no_addresses(tmp_path: Path) -> None:
     shared_libraries.build(tmp_path / "libcuda.so.1")
     assert addresses(tmp_path) == []

@@ -46,7 +46,7 @@ def test_encodings(decode: versions.Call, code: int, version: str) -> None:
     assert decode(code) == version  # type: ignore[operator]
 
 
-def test_each_answers_in_its_own_way(tmp_path: Path) -> None:
+def test_each_library_answers_its_version_call(tmp_path: Path) -> None:
     libraries = [
         ("cudart", str(build(tmp_path / "libcudart.so.12", CUDART))),
         ("cublas", str(build(tmp_path / "libcublas.so.12", properties("cublas", 12, 5, 3)))),
@@ -62,7 +62,7 @@ def test_each_answers_in_its_own_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "key", "words"),
+    ("source", "key", "message"),
     [
         (
             f"__attribute__((constructor)) static void start(void) {{ {CRASH} }}",
@@ -93,7 +93,7 @@ def test_each_answers_in_its_own_way(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_one_in_trouble_costs_no_other_its_answer(tmp_path: Path, source: str, key: str, words: str) -> None:
+def test_failing_library_does_not_affect_others(tmp_path: Path, source: str, key: str, message: str) -> None:
     libraries = [
         ("cudart", str(build(tmp_path / "libcudart.so.12", CUDART))),
         ("cublas", str(build(tmp_path / "libcublas.so.12", source))),
@@ -102,13 +102,13 @@ def test_one_in_trouble_costs_no_other_its_answer(tmp_path: Path, source: str, k
     answers = versions.read_versions(libraries, 20)
     assert (answers["cudart"]["version"], answers["nccl"]["version"]) == ("12.9", "2.27.7")
     assert set(answers["cublas"]) == {key}
-    assert words in answers["cublas"][key]
+    assert message in answers["cublas"][key]
 
 
 @pytest.mark.parametrize(
     "where", ["int cublasGetProperty(int i, int *v)", "__attribute__((constructor)) static void start(void)"]
 )
-def test_one_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+def test_hanging_library_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(versions, "STEP_S", 0.4)
     libraries = [
         ("cublas", str(build(tmp_path / "libcublas.so.12", f"#include <unistd.h>\n{where} {{ for (;;) pause(); }}"))),
@@ -116,10 +116,11 @@ def test_one_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
     answers = versions.read_versions(libraries, 20)
     assert answers["nccl"]["version"] == "2.27.7"
-    assert "did not come back" in next(iter(answers["cublas"].values()))
+    assert set(answers["cublas"]) <= {"load_error", "version_error"}
+    assert len(answers["cublas"]) == 1
 
 
-def test_the_time_for_all_is_kept(tmp_path: Path) -> None:
+def test_total_time_limit_is_kept(tmp_path: Path) -> None:
     hanging = "#include <unistd.h>\nint cublasGetProperty(int i, int *v) { for (;;) pause(); }"
     libraries = [
         ("cublas", str(build(tmp_path / "libcublas.so.12", hanging))),
@@ -128,10 +129,10 @@ def test_the_time_for_all_is_kept(tmp_path: Path) -> None:
     started = time.monotonic()
     answers = versions.read_versions(libraries, 0.5)
     assert time.monotonic() - started < 3
-    assert answers["nccl"] == {"version_error": "there was no time left to ask for it"}
+    assert set(answers["nccl"]) == {"version_error"}
 
 
-def test_one_library_serves_the_next_as_it_does_in_tensorflow(tmp_path: Path) -> None:
+def test_loaded_library_is_available_to_the_next(tmp_path: Path) -> None:
     """A dependency is met by what was opened before, by its soname, wherever it lies; and its symbols count."""
     old = build(tmp_path / "cublas/libcublas.so.12", properties("cublas", 12, 5, 3))
     newer = build(tmp_path / "newer/libcublas.so.12", "int cublasSetEnvironmentMode(int m) { return m; }")
@@ -146,5 +147,5 @@ def test_one_library_serves_the_next_as_it_does_in_tensorflow(tmp_path: Path) ->
     assert "libcublas.so.12: cannot open shared object file" in answers["cusolver"]["load_error"]
 
 
-def test_nothing_to_ask() -> None:
+def test_no_libraries() -> None:
     assert versions.read_versions([], 1) == {}

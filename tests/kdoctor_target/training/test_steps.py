@@ -1,4 +1,4 @@
-"""The phases of a training, as its case says them."""
+"""The phases of a training that its case reports."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def case(events: io.StringIO) -> Case:
     return made
 
 
-def told(events: io.StringIO) -> list[tuple[str | None, str | None]]:
-    """The phases that were entered, each with what was finished thereby."""
+def phases(events: io.StringIO) -> list[tuple[str | None, str | None]]:
+    """The phases that began, each with the phase that it finished."""
     read = [json.loads(line) for line in events.getvalue().splitlines()]
     return [(event["phase"], event.get("finished")) for event in read if "phase" in event]
 
 
-def test_each_step_finishes_the_one_before(case: Case, events: io.StringIO) -> None:
+def test_each_step_finishes_the_previous_one(case: Case, events: io.StringIO) -> None:
     steps = Steps(case, traces=2)
-    step = steps.told(lambda: None)
+    step = steps.watch_tracing(lambda: None)
     for number in range(3):
         steps.begin()
         if number == 0:
             step()  # each replica's trace in turn
-            assert told(events)[-1] == ("trace", "data")
+            assert phases(events)[-1] == ("trace", "data")
             step()
         steps.end()
     case.phase("inspect")
-    assert told(events) == [
+    assert phases(events) == [
         ("build", None),
         ("data", "build"),
         ("trace", "data"),
@@ -58,14 +58,14 @@ def test_each_step_finishes_the_one_before(case: Case, events: io.StringIO) -> N
     assert len(steps.seconds) == 3
 
 
-def test_a_trace_in_the_middle_of_a_step_does_not_finish_it(case: Case, events: io.StringIO) -> None:
+def test_retracing_does_not_finish_a_step(case: Case, events: io.StringIO) -> None:
     steps = Steps(case)
-    step = steps.told(lambda: None)
+    step = steps.watch_tracing(lambda: None)
     for _ in range(2):
         steps.begin()
         step()
         steps.end()
-    assert told(events)[-5:] == [
+    assert phases(events)[-5:] == [
         ("between steps", "first step"),
         ("step 2", None),
         ("trace", None),
@@ -74,12 +74,12 @@ def test_a_trace_in_the_middle_of_a_step_does_not_finish_it(case: Case, events: 
     ]
 
 
-def test_an_error_in_a_trace_leaves_it_there(case: Case, events: io.StringIO) -> None:
+def test_error_in_trace_keeps_phase_trace(case: Case, events: io.StringIO) -> None:
     steps = Steps(case)
     steps.begin()
     with pytest.raises(ZeroDivisionError):
-        steps.told(lambda: 1 / 0)()
-    assert told(events)[-1] == ("trace", "data")
+        steps.watch_tracing(lambda: 1 / 0)()
+    assert phases(events)[-1] == ("trace", "data")
 
 
 class DefaultStrategy:
@@ -94,17 +94,17 @@ class DefaultStrategy:
         raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
 
 
-def test_without_a_strategy_a_trace_calls_once() -> None:
+def test_trace_without_strategy_counts_once() -> None:
     assert traces_of(None) == 1
     assert traces_of(DefaultStrategy()) == 1
 
 
-def test_the_time_of_a_step_is_the_median_after_the_first_epoch() -> None:
+def test_step_seconds_are_median_after_first_epoch() -> None:
     assert step_seconds([9.0, 5.0, 1.0, 3.0]) == {"first_step_s": 9.0, "step_s": 3.0}
 
 
 @pytest.mark.parametrize(
-    ("facts", "words"),
+    ("facts", "expected"),
     [
         ({}, ""),
         ({"phase": "trace"}, "in phase trace"),
@@ -114,9 +114,9 @@ def test_the_time_of_a_step_is_the_median_after_the_first_epoch() -> None:
         ({"phase": "between steps", "finished": "step 3"}, "between steps (last finished: step 3)"),
     ],
 )
-def test_where_it_is_in_words(facts: dict[str, str], words: str) -> None:
-    assert where(facts) == words
+def test_where_describes_phase_and_last_finished(facts: dict[str, str], expected: str) -> None:
+    assert where(facts) == expected
 
 
-def test_only_what_an_event_says_of_phases_is_progress() -> None:
+def test_progress_of_keeps_phase_fields_only() -> None:
     assert progress_of({"phase": "save", "facts": {}}) == {"phase": "save"}

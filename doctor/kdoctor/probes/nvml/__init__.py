@@ -1,1 +1,1 @@
-"""NVML, called in a child process because a call may hang."""
+"""Reads GPUs through NVML, in child processes."""

@@ -1,15 +1,13 @@
-"""The process that talks to NVML. It never runs inside kdoctor itself.
+"""The process that calls NVML. It never runs inside kdoctor itself.
 
-Each GPU is read in a thread of its own (a lane): NVML waits for the hardware, and one GPU that hangs must not keep the
-others from being read. A lane sends a record ``{"lane": ..., "at": <call>}`` before each call, so that a hang or a
-crash can be placed; in the end the process sends ``{"facts": <fields of Gpus>}``. Each call's failure is recorded by
-the name of the error that NVML returned.
+Each GPU is read in a separate thread (a lane), because NVML waits for the hardware, and a GPU that hangs must not block
+the others. Before each call a lane sends a record ``{"lane": ..., "at": <call>}``, to locate a hang or a crash. At the
+end the process sends ``{"facts": <fields of Gpus>}``. A failed call is recorded by NVML's error name.
 """
 
 from __future__ import annotations
 
 import errno
-import faulthandler
 import os
 import threading
 import time
@@ -19,31 +17,29 @@ from typing import Any
 
 import pynvml
 
-from kdoctor.probes.nvml import calls as nvml_calls
-from kdoctor.probes.nvml.calls import FIELDS, JOINT, PAIR_FIELDS, SYSTEM_FIELDS, Failure
-from kdoctor.probes.nvml.lanes import Lane, Records, Send, initialise
-
-_MARGIN_S = 5.0
-"""kdoctor ends this process at its deadline; where kdoctor is gone, it ends itself this much later."""
+from kdoctor.probes.nvml.calls.answers import Failure, Read
+from kdoctor.probes.nvml.calls.links import links
+from kdoctor.probes.nvml.calls.one_gpu import FIELDS, JOINT, clock_event_reasons
+from kdoctor.probes.nvml.calls.pairs import PAIR_FIELDS, SYSTEM_FIELDS
+from kdoctor.probes.nvml.lanes import Lane, Records, Send, arm_watchdog, initialise
 
 _LANES_SHARE = 0.8
-"""Share of the deadline after which a GPU that has not answered is given up, and the others' facts are sent."""
+"""Share of the deadline after which GPUs that have not answered are given up, and the facts of the others are sent."""
 
 _READINGS = 3
 _READING_S = 0.05
-"""The clocks' event reasons flash when the performance state changes, so they are read this often, this far apart."""
+"""The clocks' event reasons change with the performance state, so they are read several times, at this interval."""
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Send the facts. ``settings``: ``deadline_s``, in seconds; ``root``, above /dev."""
+    """Send the facts. ``settings``: ``deadline_s``, in seconds; ``root``, the folder above /dev."""
     deadline_s = float(settings["deadline_s"])
-    faulthandler.enable(all_threads=True)
-    faulthandler.dump_traceback_later(deadline_s + _MARGIN_S, exit=True)
+    arm_watchdog(deadline_s)
     Reader(Records().send, deadline_s * _LANES_SHARE, Path(settings.get("root", "/"))).read_all()
 
 
 class Reader:
-    """Calls NVML and keeps each call's error."""
+    """Calls NVML and records each call's error."""
 
     def __init__(self, send: Send, patience_s: float, root: Path) -> None:
         self._send = send
@@ -52,15 +48,15 @@ class Reader:
         self._root = root
 
     def read_all(self) -> None:
-        """Send everything that NVML says."""
-        trouble = initialise(self._send)
-        if trouble:
-            self._send({"facts": trouble})
+        """Send everything that NVML reports."""
+        failure = initialise(self._send)
+        if failure:
+            self._send({"facts": failure})
             return
         facts, stuck = self._read_driver()
         self._send({"facts": facts})
         if stuck:
-            os._exit(0)  # a thread that hangs in the driver keeps an ordinary exit waiting, too
+            os._exit(0)  # an ordinary exit would wait for the thread that hangs in the driver
         self._send({"at": "nvmlShutdown"})
         pynvml.nvmlShutdown()
 
@@ -74,7 +70,7 @@ class Reader:
         self._run([gpu.open for gpu in gpus])
         opened = [gpu for gpu in gpus if gpu.handle is not None]
         _share_pairs(opened)
-        # The slow readings are started first: they mostly wait.
+        # The slow readings start first, because they mostly wait.
         self._run([*(gpu.read_clocks for gpu in opened), *(gpu.read_all for gpu in opened)])
         for gpu in gpus:
             gpu.give_up(self._patience_s)
@@ -89,7 +85,7 @@ class Reader:
         return facts, any(gpu.stuck for gpu in gpus)
 
     def _run(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run the tasks at once; return when all have ended, or when there is no patience left."""
+        """Run the tasks at once; return when all have ended, or at the time limit."""
         threads = [threading.Thread(target=task, daemon=True) for task in tasks]
         for thread in threads:
             thread.start()
@@ -106,13 +102,13 @@ class _GpuLane(Lane):
         self.index = index
         self.handle: Any = None
         self.pairs: dict[int, _PairLane] = {}
-        """The pairs that this lane reads, by the other GPU's index."""
+        """The pairs that this lane reads, by index of the other GPU."""
         self.stuck = False
-        """Whether a call about it has not returned."""
+        """Whether a call has not returned."""
         self._clocks = Lane(f"GPU {index} clocks", subject, send)
 
     def open(self) -> None:
-        """Get the GPU's handle; where the driver lets idle GPUs sleep, this wakes it."""
+        """Get the GPU's handle, which wakes a sleeping GPU."""
         self.read(("handle",), lambda: pynvml.nvmlDeviceGetHandleByIndex(self.index))
         self.handle = self.facts.pop("handle", None)
         self.end()
@@ -123,10 +119,10 @@ class _GpuLane(Lane):
         self._clocks.end()
 
     def _clock_event_reasons(self) -> tuple[int, ...]:
-        readings = [nvml_calls.clock_event_reasons(self.handle)]
+        readings = [clock_event_reasons(self.handle)]
         for _ in range(_READINGS - 1):
             time.sleep(_READING_S)
-            readings.append(nvml_calls.clock_event_reasons(self.handle))
+            readings.append(clock_event_reasons(self.handle))
         return tuple(readings)
 
     def read_all(self) -> None:
@@ -138,7 +134,7 @@ class _GpuLane(Lane):
         self.end()
 
     def give_up(self, patience_s: float) -> None:
-        """Take over what the clocks' thread read, and say of each field that was not read which call hangs."""
+        """Add the results of the clocks' thread, and an error for each field that was not read because a call hangs."""
         late = (*self.pending, *self._clocks.pending)
         self.stuck = bool(late) or any(pair.pending for pair in self.pairs.values())
         self.facts = {**self.facts, **self._clocks.facts}
@@ -152,12 +148,12 @@ class _GpuLane(Lane):
             self.errors = {**dict.fromkeys(unread, f"not asked: {self.pending[0]} hangs"), **self.errors}
 
 
-_READS: dict[tuple[str, ...], nvml_calls.Read] = {
+_READS: dict[tuple[str, ...], Read] = {
     **{(field,): read for field, read in FIELDS.items()},
     **JOINT,
-    ("nvlinks",): nvml_calls.links,
+    ("nvlinks",): links,
 }
-"""Fields of ``Gpu`` (all but the clocks' event reasons) to the call that reads them."""
+"""Fields of ``Gpu`` (except the clocks' event reasons) to the call that reads them."""
 
 
 class _PairLane(Lane):
@@ -165,7 +161,7 @@ class _PairLane(Lane):
 
     def __init__(self, first: _GpuLane, second: _GpuLane) -> None:
         subject = f"GPU {first.index} - GPU {second.index}: "
-        super().__init__(first._name, subject, first._send)  # noqa: SLF001 - it speaks in its GPU's name
+        super().__init__(first._name, subject, first._send)  # noqa: SLF001 - part of its GPU's lane
         self._handles = first.handle, second.handle
         self.done = False
 
@@ -177,7 +173,7 @@ class _PairLane(Lane):
 
 
 def _share_pairs(gpus: Sequence[_GpuLane]) -> None:
-    """Give each GPU's lane the pairs with the half of the others that follow it in a circle: an equal share."""
+    """Give each GPU's lane the pairs with the half of the others that follow it in a circle: equal shares."""
     count = len(gpus)
     for distance in range(1, count // 2 + 1):
         for place, gpu in enumerate(gpus):
@@ -187,7 +183,7 @@ def _share_pairs(gpus: Sequence[_GpuLane]) -> None:
 
 
 def _pairs(gpus: Sequence[_GpuLane]) -> list[dict[str, Any]]:
-    """Each unordered pair once, with the NVLinks that both sides tell."""
+    """Each unordered pair once, with the NVLinks that both sides report."""
     return [_pair(first, second) for place, first in enumerate(gpus) for second in gpus[place + 1 :]]
 
 
@@ -203,36 +199,37 @@ def _pair(first: _GpuLane, second: _GpuLane) -> dict[str, Any]:
         errors = {**dict.fromkeys(PAIR_FIELDS, f"not asked: a call about GPU {hanging.index} hangs"), **errors}
         errors = {field: error for field, error in errors.items() if field not in lane.facts}
     level_error = errors.pop("level", None)
-    links = _nvlinks(first, second)
-    told: dict[str, Any] = {} if isinstance(links, Failure) else {"nvlinks": links}
-    if isinstance(links, Failure):
-        errors["nvlinks"] = links.error
-    return {**pair, **lane.facts, **told, "error": level_error, "errors": errors}
+    nvlinks = _nvlinks(first, second)
+    if isinstance(nvlinks, Failure):
+        errors["nvlinks"] = nvlinks.error
+    else:
+        pair["nvlinks"] = nvlinks
+    return {**pair, **lane.facts, "error": level_error, "errors": errors}
 
 
 def _nvlinks(first: _GpuLane, second: _GpuLane) -> int | Failure:
-    """Active NVLinks between two GPUs; through switches, as many as the one with fewer has into them."""
+    """The number of active NVLinks between two GPUs; through switches, the smaller number of links into them."""
     counts: list[int] = []
     for one, other in ((first, second), (second, first)):
         if "nvlinks" not in one.facts:
             return Failure(one.errors["nvlinks"])
-        untold = [link for link in one.facts["nvlinks"] if {"active", "remote_kind"} & set(link["errors"])]
-        if untold:
-            return Failure(f"GPU {one.index} does not tell about its link {untold[0]['index']}")
+        unread = [link for link in one.facts["nvlinks"] if {"active", "remote_kind"} & set(link["errors"])]
+        if unread:
+            return Failure(f"GPU {one.index} does not report its link {unread[0]['index']}")
         counts.append(sum(_leads_to(link, other.facts.get("bus_id")) for link in one.facts["nvlinks"]))
     return min(counts)
 
 
 def _leads_to(link: Mapping[str, Any], bus_id: str | None) -> bool:
-    """Whether a link is up and leads to that GPU, or to a switch, which joins all."""
+    """Whether a link is active and leads to that GPU, or to a switch, which connects all."""
     return link["active"] and (link["remote_kind"] == "switch" or link.get("remote_bus_id") == bus_id)
 
 
 def node_errors(root: Path) -> dict[str, str]:
-    """The device nodes that cannot be opened, and the system's name of the error.
+    """The device nodes that cannot be opened, and the system's error name.
 
-    A container's control group may forbid what a node's mode allows, and only opening it tells. Opened here and
-    not in kdoctor itself, because a sick driver may not return from it.
+    A container's control group may forbid what a node's mode allows, which only opening it reveals. This is done here
+    and not in kdoctor itself, because the call may hang in a faulty driver.
     """
     found: dict[str, str] = {}
     for path in sorted((root / "dev").glob("nvidia*")):

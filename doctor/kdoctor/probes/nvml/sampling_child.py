@@ -1,14 +1,15 @@
-"""The process that samples every GPU while others train. It ends when its standard input does.
+"""The process that samples every GPU during the trainings. It ends when its standard input closes.
 
-Each GPU has a lane of its own, so that one that hangs is given up while the others go on. Records:
-``{"state": ...}`` once NVML is ready or is known not to be; ``{"gpu": <index>, "once": <fields>, "errors": ...}``;
-then again and again ``{"gpu": <index>, "took_s": <of the reading>, "sample": <fields>, "errors": <new ones>}``; and
-``{"gpu": <index>, "hangs": <field>}`` where a call does not return.
+Each GPU has a separate lane, so that one that hangs does not stop the others. Records:
+
+- ``{"state": ...}`` once NVML is ready or has failed;
+- ``{"gpu": <index>, "once": <fields>, "errors": ...}``;
+- repeatedly ``{"gpu": <index>, "took_s": <of the reading>, "sample": <fields>, "errors": <new ones>}``;
+- ``{"gpu": <index>, "hangs": <field>}`` for a call that does not return.
 """
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import threading
 import time
@@ -17,37 +18,31 @@ from typing import Any
 
 import pynvml
 
-from kdoctor.probes.nvml.calls import Read
+from kdoctor.probes.nvml.calls.answers import Read
 from kdoctor.probes.nvml.calls.running import AGAIN, ONCE
-from kdoctor.probes.nvml.lanes import Lane, Records, Send, initialise
+from kdoctor.probes.nvml.lanes import Lane, Records, Send, arm_watchdog, initialise
 
-_MARGIN_S = 5.0
-"""kdoctor ends this process at its deadline; where kdoctor is gone, it ends itself this much later."""
-
-_FOR_GOOD = {
+_PERMANENT = {
     "NVML_ERROR_NOT_SUPPORTED",
     "NVML_ERROR_FUNCTION_NOT_FOUND",
     "NVML_ERROR_INVALID_ARGUMENT",
     "NVML_ERROR_ARGUMENT_VERSION_MISMATCH",
     "NVML_ERROR_NO_PERMISSION",
 }
-"""Errors after which a call is not made again."""
+"""Errors after which a call is not repeated."""
 
 
 def main(settings: Mapping[str, Any]) -> None:
     """Send samples. ``settings``: ``deadline_s``, ``interval_s`` and ``patience_s``, in seconds."""
-    faulthandler.enable(all_threads=True)
-    faulthandler.dump_traceback_later(float(settings["deadline_s"]) + _MARGIN_S, exit=True)
+    arm_watchdog(float(settings["deadline_s"]))
     sampler = _Sampler(Records().send, float(settings["interval_s"]), float(settings["patience_s"]))
     for task in (sampler.end_with_stdin, sampler.begin):
         threading.Thread(target=task, daemon=True).start()
     sampler.watch()
-    os._exit(0)  # a thread that hangs in the driver keeps an ordinary exit waiting
+    os._exit(0)  # an ordinary exit would wait for a thread that hangs in the driver
 
 
 class _Sampler:
-    """Every GPU, each in its lane."""
-
     def __init__(self, send: Send, interval_s: float, patience_s: float) -> None:
         self._send = send
         self._interval_s = interval_s
@@ -56,21 +51,21 @@ class _Sampler:
         self._over = threading.Event()
 
     def end_with_stdin(self) -> None:
-        """Wait for kdoctor to close our standard input, or to be gone."""
+        """Wait until kdoctor closes our standard input, or is gone."""
         while os.read(0, 1024):
             pass
         self._over.set()
 
     def begin(self) -> None:
-        """Make NVML ready and set every GPU's lane to work."""
-        trouble = initialise(self._send)
+        """Initialise NVML and start every GPU's lane."""
+        failure = initialise(self._send)
         system = Lane("system", "", self._send)
-        if trouble is None:
+        if failure is None:
             system.read(("count",), pynvml.nvmlDeviceGetCount)
             if "count" not in system.facts:
-                trouble = {"state": "failed", "error": f"the number of GPUs: {system.errors['count']}"}
-        if trouble is not None:
-            self._send(trouble)
+                failure = {"state": "failed", "error": f"the number of GPUs: {system.errors['count']}"}
+        if failure is not None:
+            self._send(failure)
             self._over.set()
             return
         self._send({"state": "ready", "at": None})
@@ -79,31 +74,29 @@ class _Sampler:
             threading.Thread(target=lane.run, daemon=True).start()
 
     def watch(self) -> None:
-        """Tell of calls that do not return, until it is over."""
+        """Report calls that do not return, until the end."""
         while not self._over.wait(self._interval_s):
             for lane in self._lanes:
-                lane.tell_if_it_hangs(self._patience_s)
+                lane.report_hang(self._patience_s)
 
 
 class _GpuLane(Lane):
-    """One GPU."""
-
     def __init__(self, index: int, send: Send, interval_s: float) -> None:
-        super().__init__(f"GPU {index}", f"GPU {index}: ", _to_nobody)
+        super().__init__(f"GPU {index}", f"GPU {index}: ", lambda _: None)  # too many calls: only hangs are reported
         self._index = index
-        self._tell = send
+        self._report = send
         self._interval_s = interval_s
         self._asked_at = time.monotonic()
         self._hangs = False
 
     def run(self) -> None:
-        """Read what does not change, then sample for ever."""
+        """Read the constant fields, then sample forever."""
         self._asked_at = time.monotonic()
         self.read(("handle",), lambda: pynvml.nvmlDeviceGetHandleByIndex(self._index))
         handle = self.facts.pop("handle", None)
         if handle is not None:
             self._read_all(ONCE, handle)
-        self._tell({"gpu": self._index, "once": self.facts, "errors": self.errors})
+        self._report({"gpu": self._index, "once": self.facts, "errors": self.errors})
         known, calls = dict(self.errors), dict(AGAIN)
         while handle is not None and calls:
             began = time.monotonic()
@@ -111,7 +104,7 @@ class _GpuLane(Lane):
             self._read_all(calls, handle)
             took_s = time.monotonic() - began
             new = {field: error for field, error in self.errors.items() if known.get(field) != error}
-            self._tell({"gpu": self._index, "took_s": took_s, "sample": self.facts, "errors": new})
+            self._report({"gpu": self._index, "took_s": took_s, "sample": self.facts, "errors": new})
             known.update(new)
             calls = {fields: read for fields, read in calls.items() if not self._is_futile(fields)}
             time.sleep(max(0.0, began + self._interval_s - time.monotonic()))
@@ -123,15 +116,11 @@ class _GpuLane(Lane):
             self._hangs = False
 
     def _is_futile(self, fields: tuple[str, ...]) -> bool:
-        return all(self.errors.get(field) in _FOR_GOOD for field in fields)
+        return all(self.errors.get(field) in _PERMANENT for field in fields)
 
-    def tell_if_it_hangs(self, patience_s: float) -> None:
-        """Say once that a call does not return."""
+    def report_hang(self, patience_s: float) -> None:
+        """Report once that a call does not return."""
         pending = self.pending
         if pending and not self._hangs and time.monotonic() - self._asked_at > patience_s:
             self._hangs = True
-            self._tell({"gpu": self._index, "hangs": pending[0]})
-
-
-def _to_nobody(record: object) -> None:
-    """A lane says each call that it makes; here nobody is told, for there are many: only one that hangs is."""
+            self._report({"gpu": self._index, "hangs": pending[0]})

@@ -1,4 +1,4 @@
-"""A child process that runs beside others until it is told to end."""
+"""A child process that runs in the background, next to other children."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, OnRe
 
 
 class Companion:
-    """A child in the background. It ends when its standard input does, which it has to watch."""
+    """A child in the background. It must end when its standard input closes."""
 
     def __init__(
         self,
@@ -23,18 +23,18 @@ class Companion:
     ) -> None:
         self._children = children
         self._process: Process | None = None
-        self._told = threading.Event()
+        self._ending = threading.Event()
         self._lock = threading.Lock()
         self.ended: ChildEnd | None = None
-        """How it ended; None while it runs, and where it was ended with all others."""
+        """How the child ended; None while it runs, and if it was ended together with all others."""
         self.failure: str | None = None
-        """Why it could not be started, or read, if so."""
+        """Why the child could not be started or read, if so."""
         self._thread = threading.Thread(target=self._run, args=(argv, env, deadline_s, on_record), daemon=True)
         self._thread.start()
 
     def end(self, grace_s: float) -> None:
-        """Let it end by itself; after some seconds it is killed. Returns soon, whatever it does."""
-        self._told.set()
+        """Ask the child to end, and kill it after ``grace_s`` seconds."""
+        self._ending.set()
         self._close_stdin()
         self._thread.join(timeout=grace_s)
         if self._thread.is_alive() and self._process:
@@ -52,14 +52,14 @@ class Companion:
                 keep_records=False,
             )
         except ChildrenEnded:
-            pass  # whoever ended all children tells why
-        except Exception as error:  # noqa: BLE001 - a companion's failure must not end what it accompanies
+            pass  # the run was interrupted, which is reported elsewhere
+        except Exception as error:  # noqa: BLE001 - its failure must not end the run
             self.failure = f"{type(error).__name__}: {error}"
 
     def _started(self, process: Process) -> None:
         with self._lock:
             self._process = process
-        if self._told.is_set():
+        if self._ending.is_set():
             self._close_stdin()
 
     def _close_stdin(self) -> None:

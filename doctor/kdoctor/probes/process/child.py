@@ -1,4 +1,4 @@
-"""The only place that starts processes: each with a deadline, and all of them can be ended at once."""
+"""Starts all child processes: each has a deadline, and all of them can be ended at once."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from dataclasses import dataclass
 from typing import IO
 
 RECORD_START = b"\x1e"
-"""A record is this byte, a JSON text and a line feed (RFC 7464). All else on stdout is chatter."""
+"""A record is this byte, a JSON text and a line feed (RFC 7464). Everything else on stdout is chatter."""
 
 _TAIL_BYTES = 64 * 1024
 _LONGEST_LINE = 32 * 1024 * 1024
 _READ_BYTES = 64 * 1024
 _LAST_WAIT_S = 5.0
-"""How long a killed child may take to disappear."""
-_STRANGER_WAIT_S = 2.0
-"""How long a pipe may stay open after its child has ended."""
+"""How long a killed child may take to end."""
+_PIPE_WAIT_S = 2.0
+"""How long another process may keep a pipe open after the child has ended."""
 
 OnRecord = Callable[[object], None]
 Process = subprocess.Popen[bytes]
-"""A child, for those that may not start one."""
+"""A child process, for modules that must not start one."""
 
 
-class ChildrenEnded(Exception):  # noqa: N818 - an event of the run, not a mistake
-    """The run was interrupted, so no further process is started."""
+class ChildrenEnded(Exception):  # noqa: N818 - an event, not an error
+    """The run was interrupted: no further process is started."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChildEnd:
-    """How a child process ended, and what it said."""
+    """How a child process ended, and its output."""
 
     exit_code: int | None
-    """Exit status, or None where a signal ended it or where it could not even be killed."""
+    """Exit status, or None if a signal ended it or it could not be killed."""
     signal: str | None
     """Name of the signal that ended it."""
     timed_out: bool
-    """Whether it was ended because its deadline passed."""
+    """Whether it was ended at its deadline."""
     records: tuple[object, ...]
     """The JSON records that it sent."""
     chatter: str
-    """The end of what it printed to stdout beside its records."""
+    """The end of its other output on stdout."""
     stderr: str
     """The end of its error output."""
     seconds: float
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with status 0."""
+        """Whether it ended with status 0 before its deadline."""
         return self.exit_code == 0 and not self.timed_out
 
     def describe(self) -> str:
-        """How it ended, in a few words, with the last line of its error output."""
+        """How it ended, with the last line of its error output."""
         if self.timed_out:
             what = f"did not finish within {self.seconds:.0f} s and was ended"
         elif self.signal:
@@ -69,14 +69,14 @@ class ChildEnd:
 
 
 class Children:
-    """Starts child processes. One for a whole run, so that an interruption can end them all."""
+    """Starts child processes. One instance is used for a whole run, so that an interruption can end them all."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._ended = False
 
-    def run(  # noqa: PLR0913 - what a child is started with
+    def run(  # noqa: PLR0913 - the parameters of a child
         self,
         argv: Sequence[str],
         *,
@@ -87,21 +87,20 @@ class Children:
         keep_records: bool = True,
         cwd: str | None = None,
     ) -> ChildEnd:
-        """Run a program to its end or to its deadline; then nothing of its process group is left.
+        """Run a program to its end or its deadline, and end everything in its process group.
 
-        Without ``keep_records`` the records are handed to ``on_record`` alone: a child may send them for hours.
+        ``on_record`` gets each record, in another thread. Without ``keep_records`` the result has no records, for a
+        child that sends them for hours. The child's stdin stays open and silent as long as this process lives, so a
+        child that waits for its end notices our death.
 
-        The child's stdin stays open and silent as long as this process lives, so a child that waits
-        for its end learns of our death.
-
-        A grandchild that left the process group may outlive the call; a child that sleeps in the
-        kernel and cannot be killed (a hung GPU driver does that) is given up after a few seconds.
+        A grandchild that left the process group may outlive the call. A child that sleeps in the kernel and cannot be
+        killed (because of a hanging GPU driver) is abandoned after a few seconds.
 
         Raises:
             ChildrenEnded: :meth:`end_all` was called, before or during the run.
             OSError: the program could not be started.
-            ValueError: an argument holds a NUL character.
-            Exception: whatever ``on_record`` raised; the child was still read to its end.
+            ValueError: an argument contains a NUL character.
+            Exception: any exception of ``on_record``, after the child was read to its end.
         """
         started = time.monotonic()
         process = self._start(argv, env, cwd)
@@ -111,9 +110,11 @@ class Children:
         try:
             if on_start:
                 on_start(process)
-            timed_out = not _wait(process, deadline_s)
+            process.wait(timeout=deadline_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
         finally:
-            # Whoever is on this list may be killed by its id, so it leaves before the id can be reused.
+            # Processes in this set may be killed by id, so a process leaves it before its id can be reused.
             with self._lock:
                 self._running.discard(process)
             _end(process)
@@ -152,7 +153,7 @@ class Children:
         )
         with self._lock:
             self._running.add(process)
-        if self._was_ended():  # end_all may have looked at the list just before this child was on it
+        if self._was_ended():  # end_all may have read the set just before this child was added
             _kill(process)
         return process
 
@@ -160,32 +161,23 @@ class Children:
         return self._ended
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
-        """End one child, unless it has ended: then its id may be another's."""
+        """End one child, unless it has already ended: its id may be in use again."""
         with self._lock:
             if process in self._running:
                 _kill(process)
 
     def end_all(self) -> None:
-        """End every running child and start no other. Safe to call from a signal handler.
+        """End every running child and start no further ones. Safe to call from a signal handler.
 
-        It takes no lock, because the handler may have interrupted the very code that holds it.
+        It takes no lock, because the handler may have interrupted the code that holds it.
         """
         self._ended = True
         for process in tuple(self._running):
             _kill(process)
 
 
-def _wait(process: subprocess.Popen[bytes], deadline_s: float) -> bool:
-    """Whether the process ended by itself before the deadline."""
-    try:
-        process.wait(timeout=deadline_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and whatever it started in its group (on Windows: the process alone)."""
+    """Kill the process and its group (on Windows: the process only)."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -194,7 +186,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and its group, and wait a little for its end."""
+    """Kill the process and its group, and wait briefly for its end."""
     _kill(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=_LAST_WAIT_S)
@@ -208,7 +200,7 @@ def _signal_name(number: int) -> str:
 
 
 class _Reader:
-    """Reads a stream to its end in a thread of its own, whatever becomes of what it reads."""
+    """Reads a stream to its end in a separate thread."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._stream = stream
@@ -217,8 +209,8 @@ class _Reader:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for the end of the stream, but not for a stranger who keeps it open."""
-        self._thread.join(timeout=_STRANGER_WAIT_S)
+        """Wait for the end of the stream, but not if another process keeps it open."""
+        self._thread.join(timeout=_PIPE_WAIT_S)
         self._abandoned = self._thread.is_alive()
 
     def _read(self) -> None:
@@ -235,8 +227,6 @@ class _Reader:
 
 
 class _TailReader(_Reader):
-    """Keeps the end of a stream."""
-
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._tail = b""
         super().__init__(stream)
@@ -250,7 +240,7 @@ class _TailReader(_Reader):
 
 
 class _RecordReader(_Reader):
-    """Parts a stream into records and chatter."""
+    """Separates a stream into records and chatter."""
 
     def __init__(self, stream: IO[bytes] | None, on_record: OnRecord | None, *, keep: bool) -> None:
         self.records: list[object] = []
@@ -276,7 +266,7 @@ class _RecordReader(_Reader):
             self._keep(line)
 
     def _keep(self, piece: bytes) -> None:
-        """Keep the beginning of a line that has not ended yet; of an endless one only the end."""
+        """Keep the part of a line that has been read so far, or its end if it is too long."""
         self._rest.append(piece)
         self._rest_bytes += len(piece)
         if self._rest_bytes > _LONGEST_LINE:
@@ -295,12 +285,12 @@ class _RecordReader(_Reader):
         if self._on_record and not self.error:
             try:
                 self._on_record(record)
-            except Exception as error:  # noqa: BLE001 - kept for the caller; the pipe must be read on, or the child blocks
+            except Exception as error:  # noqa: BLE001 - raised by run(); an unread pipe would block the child
                 self.error = error
 
 
 def _parse(text: bytes) -> object:
-    """The JSON value, or None where it is none (a child may print the start byte by itself)."""
+    """The JSON value, or None if it is invalid (a child may print the start byte itself)."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""How programs are started: those of ``kdoctor_target`` in the interpreter that is examined, others in our own."""
+"""Command lines that run programs of ``kdoctor_target`` in the target interpreter, and others in kdoctor's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# Loads the package from its folder without putting that folder's neighbours (kdoctor's own
-# dependencies) on the target's path, takes the working folder off it, and writes no bytecode of ours.
+# Loads the package from its folder, without adding kdoctor's dependencies next to it to the target's path. It also
+# removes the working directory from the path, and writes no bytecode for kdoctor's files.
 _BOOTSTRAP = """\
 import importlib, importlib.util, sys
 if sys.path and not sys.path[0]: del sys.path[0]
@@ -25,8 +25,8 @@ import json
 module.main(json.loads(settings))
 """
 
-# The job's PYTHONPATH and the like are for the job's interpreter, so ours is isolated from them (-I); but it
-# finds what this process finds, wherever that was installed.
+# The job's PYTHONPATH and similar variables must not affect kdoctor's interpreter (-I), which gets this process's
+# path instead, to find kdoctor wherever it is installed.
 _OWN_BOOTSTRAP = """\
 import importlib, json, sys
 path, module, settings = sys.argv[1:]
@@ -36,13 +36,13 @@ importlib.import_module(module).main(json.loads(settings))
 
 
 def target_folder() -> Path:
-    """The folder of the programs that run in the target interpreter: beside kdoctor's own.
+    """The folder of the programs for the target interpreter, next to kdoctor's package.
 
-    It is not looked up by name, for a folder of that name may stand earlier on the path.
+    It is not imported by name, because another folder of that name may come first on the path.
     """
     folder = Path(__file__).resolve().parents[3] / "kdoctor_target"
     if not (folder / "__init__.py").is_file():
-        raise FileNotFoundError("kdoctor's own programs (kdoctor_target) are missing: reinstall keras-doctor")
+        raise FileNotFoundError("kdoctor's programs (kdoctor_target) are missing: reinstall keras-doctor")
     return folder
 
 
@@ -52,5 +52,5 @@ def program_argv(python: str, program: str, settings: Mapping[str, object]) -> l
 
 
 def own_program_argv(module: str, settings: Mapping[str, object]) -> list[str]:
-    """The command line that runs ``<module>.main(settings)`` in kdoctor's own interpreter."""
+    """The command line that runs ``<module>.main(settings)`` in kdoctor's interpreter."""
     return [sys.executable, "-I", "-c", _OWN_BOOTSTRAP, json.dumps(sys.path), module, json.dumps(settings)]

@@ -1,4 +1,4 @@
-"""Child processes, with real ones."""
+"""Tests with real child processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 10) -> bool:
     return condition()
 
 
-def test_records_and_chatter_are_told_apart() -> None:
+def test_records_and_chatter_are_separated() -> None:
     seen: list[object] = []
     end = run(
         "print('noise'); print('more\\x1e{\"a\": 1}'); print('\\x1e[2]'); print('rest', end='')", on_record=seen.append
@@ -51,13 +51,13 @@ def test_records_and_chatter_are_told_apart() -> None:
     assert end.chatter == "noise\nmorerest"
 
 
-@pytest.mark.parametrize("rubbish", ["\\x1e{", "\\x1e\\xff", "\\x1e", "\\x1enull", "\\x1e' + '[' * 200000 + '"])
-def test_rubbish_is_chatter(rubbish: str) -> None:
-    end = run(f"print('{rubbish}'); print('\\x1e1')")
+@pytest.mark.parametrize("invalid", ["\\x1e{", "\\x1e\\xff", "\\x1e", "\\x1enull", "\\x1e' + '[' * 200000 + '"])
+def test_invalid_records_are_chatter(invalid: str) -> None:
+    end = run(f"print('{invalid}'); print('\\x1e1')")
     assert end.records == (1,)
 
 
-def test_a_flood_of_noise_keeps_its_end_and_the_records() -> None:
+def test_long_output_keeps_its_end_and_the_records() -> None:
     noise = "import sys; sys.stdout.write('x' * 50_000_000 + '\\n'); print('\\x1e1')"
     end = run(noise + "; sys.stderr.write('e' * 300000 + 'last')")
     assert end.records == (1,)
@@ -66,7 +66,7 @@ def test_a_flood_of_noise_keeps_its_end_and_the_records() -> None:
     assert len(end.stderr) <= 64 * 1024
 
 
-def test_a_large_record_arrives_whole() -> None:
+def test_large_record_is_complete() -> None:
     end = run("import json; print('\\x1e' + json.dumps('y' * 5_000_000))")
     assert end.records == ("y" * 5_000_000,)
 
@@ -77,18 +77,18 @@ def test_exit_status_and_last_line() -> None:
     assert end.describe() == "exited with status 1 (no such thing)"
 
 
-def test_a_segfault_is_named() -> None:
+def test_segfault_is_reported_as_signal() -> None:
     end = run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     assert (end.exit_code, end.signal) == (None, "SIGSEGV")
     assert end.describe() == "died of SIGSEGV"
 
 
-def test_killed_from_outside_is_a_signal_not_a_timeout() -> None:
+def test_external_kill_is_a_signal_not_a_timeout() -> None:
     end = run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert (end.signal, end.timed_out) == ("SIGKILL", False)
 
 
-def test_a_hang_is_ended_at_its_deadline() -> None:
+def test_hang_is_ended_at_its_deadline() -> None:
     started = time.monotonic()
     end = run("import time; print('\\x1e1', flush=True); time.sleep(60)", deadline_s=0.5)
     assert (end.timed_out, end.exit_code, end.signal, end.ok) == (True, None, None, False)
@@ -97,13 +97,13 @@ def test_a_hang_is_ended_at_its_deadline() -> None:
     assert time.monotonic() - started < 10
 
 
-def test_a_child_that_ignores_sigterm_is_ended_too() -> None:
+def test_child_that_ignores_sigterm_is_ended() -> None:
     end = run("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", deadline_s=0.5)
     assert end.timed_out
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_grandchildren_of_the_group_are_ended() -> None:
+def test_grandchildren_in_the_group_are_ended() -> None:
     code = """if True:
         import subprocess, sys
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -116,7 +116,7 @@ def test_grandchildren_of_the_group_are_ended() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_stranger_that_keeps_the_pipe_open_does_not_hold_us_up() -> None:
+def test_pipe_kept_open_by_another_process_does_not_block() -> None:
     code = """if True:
         import subprocess, sys
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"], start_new_session=True)
@@ -136,7 +136,7 @@ def test_stdin_stays_open_and_silent() -> None:
     assert end.records == (0,)
 
 
-def test_end_all_ends_the_running_and_starts_no_other() -> None:
+def test_end_all_ends_children_and_prevents_new_ones() -> None:
     children = Children()
     ready = threading.Event()
     outcome: list[BaseException] = []
@@ -161,12 +161,12 @@ def test_end_all_ends_the_running_and_starts_no_other() -> None:
     children.end_all()
 
 
-def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path) -> None:
+def test_missing_program_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Children().run([str(tmp_path / "nothing")], env={}, deadline_s=5)
 
 
-def test_an_error_of_the_listener_is_raised_after_the_child_was_read() -> None:
+def test_error_in_on_record_is_raised_after_reading() -> None:
     def refuse(record: object) -> None:
         raise LookupError(record)
 

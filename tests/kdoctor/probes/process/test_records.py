@@ -12,13 +12,13 @@ from kdoctor.probes.process.records import RecordError, build
 KERAS = {"package": "keras", "version": "3.15.1", "legacy": False, "backend": "tensorflow", "backend_from": "default"}
 
 
-def test_nested_facts_come_back_as_they_went() -> None:
+def test_nested_facts_survive_a_round_trip() -> None:
     device = healthy.gpu(0, processes=(GpuProcess(pid=1, used_memory_bytes=None),), errors={"name": "x"})
     gpus = healthy.gpus(2, device, healthy.gpu(1))
     assert build(Gpus, json.loads(json.dumps(dataclasses.asdict(gpus)))) == gpus
 
 
-def test_what_has_a_default_may_be_missing_and_what_is_unknown_is_ignored() -> None:
+def test_defaults_may_be_missing_and_unknown_keys_are_ignored() -> None:
     assert build(Gpu, {"index": 3, "colour": "green"}) == Gpu(index=3)
 
 
@@ -40,6 +40,6 @@ def test_what_has_a_default_may_be_missing_and_what_is_unknown_is_ignored() -> N
         (KerasChoice, {**KERAS, "package": ["keras"]}, "KerasChoice.package is"),
     ],
 )
-def test_rubbish_is_refused_with_its_place(kind: type[object], record: object, message: str) -> None:
+def test_invalid_record_is_rejected_with_its_field(kind: type[object], record: object, message: str) -> None:
     with pytest.raises(RecordError, match=message):
         build(kind, record)

@@ -12,14 +12,14 @@ from kdoctor.probes.nvml.calls.answers import Failure, bus_id, error_name, field
 _REMOTE_KINDS = {0: "gpu", 1: "npu", 2: "switch", 255: "unknown"}
 _LINK_COUNT, _LINK_SPEED = 91, 164
 _LINK_SPEEDS = (84, 85, 86, 87, 88, 89, 132, 133, 134, 135, 136, 137)
-"""Field ids of the speed of links 0 to 11, for drivers that do not know ``_LINK_SPEED``."""
+"""Field ids of the speed of links 0 to 11, for drivers without ``_LINK_SPEED``."""
 _LINKS_AT_MOST = 36
 
 
 def links(handle: Any) -> list[dict[str, Any]]:
-    """The GPU's NVLinks; raises "not supported" where it has none.
+    """The GPU's NVLinks; raises "not supported" if it has none.
 
-    Asked how many there are, old drivers do not say: then the links are tried until one does not exist.
+    Old drivers do not report the number of links; then links are tried until one does not exist.
     """
     count = field_number(pynvml.nvmlDeviceGetFieldValues(handle, [_LINK_COUNT])[0])
     found: list[dict[str, Any]] = []
@@ -46,13 +46,13 @@ _LINK_FIELDS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def _link(handle: Any, index: int) -> dict[str, Any]:
-    """One link; of one that is not active nothing more is asked."""
+    """One link; for an inactive link nothing else is read."""
     errors: dict[str, str] = {}
     link: dict[str, Any] = {"index": index, "errors": errors}
     for field, read in _LINK_FIELDS.items():
         try:
             value = read(handle, index)
-        except Exception as error:  # noqa: BLE001 - whatever it raises is this field's error
+        except Exception as error:  # noqa: BLE001 - any exception is this field's error
             value = Failure(error_name(error))
         if isinstance(value, Failure):
             errors[field] = value.error
@@ -72,7 +72,6 @@ def _link_version(number: int) -> int | Failure:
 
 
 def _add_speeds(handle: Any, found: Sequence[dict[str, Any]]) -> None:
-    """Add the speed of each active link, in GB/s."""
     active = [link for link in found if link.get("active")]
     if not active:
         return
@@ -87,7 +86,6 @@ def _add_speeds(handle: Any, found: Sequence[dict[str, Any]]) -> None:
 
 
 def _speeds(handle: Any, ids: Sequence[Any]) -> list[int | Failure]:
-    """Megabytes a second of several field ids."""
     try:
         return [field_number(value) for value in pynvml.nvmlDeviceGetFieldValues(handle, ids)]
     except pynvml.NVMLError as error:

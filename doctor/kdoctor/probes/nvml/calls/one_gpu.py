@@ -1,4 +1,4 @@
-"""Which NVML call reads which fact of one GPU, its NVLinks left out."""
+"""Which NVML call reads which fact of one GPU, except its NVLinks."""
 
 from __future__ import annotations
 
@@ -26,17 +26,9 @@ from kdoctor.probes.nvml.calls.answers import (
 )
 
 _ARCHITECTURES = {
-    2: "Kepler",
-    3: "Maxwell",
-    4: "Pascal",
-    5: "Volta",
-    6: "Turing",
-    7: "Ampere",
-    8: "Ada Lovelace",
-    9: "Hopper",
-    10: "Blackwell",
-    13: "Rubin",
-}
+    2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper",
+    10: "Blackwell", 13: "Rubin",
+}  # fmt: skip
 _COMPUTE_MODES = ("default", "exclusive-thread", "prohibited", "exclusive-process")
 _VIRTUALIZATION_MODES = ("none", "passthrough", "vgpu", "host-vgpu", "host-vsga")
 _ADDRESSING_MODES = ("none", "hmm", "ats")
@@ -46,9 +38,9 @@ _RECOVERY_ACTIONS = (
 )  # fmt: skip
 
 _PERFORMANCE_STATE_UNKNOWN = 32
-"""``NVML_PSTATE_UNKNOWN``: an answer that says nothing."""
+"""``NVML_PSTATE_UNKNOWN``."""
 _SET_WORDS = 32
-"""64-bit words of a set of processors: more than any machine has (2048)."""
+"""64-bit words of a set of processors: enough for 2048."""
 
 
 def _compute_capability(handle: Any) -> str:
@@ -57,11 +49,11 @@ def _compute_capability(handle: Any) -> str:
 
 
 def compute_processes(handle: Any) -> list[Any]:
-    """The compute processes in NVML's structures."""
+    """The compute processes, as NVML's structures."""
     try:
         return list(pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
     except pynvml.NVMLLibraryMismatchError:
-        # Drivers before 510 have no third version of that function.
+        # Drivers before 510 lack the third version of that function.
         return list(pynvml.nvmlDeviceGetComputeRunningProcesses_v2(handle))
 
 
@@ -75,7 +67,7 @@ def _processes(handle: Any) -> list[dict[str, Any]]:
 def _process_name(pid: int) -> str | None:
     try:
         return str(pynvml.nvmlSystemGetProcessName(pid)) or None
-    except Exception:  # noqa: BLE001 - its absence is told by None: it ended, or lives in another namespace
+    except Exception:  # noqa: BLE001 - it has ended, or is in another namespace
         return None
 
 
@@ -104,7 +96,7 @@ def _threshold(kind: int) -> Read:
 
 
 def clock_event_reasons(handle: Any) -> int:
-    """One reading of the bit mask; the call's older name is asked where the driver lacks the newer."""
+    """One reading of the bit mask, with the call's older name if the driver lacks the newer one."""
     try:
         return int(pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
     except pynvml.NVMLError as error:
@@ -160,7 +152,7 @@ FIELDS: dict[str, Read] = {
 
 
 def _memory(handle: Any) -> tuple[int, int]:
-    """Total and used bytes; used without what the driver reserves for itself, where it can tell them apart."""
+    """Total and used bytes; without the driver's reserve if it is reported separately."""
     try:
         info = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
     except pynvml.NVMLError as error:
@@ -195,7 +187,7 @@ def _fabric(handle: Any) -> tuple[Any, Any]:
         pynvml.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
     state = one_of(_FABRIC_STATES, int(info.state))
     if state != "completed":
-        return state, Failure("the registration has not ended")
+        return state, Failure("the registration is not complete")
     return state, "success" if info.status == pynvml.NVML_SUCCESS else code_name(int(info.status))
 
 
@@ -207,15 +199,15 @@ _BY_FIELD_ID: dict[str, tuple[int, Callable[[int], Any]]] = {
     "temperature_slowdown_margin_c": (194, margin),
     "recovery_action": (230, lambda number: one_of(_RECOVERY_ACTIONS, number)),
 }
-"""Field of ``Gpu`` to NVML's field id (``NVML_FI_DEV_...``) and what to make of the number."""
+"""Field of ``Gpu`` to NVML's field id (``NVML_FI_DEV_...``) and the conversion of its number."""
 
 
 def _field_values(handle: Any) -> tuple[Any, ...]:
-    """Facts that have no call of their own: one call, and a return code for each."""
+    """Facts that are read by field id: one call, with a return code for each."""
     ids = [number for number, _ in _BY_FIELD_ID.values()]
     values = pynvml.nvmlDeviceGetFieldValues(handle, ids)
-    told = zip(values, _BY_FIELD_ID.values(), strict=True)
-    return tuple(_from_field(value, make) for value, (_, make) in told)
+    pairs = zip(values, _BY_FIELD_ID.values(), strict=True)
+    return tuple(_from_field(value, make) for value, (_, make) in pairs)
 
 
 def _from_field(value: Any, make: Callable[[int], Any]) -> Any:
@@ -237,4 +229,4 @@ JOINT: dict[tuple[str, ...], Read] = {
     ("fabric_state", "fabric_status"): _fabric,
     tuple(_BY_FIELD_ID): _field_values,
 }
-"""Fields of ``Gpu`` that one call reads together, in the order of its answers."""
+"""Fields of ``Gpu`` that one call reads together, in the order of its results."""

@@ -1,4 +1,4 @@
-"""What NVML says of two GPUs, and of the driver itself."""
+"""Which NVML call reads which fact of a pair of GPUs, and of the driver."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _p2p(index: int) -> Callable[[Any, Any], str | Failure]:
 
 PAIR_FIELDS: dict[str, Callable[[Any, Any], Any]] = {
     "level": _level,
-    "p2p_read": _p2p(0),  # the binding's own constant for it is a tuple, by a stray comma
+    "p2p_read": _p2p(0),  # the binding's constant for it is a tuple, by mistake
     "p2p_write": _p2p(1),
     "p2p_nvlink": _p2p(2),
 }
@@ -44,7 +44,7 @@ def _conf_compute() -> bool | Failure:
 def _conf_compute_multi_gpu() -> str | Failure:
     settings = pynvml.c_nvmlSystemConfComputeSettings_v1_t()
     returned = pynvml.nvmlSystemGetConfComputeSettings(ctypes.byref(settings))
-    if returned != pynvml.NVML_SUCCESS:  # the binding leaves this one call unchecked
+    if returned != pynvml.NVML_SUCCESS:  # the binding does not check this call
         return Failure(code_name(returned))
     return one_of(("none", "protected-pcie", "nvle"), settings.multiGpuMode)
 
@@ -58,4 +58,4 @@ SYSTEM_FIELDS: dict[str, Callable[[], Any]] = {
     "conf_compute_ready": lambda: flag(pynvml.nvmlSystemGetConfComputeGpusReadyState()),
     "count": ask("nvmlDeviceGetCount"),
 }
-"""Field of ``Gpus`` to the call that reads it; the count last."""
+"""Field of ``Gpus`` to the call that reads it, the count last."""

@@ -1,6 +1,6 @@
-"""What is read of a GPU again and again while it trains: little, and nothing that waits for the hardware.
+"""Which NVML call reads which fact of a GPU during a training: only fast calls that do not wait for the hardware.
 
-The calls for the PCIe throughput (nvmlDeviceGetPcieThroughput) wait 20 ms each, so the counters of bytes are read.
+The calls for the PCIe throughput (nvmlDeviceGetPcieThroughput) wait 20 ms each, so the byte counters are read instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kdoctor.probes.nvml.calls.one_gpu import FIELDS, JOINT, clock_event_reasons
 
 _SLOWDOWN_MARGIN = 194
 _PCIE_BYTES = (197, 198)
-"""Field ids: sent and received bytes since the driver was loaded; they may begin anew."""
+"""Field ids: sent and received bytes since the driver was loaded; the counters may wrap around."""
 
 
 _WIDE = {pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, pynvml.NVML_VALUE_TYPE_SIGNED_LONG_LONG}
@@ -34,8 +34,8 @@ def _counter(value: Any) -> int | Failure:
     number = field_number(value)
     if isinstance(number, Failure):
         return number
-    # At 50 GB/s one of 32 bits begins anew eleven times a second.
-    return count(number) if value.valueType in _WIDE else Failure("a counter of 32 bits")
+    # At 50 GB/s a 32-bit counter wraps around eleven times a second.
+    return count(number) if value.valueType in _WIDE else Failure("a 32-bit counter")
 
 
 _ONCE = ("name", "uuid", "bus_id", "enforced_power_limit_w", "clock_sm_max_mhz", "temperature_slowdown_c")
@@ -44,7 +44,7 @@ ONCE: dict[tuple[str, ...], Read] = {
     **{(field,): FIELDS[field] for field in _ONCE},
     ("temperature_slowdown_margin_c",): _slowdown_margin,
 }
-"""Fields of ``SampledGpu`` that are read once, before the first sample, and the call that reads them."""
+"""Fields of ``SampledGpu`` that are read once, before the first sample, and their calls."""
 
 _AGAIN = ("temperature_c", "temperature_margin_c", "power_draw_w", "clock_sm_mhz", "performance_state")
 
@@ -56,4 +56,4 @@ AGAIN: dict[tuple[str, ...], Read] = {
     ("processes",): lambda handle: len(compute_processes(handle)),
     ("pcie_sent_bytes", "pcie_received_bytes"): _pcie_bytes,
 }
-"""Fields of a sample and the call that reads them; names and units are those of ``Gpu`` where it has them."""
+"""Fields of a sample and their calls, with the names and units of ``Gpu`` where it has them."""

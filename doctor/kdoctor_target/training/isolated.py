@@ -1,4 +1,4 @@
-"""Some of the replicas' devices in a process of their own, which spoils no other and is disturbed by none."""
+"""Runs a function on some of the replicas' devices in a separate process, isolated from the others."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ SURVEY_S = 180.0
 
 
 def in_a_process(case: Case, task: Task, function: Callable[[Case], None], patience_s: float) -> Facts:
-    """What became of a function in a process of its own, which is ended with its stacks when its time is over.
+    """Run a function in a separate process, which is ended and leaves its stacks after a time; returns its facts.
 
     Args:
-        case: the case; its own process must not have touched a device.
+        case: the case; its process must not have used a device.
         task: names the process and its files.
-        function: takes the process's own case, and says there what it finds.
+        function: takes the process's case, to which it reports.
         patience_s: seconds.
     """
-    cluster = Cluster(case, own_files=True)
+    cluster = Cluster(case, separate_files=True)
     try:
-        cluster.start(task, lambda own, _: function(own), with_config=False)
+        cluster.start(task, lambda task_case, _: function(task_case), with_config=False)
         (facts,) = cluster.wait(patience_s)
         return facts
     finally:
         cluster.end()
 
 
-def list_devices(own: Case) -> None:
-    """Note the devices of all replicas, and where the GPUs are. GPUs are counted, and none is taken.
+def list_devices(case: Case) -> None:
+    """Note the devices of all replicas and the addresses of the GPUs, without using a GPU.
 
-    To be called in a process of its own, which can use the CPU afterwards.
+    To be called in a separate process, which can use the CPU afterwards.
     """
-    if own.devices_kind == "cpu":
-        own.note(devices=replica_devices(own))
+    if case.devices_kind == "cpu":
+        case.note(devices=replica_devices(case))
         return
     gpus = tf.config.list_physical_devices("GPU")
     addresses = gpu_addresses()
-    asked = len(gpus) if own.replicas is None else min(own.replicas, len(gpus))
-    own.note(
+    asked = len(gpus) if case.replicas is None else min(case.replicas, len(gpus))
+    case.note(
         gpus_seen=len(gpus),
-        devices=["/job:localhost/replica:0/task:0/device:GPU:{}".format(index) for index in range(asked)],
+        devices=[f"/job:localhost/replica:0/task:0/device:GPU:{index}" for index in range(asked)],
         bus_ids=addresses[:asked] if len(addresses) == len(gpus) else [],
     )
     tf.config.set_visible_devices([], "GPU")
 
 
 def note_devices(case: Case, found: Facts) -> List[str]:
-    """Say as the case's own what :func:`list_devices` found; returns the devices' names."""
+    """Note the facts of :func:`list_devices` in this case; returns the devices' names."""
     names = list(found["devices"])
     case.note(strategy="MirroredStrategy", replicas=len(names))
     case.note(**{name: found[name] for name in ("devices", "bus_ids", "gpus_seen") if name in found})
     return names
 
 
-def take_devices(own: Case, places: Sequence[int]) -> List[str]:
-    """The devices at those places, and no other GPU; to be called in a process of its own.
+def take_devices(case: Case, places: Sequence[int]) -> List[str]:
+    """The devices at those places, and no other GPU; to be called in a separate process.
 
-    GPUs compute as in a job that says nothing about it: with TensorFloat-32.
+    GPUs compute with TensorFloat-32, as in a job with default settings.
     """
-    if own.devices_kind == "cpu":
-        names = replica_devices(own)
+    if case.devices_kind == "cpu":
+        names = replica_devices(case)
         return [names[index] for index in places]
     gpus = tf.config.list_physical_devices("GPU")
     tf.config.set_visible_devices([gpus[index] for index in places], "GPU")

@@ -1,4 +1,4 @@
-"""The speed over one replica and over more, with the real TensorFlow: what is measured, not how much it is."""
+"""The speed on one and on several replicas, with the real TensorFlow: which measures exist, not their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdoctor_checks.smoke.speed import speed
 
 
 @pytest.mark.tensorflow
-def test_strategies_of_one_two_and_three_devices_do_not_disturb_each_other() -> None:
+def test_strategies_of_one_two_and_three_devices_are_independent() -> None:
     wanted = [scenario for scenario in SCENARIOS if scenario.id == "smoke.speed"]
     settings = SmokeSettings(devices_kind="cpu", replicas=3)
     # tf_keras: under it, strategies of two and of three devices in one process break each other's collectives.

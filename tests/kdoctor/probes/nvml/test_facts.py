@@ -1,4 +1,4 @@
-"""Every fact of a GPU, and the traps: through the real binding, from whole machines."""
+"""Every fact of a GPU, and edge cases, through the real binding, from whole machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
 
 
 def read(machine: Description, **lines: str | int) -> Gpus:
-    """The GPUs of a machine with some lines changed; ``__`` in a key stands for a dot."""
+    """The GPUs of a machine with some lines changed; ``__`` in a key means a dot."""
     changed = Description(nvml=machine.nvml.with_lines(**lines), tree=machine.tree, deadline_s=machine.deadline_s)
     found = machines.collected(changed)[Gpus]
     assert isinstance(found, Gpus), found
@@ -30,7 +30,7 @@ def first(machine: Description, **lines: str | int) -> Gpu:
     return read(machine, **lines).devices[0]
 
 
-def test_an_h100_tells_all_this() -> None:
+def test_h100_reports_all_fields() -> None:
     found = machines.gpus("h100-nvswitch")
     gpu = found.devices[0]
     expected: dict[str, Any] = {
@@ -118,7 +118,7 @@ def test_nvlinks_between_gpus() -> None:
     assert [link.remote_bus_id for link in links[::4]] == ["0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"]
 
 
-def test_links_that_exist_and_are_down_are_no_links_of_a_pair() -> None:
+def test_inactive_links_do_not_count_for_a_pair() -> None:
     found = machines.gpus("a100-pcie")
     links = found.devices[0].nvlinks
     assert links is not None
@@ -126,20 +126,20 @@ def test_links_that_exist_and_are_down_are_no_links_of_a_pair() -> None:
     assert {pair.nvlinks for pair in found.pairs} == {0}
 
 
-def test_a_gpu_without_nvlink_says_so() -> None:
+def test_gpu_without_nvlink_is_not_supported() -> None:
     found = machines.gpus("rtx4090")
     assert (found.devices[0].nvlinks, found.devices[0].errors["nvlinks"]) == (None, NOT_SUPPORTED)
     assert {pair.nvlinks for pair in found.pairs} == {None}
     assert found.pairs[0].errors == {"nvlinks": NOT_SUPPORTED}
 
 
-def test_one_link_of_a_pair_is_down() -> None:
+def test_one_inactive_link_of_a_pair() -> None:
     found = read(machines.a100_nvlink(), gpu__0__nvlink__0__active=0)
     counts = {(pair.first, pair.second): pair.nvlinks for pair in found.pairs}
     assert counts == {(0, 1): 3, (0, 2): 4, (0, 3): 4, (1, 2): 4, (1, 3): 4, (2, 3): 4}
 
 
-def test_a_driver_that_does_not_count_the_links_is_asked_until_one_is_missing() -> None:
+def test_links_are_tried_if_their_number_is_unknown() -> None:
     machine = machines.a100_nvlink()
     uncounted = {f"gpu.{index}.nvlink_count": "-" for index in range(4)}
     found = read(Description(nvml=machine.nvml.also(uncounted), tree=machine.tree))
@@ -155,7 +155,7 @@ def test_speeds_by_their_older_field_ids() -> None:
     assert {link.speed_gbs for link in links} == {25.781}
 
 
-def test_a_link_whose_end_is_hidden_keeps_the_rest() -> None:
+def test_link_with_hidden_remote_keeps_other_fields() -> None:
     machine = machines.h100_nvswitch(2)
     hidden = {f"gpu.0.nvlink.{link}.remote_bus_id": "-" for link in range(18)}
     found = read(Description(nvml=machine.nvml.also(hidden), tree=machine.tree))
@@ -169,7 +169,7 @@ def test_a_link_whose_end_is_hidden_keeps_the_rest() -> None:
     assert found.pairs[0].nvlinks == 18
 
 
-def test_levels_agree_with_the_trees() -> None:
+def test_levels_match_the_pci_trees() -> None:
     found = machines.gpus("a100-pcie")
     levels = {(pair.first, pair.second): pair.level for pair in found.pairs}
     assert (levels[0, 1], levels[0, 2], levels[0, 4]) == ("PIX", "PHB", "SYS")
@@ -178,16 +178,16 @@ def test_levels_agree_with_the_trees() -> None:
 @pytest.mark.parametrize(
     ("number", "word"), [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None)]
 )
-def test_p2p_words(number: int, word: str | None) -> None:
+def test_p2p_statuses(number: int, word: str | None) -> None:
     (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
     assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
     assert ("p2p_read" in pair.errors) == (word is None)
 
 
-# --- traps -----------------------------------------------------------------------------------------------------
+# --- edge cases -------------------------------------------------------------------------------------------------
 
 
-def test_power_brake_on_all_eight_while_pcie_looks_perfect() -> None:
+def test_power_brake_on_all_gpus_with_perfect_pcie() -> None:
     brake = {f"gpu.{index}.clock_event_reasons": 0x88 for index in range(8)}
     slow = {f"gpu.{index}.clock_sm": 86 for index in range(8)}
     machine = machines.h100_nvswitch()
@@ -196,26 +196,26 @@ def test_power_brake_on_all_eight_while_pcie_looks_perfect() -> None:
     assert {(gpu.clock_sm_mhz, gpu.clock_sm_max_mhz, gpu.pcie_width) for gpu in found.devices} == {(86, 1980, 16)}
 
 
-def test_a_child_flag_without_its_parent_is_kept() -> None:
+def test_event_reason_without_its_group_bit_is_kept() -> None:
     found = read(machines.h100_nvswitch(), gpu__5__clock_event_reasons=0x80)
     assert [gpu.index for gpu in found.devices if gpu.clock_event_reasons == (0x80,) * 3] == [5]
 
 
-def test_a_flash_in_a_change_of_state_is_seen_as_one() -> None:
+def test_transient_event_reason_is_in_one_reading() -> None:
     assert first(machines.l4_two_one_x1(), gpu__0__clock_event_reasons="0x8,0x0,0x1").clock_event_reasons == (8, 0, 1)
 
 
-def test_an_unknown_addressing_mode_is_not_known() -> None:
+def test_unknown_addressing_mode_is_none() -> None:
     gpu = first(machines.l4_two_one_x1(), gpu__0__addressing_mode=9)
     assert (gpu.addressing_mode, gpu.errors["addressing_mode"]) == (None, "unknown value 9")
 
 
-def test_an_idle_4090_runs_at_generation_one() -> None:
+def test_idle_4090_runs_at_generation_1() -> None:
     gpu = machines.gpus("rtx4090").devices[0]
     assert (gpu.pcie_generation, gpu.pcie_generation_max, gpu.performance_state) == (1, 4, 8)
 
 
-def test_row_remapping_of_a_4090_is_what_it_says() -> None:
+def test_row_remapping_of_4090_is_read() -> None:
     gpu = machines.gpus("rtx4090").devices[0]
     assert (gpu.remapped_rows_pending, gpu.ecc_mode, gpu.sram_threshold_exceeded) == (False, None, None)
 
@@ -233,7 +233,7 @@ def test_a_lane_of_sixteen() -> None:
     ]
 
 
-def test_processes_that_hold_memory_have_names() -> None:
+def test_compute_processes_have_names() -> None:
     gpu = first(machines.l4_two_one_x1(), gpu__0__processes="4711:1048576,4712:-", system__process__4711="python3")
     assert gpu.processes == (
         GpuProcess(pid=4711, used_memory_bytes=1048576, name="python3"),
@@ -247,7 +247,7 @@ def test_numa_affinity_of_one_gpu_of_two() -> None:
     assert found.devices[1].errors["numa_affinity"] == NOT_SUPPORTED
 
 
-def test_under_mig_much_is_not_told() -> None:
+def test_many_fields_are_unsupported_under_mig() -> None:
     gpu = machines.gpus("mig-on").devices[0]
     assert (gpu.mig_mode, gpu.mig_mode_pending) == (True, True)
     for name in ("ecc_uncorrected_volatile", "remapped_rows_failure", "utilization_gpu_percent"):
@@ -255,7 +255,7 @@ def test_under_mig_much_is_not_told() -> None:
     assert gpu.ecc_uncorrected_aggregate == 0
 
 
-def test_mig_that_waits_for_a_reset() -> None:
+def test_pending_mig_mode() -> None:
     gpu = first(machines.a100_nvlink(), gpu__0__mig_mode_pending=1)
     assert (gpu.mig_mode, gpu.mig_mode_pending) == (False, True)
 
@@ -263,15 +263,15 @@ def test_mig_that_waits_for_a_reset() -> None:
 @pytest.mark.parametrize(
     ("slowdown", "margin"), [(-2, -2), (4294967294, -2), (0, 0), (90, None)], ids=["signed", "unsigned", "zero", "hot"]
 )
-def test_thresholds_that_are_offsets_are_never_taken_for_temperatures(slowdown: int, margin: int | None) -> None:
+def test_offset_thresholds_are_not_temperatures(slowdown: int, margin: int | None) -> None:
     gpu = first(machines.l4_two_one_x1(), gpu__0__field__194=slowdown)
     assert (gpu.temperature_slowdown_margin_c, gpu.temperature_slowdown_c) == (margin, None)
 
 
-def test_an_offset_in_the_place_of_an_absolute_threshold_is_refused() -> None:
+def test_offset_instead_of_absolute_threshold_is_rejected() -> None:
     gpu = first(machines.a100_nvlink(), gpu__0__temperature_slowdown=-2)
     assert gpu.temperature_slowdown_c is None
-    assert gpu.errors["temperature_slowdown_c"] == "no absolute temperature: -2"
+    assert "-2" in gpu.errors["temperature_slowdown_c"]
 
 
 def test_absolute_thresholds() -> None:
@@ -279,7 +279,7 @@ def test_absolute_thresholds() -> None:
     assert (gpu.temperature_slowdown_c, gpu.temperature_shutdown_c, gpu.temperature_margin_c) == (89, 92, None)
 
 
-def test_field_values_have_a_code_each() -> None:
+def test_each_field_value_has_a_return_code() -> None:
     gpu = first(machines.l4_two_one_x1(), gpu__0__field__230="!13", gpu__0__field__31=1)
     assert (gpu.recovery_action, gpu.errors["recovery_action"]) == (None, "NVML_ERROR_FUNCTION_NOT_FOUND")
     assert gpu.retired_pages_pending is True
@@ -305,7 +305,7 @@ def test_compute_modes(number: int, word: str | None) -> None:
         (1, 0, ("not-started", None)),
     ],
 )
-def test_the_fabric(state: int, status: int, expected: tuple[str, str | None]) -> None:
+def test_fabric_states(state: int, status: int, expected: tuple[str, str | None]) -> None:
     gpu = first(machines.h100_nvswitch(2), gpu__0__fabric_state=state, gpu__0__fabric_status=status)
     assert (gpu.fabric_state, gpu.fabric_status) == expected
 
@@ -315,13 +315,13 @@ def test_confidential_computing_without_a_multi_gpu_mode() -> None:
     assert (found.conf_compute, found.conf_compute_multi_gpu, found.conf_compute_ready) == (True, "none", False)
 
 
-def test_settings_that_the_binding_does_not_check_are_checked() -> None:
+def test_unchecked_binding_call_is_checked() -> None:
     found = read(machines.h100_nvswitch(2), call__nvmlSystemGetConfComputeSettings=4)
     assert found.conf_compute_multi_gpu is None
     assert found.errors == {"conf_compute_multi_gpu": "NVML_ERROR_NO_PERMISSION"}
 
 
-def test_a_gpu_that_needs_a_reset_condemns_itself_only() -> None:
+def test_gpu_that_needs_a_reset_does_not_affect_others() -> None:
     machine = machines.a100_nvlink()
     needs_reset = Description(nvml=machine.nvml.order("*", 16, gpu=1), tree=machine.tree)
     found = read(needs_reset)
@@ -330,7 +330,7 @@ def test_a_gpu_that_needs_a_reset_condemns_itself_only() -> None:
     assert [pair.level is None for pair in found.pairs] == [True, False, False, True, True, False]
 
 
-def test_a_lost_gpu_leaves_its_neighbours_judgeable() -> None:
+def test_lost_gpu_leaves_other_gpus_readable() -> None:
     found = machines.gpus("one-gpu-lost")
     assert found.count == 4
     assert found.devices[2].errors == {"handle": "NVML_ERROR_GPU_IS_LOST"}
@@ -343,13 +343,13 @@ def test_a_vgpu() -> None:
     assert (gpu.virtualization_mode, gpu.pcie_width, gpu.clock_event_reasons) == ("vgpu", None, None)
 
 
-def test_sixteen_gpus_have_all_their_pairs_once() -> None:
+def test_sixteen_gpus_have_each_pair_once() -> None:
     found = machines.gpus("a100-sixteen")
     assert len({(pair.first, pair.second) for pair in found.pairs}) == len(found.pairs) == 16 * 15 // 2
     assert all(pair.first < pair.second and pair.level for pair in found.pairs)
 
 
-def test_device_nodes_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+def test_unopenable_device_nodes_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "dev"
     (folder / "nvidia-caps").mkdir(parents=True)
     (folder / "nvidiactl").write_text("")

@@ -1,4 +1,4 @@
-"""A checklist written out: as it holds after everything that it extends, and plainly, for comparing."""
+"""Writes a checklist as YAML: merged with what it extends, or in a canonical form for comparing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kdoctor.checklist.document import SCHEMA
-from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
-from kdoctor.engine.report import Waiver
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry
+from kdoctor.checklist.schema import SCHEMA
 from kdoctor.facts import canonical_name
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./*-]*")
@@ -17,17 +16,17 @@ _NOT_TEXT = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "nul
 
 
 def resolved_text(checklist: Checklist) -> str:
-    """The whole checklist as it holds, in its order, each thing that it says otherwise than below with a comment."""
+    """The merged checklist in its order, with a comment on every value that overrides an inherited one."""
     return "".join(f"{line}\n" for line in _lines(checklist, comments=True))
 
 
 def plain_text(checklist: Checklist) -> str:
-    """The whole checklist sorted and without comments: two that mean the same are the same text."""
+    """The merged checklist sorted and without comments: equivalent checklists have the same text."""
     return "".join(f"{line}\n" for line in _lines(checklist, comments=False))
 
 
 def scalar(value: Any) -> str:
-    """A value in YAML, on one line: text in quotes wherever YAML might read it as something else."""
+    """A value as YAML on one line; strings are quoted where YAML might read them as something else."""
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT else _quoted(value)
     if isinstance(value, Mapping):
@@ -40,13 +39,13 @@ def scalar(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """YAML 1.1 reads 1e-05 as text: a number has a dot."""
+    """A number with a dot: YAML 1.1 reads 1e-05 as a string."""
     mantissa, exponent, power = repr(value).partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}{exponent}{power}"
 
 
 def _quoted(text: str) -> str:
-    """A text in double quotes, on one line, with what cannot be printed as escapes."""
+    """A string in double quotes on one line, with unprintable characters escaped."""
     escaped = (
         f"\\{character}" if character in '"\\' else character if character.isprintable() else _escape(ord(character))
         for character in text
@@ -60,7 +59,7 @@ def _escape(code: int) -> str:
 
 def _lines(checklist: Checklist, *, comments: bool) -> Iterator[str]:
     if comments and checklist.extends:
-        yield f"# {checklist.name}, written out; it extends {', then '.join(checklist.extends)}."
+        yield f"# {checklist.name}, merged with {' and '.join(checklist.extends)}"
     yield f"schema: {SCHEMA}"
     yield f"name: {checklist.name}"
     yield f"version: {checklist.version}"
@@ -82,22 +81,22 @@ def _lines(checklist: Checklist, *, comments: bool) -> Iterator[str]:
 
 
 class _Remarks:
-    """What a checklist says otherwise than the one below, as comments behind the lines."""
+    """Comments on overridden values."""
 
     def __init__(self, checklist: Checklist) -> None:
         self._by_name = {item.what: item for item in checklist.overrides}
 
     def on(self, *names: str) -> str:
-        """The comment on an entry: of itself, or of what stands in it."""
+        """The comment on an entry, about itself or a value in it."""
         said = [
-            f"{name.removeprefix(names[0]).lstrip('.') or 'it'} was {item.old} in {item.inherited_from}"
+            f"{name.removeprefix(names[0]).lstrip('.') or 'this'} was {item.old} in {item.inherited_from}"
             for name, item in self._by_name.items()
             if item.new != "nothing" and any(name == wanted or name.startswith(f"{wanted}.") for wanted in names)
         ]
         return f"  # {'; '.join(said)}" if said else ""
 
     def left_out(self) -> Iterator[str]:
-        """What is inherited no longer."""
+        """What is no longer inherited."""
         gone = [item for item in self._by_name.values() if item.new == "nothing"]
         if gone:
             yield from ("", "# Not inherited:")
@@ -159,7 +158,7 @@ def _check(entry: ChecklistEntry) -> dict[str, Any]:
 
 
 def _scenarios(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    entries = checklist.scenarios if in_order else sorted(checklist.scenarios, key=_scenario_id)
+    entries = checklist.scenarios if in_order else sorted(checklist.scenarios, key=lambda entry: entry.scenario.id)
     for entry in entries:
         values = {
             "id": entry.scenario.id,
@@ -173,12 +172,12 @@ def _scenarios(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool
         yield from (f"    {name}: {scalar(value)}" for name, value in others)
 
 
-def _scenario_id(entry: ScenarioEntry) -> str:
-    return entry.scenario.id
-
-
 def _waivers(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    waivers = checklist.waivers if in_order else sorted(checklist.waivers, key=_waiver_key)
+    waivers = (
+        checklist.waivers
+        if in_order
+        else sorted(checklist.waivers, key=lambda item: (item.check, item.subject, item.expires))
+    )
     for waiver in waivers:
         values = {
             "check": waiver.check,
@@ -188,10 +187,6 @@ def _waivers(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) 
             "expires": waiver.expires,
         }
         yield f"  - {scalar(values)}{_remark(remarks, f'waivers.{waiver.check}')}"
-
-
-def _waiver_key(waiver: Waiver) -> tuple[str, str, str]:
-    return waiver.check, waiver.subject, str(waiver.expires)
 
 
 def _rollback(checklist: Checklist, remarks: _Remarks | None) -> Iterator[str]:

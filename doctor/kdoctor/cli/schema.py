@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from kdoctor.checklist.document import json_schema as checklist_schema
+from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.documents import document_schema
@@ -30,7 +30,7 @@ def schema(
     if document == "report":
         text = report_schema()
     elif document == "checklist":
-        text = checklist_schema()
+        text = ChecklistDocument.json_schema()
     elif document == "snapshot":
         text = snapshot_schema(load_catalog(plugin or ()).fact_groups)
     else:

@@ -13,7 +13,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock, loads
-from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
 from kdoctor.probes.process.child import ChildEnd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock, loads, text_of
@@ -27,7 +27,7 @@ def keep_green(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
 
     What was measured differs from run to run and is in the report; the date is the run's.
     """
-    text = text_of(replace(lock, recorded="", measured={})).encode()
+    text = text_of(lock.model_copy(update={"recorded": "", "measured": {}})).encode()
     digest = hashlib.sha256(text).hexdigest()
     connection.execute("INSERT OR IGNORE INTO locks VALUES (?, ?)", (digest, zlib.compress(text)))
     connection.execute("INSERT INTO green VALUES (?, ?)", (run, digest))
@@ -48,7 +48,7 @@ def last_green(connection: sqlite3.Connection, series: Series) -> tuple[str, Loc
     if row is None:
         raise UsageError(_why_none(connection, series), hint=_HINT)
     name = f"run {row[0]} of the history"
-    return name, replace(loads(_unpacked(row[2], name), name), recorded=row[1])
+    return name, loads(_unpacked(row[2], name), name).model_copy(update={"recorded": row[1]})
 
 
 def _unpacked(blob: bytes, name: str) -> bytes:

@@ -15,7 +15,7 @@ from helpers.wheels import wheel
 from kdoctor.checklist.load import load_checklist
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.lock.document import Lock, text_of
-from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.record import expectations_of
 
 HERE = ".".join(map(str, sys.version_info[:3]))
 

@@ -12,7 +12,7 @@ import yaml
 from kdoctor.check import Check
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.view import asks, code_range, nccl_words, python_range
+from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
 from kdoctor_lint.reference import page as rules_page
@@ -102,7 +102,7 @@ def matrix_page(_: Catalog) -> str:
         wants = ", ".join(f"`{line}`" for line in asks(row, ["keras", "numpy"]))
         driver = matrix.oldest_driver(row.cuda) or ""
         cells = (row.version, python_range(row), row.cuda, row.cudnn or "", driver, code_range(row))
-        rest = (f"{row.ptx[0] / 10:.1f}", nccl_words(row), row.glibc, wants, row.verified or "")
+        rest = (f"{row.ptx[0] / 10:.1f}", nccl_text(row), row.glibc, wants, row.verified or "")
         lines.append(f"| {' | '.join((*cells, *rest))} |")
     lines += ["", "## Known-bad combinations", ""]
     lines += ["| failure | when | effect | ended by | fix |", "|---|---|---|---|---|"]

@@ -7,11 +7,11 @@ Within a version keys are added, so the schemas allow more of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kdoctor.matrix.answer import MatrixAnswer
 from kdoctor.model import Severity
 from kdoctor.report.formats import report_schema
 
@@ -212,7 +212,8 @@ def _schema_of(document: type[BaseModel], title: str) -> dict[str, Any]:
 
 
 def _matrix() -> dict[str, Any]:
-    return _schema_of(MatrixAnswer, "kdoctor/matrix-answer/v1")
+    model: type[Document] = import_module("kdoctor.matrix.json").MatrixAnswer
+    return model.json_schema()
 
 
 def _history() -> dict[str, Any]:

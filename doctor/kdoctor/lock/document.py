@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
 from kdoctor.yamldoc import DocumentError, Problem, StrictDocument, StrictPart, YamlSourceError, read_yaml, validate
@@ -44,6 +44,8 @@ class Accepted(StrictPart):
 
 class Measure(StrictPart):
     """A measured number, and the range within which it counts as unchanged."""
+
+    model_config = ConfigDict(populate_by_name=True)
 
     value: Number
     low: Annotated[Number, Field(alias="from")]

@@ -1,12 +1,11 @@
-"""Judges a machine by the matrix: which TensorFlow runs there, and why each other one does not.
+"""Judges which TensorFlow releases run on a machine, and why the others do not.
 
-Pure: a matrix and a machine in, verdicts out. The rules are the module's functions named ``_*_rule``; everything
-about versions stands in the matrix.
+Pure: a matrix and a machine in, verdicts out. The rules are the functions named ``_*_rule``; all version data is in the
+matrix.
 
-A GPU runs a build by machine code of its own major architecture that is not newer than it, or by PTX that is not
-newer than it and that the driver compiles (then the driver must be as new as the toolkit that made the PTX:
-minor-version compatibility does not cover it). With several GPUs every one of them must run it, so the least capable
-and the newest decide.
+A GPU runs machine code of its major architecture that is not newer than the GPU. Otherwise the driver compiles PTX for
+it, and must be as new as the toolkit that made the PTX: minor-version compatibility does not cover PTX. With several
+GPUs, all of them must run the release.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
 
 
 def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
-    """Every release of the matrix judged on that machine, the newest first."""
+    """The verdict on every release of the matrix, newest first."""
     return tuple(judge(matrix, release, machine) for release in reversed(matrix.releases))
 
 
 def best(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The newest release that runs, no pre-release; None where none is known to."""
+    """The newest release that runs and is not a pre-release; None if there is none."""
     return next((item for item in verdicts if item.outcome == "runs" and not item.release.prerelease), None)
 
 
 def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
-    """One release on that machine."""
+    """The verdict on one release."""
     if machine.platform is not None and machine.platform != matrix.platform:
-        text = f"the matrix holds the wheels for {matrix.platform}, and this is {machine.platform}"
+        text = f"the matrix covers {matrix.platform}, not {machine.platform}"
         return Verdict(release=release, outcome="unknown", missing=(Reason(rule="platform", text=text),))
     against: list[Reason] = []
     missing: list[Reason] = []
@@ -68,18 +67,18 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
 
 def _python_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
     if machine.python is None:
-        yield "missing", Reason(rule="python", text=f"the Python version; it has wheels for {python_words(release)}")
+        yield "missing", Reason(rule="python", text=f"the Python version; wheels exist for {_pythons(release)}")
         return
     minor = ".".join(machine.python.split(".")[:2])
     if not specifier(release.python).contains(minor):
-        yield "against", Reason(rule="python", text=f"it has wheels for {python_words(release)}, not for {minor}")
+        yield "against", Reason(rule="python", text=f"wheels exist for {_pythons(release)}, not for {minor}")
 
 
 def _glibc_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
     if machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
         yield (
             "against",
-            Reason(rule="glibc", text=f"its wheel needs glibc {release.glibc}, and here is {machine.glibc}"),
+            Reason(rule="glibc", text=f"the wheel needs glibc {release.glibc} or newer, not {machine.glibc}"),
         )
 
 
@@ -96,7 +95,7 @@ def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> I
 
 def _libraries_rule(release: Release) -> Iterator[tuple[str, Reason]]:
     if release.and_cuda is None:
-        text = f"it has no [and-cuda]: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
+        text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
         yield "caution", Reason(rule="libraries", text=text)
 
 
@@ -104,12 +103,12 @@ def _gpu_rules(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, Reason]]:
     if machine.gpus is None:
-        yield "missing", Reason(rule="gpu", text=f"the GPU; it runs {coverage_words(release)}")
+        yield "missing", Reason(rule="gpu", text=f"the GPU; the build supports {_coverage(release)}")
     for name in machine.unnamed_gpus:
         yield "missing", Reason(rule="gpu", text=f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
         if gpu.arm_only:
-            text = f"{gpu.name} comes with an Arm processor, for which TensorFlow's wheels are built without CUDA"
+            text = f"{gpu.name} comes with an Arm processor, for which TensorFlow wheels are CPU builds"
             yield "against", Reason(rule="platform", text=text)
             continue
         yield from _gpu_driver_rule(matrix, machine, gpu)
@@ -124,7 +123,7 @@ def _distinct(gpus: Sequence[NamedGpu]) -> list[NamedGpu]:
 
 
 def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[tuple[str, Reason]]:
-    """The driver must know the GPU at all, whatever TensorFlow wants."""
+    """The driver must support the GPU."""
     kind = matrix.capability(gpu.capability)
     if kind is None or machine.driver is None:
         return
@@ -145,45 +144,43 @@ def _code_rule(
     if code == "machine code":
         return
     if code is None:
-        text = (
-            f"it holds no code for {gpu.name} (compute capability {gpu.capability}): it runs {coverage_words(release)}"
-        )
+        text = f"no code for {gpu.name} (compute capability {gpu.capability}); the build supports {_coverage(release)}"
         yield "against", Reason(rule="gpu", text=text)
         return
     drivers = matrix.ptx_drivers(release.cuda)
-    why = f"it holds only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
+    why = f"the build has only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
     failure = "ptx_newer_than_driver"
     if drivers is None:
-        yield "missing", Reason(rule="gpu", text=f"{why}; no driver is known that compiles it", failure=failure)
+        yield "missing", Reason(rule="gpu", text=f"the driver that compiles it; {why}", failure=failure)
         return
-    surely, perhaps = drivers[1], drivers[0]
+    maybe, certainly = drivers
     if machine.driver is None:
         yield (
             "missing",
-            Reason(rule="driver", text=f"the driver; {why}, which needs {surely} or newer", failure=failure),
+            Reason(rule="driver", text=f"the driver; {why}, which needs {certainly} or newer", failure=failure),
         )
-    elif numbers(machine.driver) < numbers(perhaps):
-        text = f"{why}, which driver {machine.driver} is too old to compile: it needs {surely}"
+    elif numbers(machine.driver) < numbers(maybe):
+        text = f"{why}; compiling it needs driver {certainly}, not {machine.driver}"
         yield "against", Reason(rule="driver", text=text, failure=failure)
-    elif numbers(machine.driver) < numbers(surely):
-        text = f"whether driver {machine.driver} compiles its PTX: {why}, and {surely} surely does"
+    elif numbers(machine.driver) < numbers(certainly):
+        text = f"whether driver {machine.driver} compiles its PTX; {why}, and driver {certainly} does"
         yield "missing", Reason(rule="driver", text=text, failure=failure)
     else:
         yield (
             "caution",
-            Reason(rule="gpu", text=f"{why}: the driver compiles it at the first start, which may take minutes"),
+            Reason(rule="gpu", text=f"{why}; the driver compiles it at the first start, which may take minutes"),
         )
 
 
 def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
-    """By what a GPU of that capability runs a build; None: it holds no code for it."""
+    """The kind of code in the build that a GPU of that capability runs; None if there is none."""
     return version_matrix.code_for(release.cubins, release.ptx, capability)
 
 
 def _cudnn_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu, pins: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, Reason]]:
-    """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it may resolve to."""
+    """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it can resolve to."""
     asked = cudnn_requirement(release)
     by_ptx = code_for(release, gpu.capability) == "PTX"
     if asked is None:
@@ -203,14 +200,16 @@ def _cudnn_rule(
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
-        said = " or ".join(dict.fromkeys(row.capabilities for row in rows))
-        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}): it is for {said}"
+        supported = " or ".join(dict.fromkeys(row.capabilities for row in rows))
+        text = (
+            f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}), only for {supported}"
+        )
         yield "against", Reason(rule="cudnn", text=text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]
     least = min(drivers, key=numbers, default=None)
     if least is None or least == matrix.oldest_driver(release.cuda):
-        return  # the driver's own rule says so
+        return  # _driver_rule reports it
     if machine.driver is not None and numbers(machine.driver) < numbers(least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
         yield "against", Reason(rule="cudnn", text=text)
@@ -221,13 +220,13 @@ def _requirements(release: Release, machine: Machine, pins: Mapping[str, Require
     return (f"{release.distribution}{extra}=={release.version}", *(str(pin) for pin in pins.values()))
 
 
-def python_words(release: Release) -> str:
+def _pythons(release: Release) -> str:
     """``Python 3.9 to 3.12``."""
     minors = python_minors(release.python)
     return f"Python {minors[0]}" if len(minors) == 1 else f"Python {minors[0]} to {minors[-1]}"
 
 
-def coverage_words(release: Release) -> str:
-    """``compute capability 6.0 to 9.0, and newer ones by PTX``."""
+def _coverage(release: Release) -> str:
+    """``compute capability 6.0 to 9.0, and newer ones with PTX``."""
     least, most = release.cubins[0], release.cubins[-1]
-    return f"compute capability {least / 10:.1f} to {most / 10:.1f}, and newer ones by PTX"
+    return f"compute capability {least / 10:.1f} to {most / 10:.1f}, and newer ones with PTX"

@@ -1,8 +1,8 @@
-"""What ``kdoctor matrix`` knows of the machine: what was asked about, and for the rest what this machine says at once.
+"""The machine that ``kdoctor matrix`` judges: from the options, and from this machine for everything else.
 
-It reads files only: the kernel module's version and the models from /proc/driver/nvidia, the C library's version and
-the names of installed distributions. Only where those do not tell a GPU's compute capability is NVML asked, by its
-probe, in a child with a deadline.
+Only files are read: /proc/driver/nvidia for the kernel module's version and the models, the version of the C library,
+and the installed distributions. NVML is queried, in a child process with a deadline, only if those files do not identify
+a GPU.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -35,16 +36,15 @@ from kdoctor.probes.target import choose_target
 T = TypeVar("T")
 
 READ_DEADLINE_S = 2.0
-"""Seconds that /proc/driver/nvidia has to answer: a sick driver may block its readers."""
+"""Deadline in seconds for reading /proc/driver/nvidia, which a broken driver may block."""
 
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
-_LEAST_DRIVER_NUMBERS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the options name; what they do not is this machine's."""
+    """The values of the options. What they do not state is read from this machine."""
 
     driver: str | None = None
     gpus: tuple[str, ...] = ()
@@ -52,18 +52,18 @@ class Asked:
 
     @property
     def anything(self) -> bool:
-        """Whether a machine is asked about at all."""
+        """Whether an option describes a machine."""
         return self.driver is not None or bool(self.gpus) or self.python is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The machine, and where each thing of it is from."""
+    """The machine, and the origin of each fact."""
 
     machine: Machine
     facts: tuple[Fact, ...]
     installed: str | None
-    """Version of the TensorFlow of the index that the target has, if it has one."""
+    """Version of ``tensorflow`` or ``tf-nightly`` in the target environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +74,18 @@ class _Gpus:
 
 
 def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *, root: Path = Path("/")) -> Found:
-    """The machine that is asked about.
+    """The machine to judge.
 
     Args:
-        matrix: knows the GPUs.
-        asked: what the options name.
+        matrix: for the names of GPUs.
+        asked: the options.
         environ: the user's environment variables.
-        root: root of /proc and /dev; tests set another.
+        root: root of /proc and /dev, for tests.
 
     Raises:
-        UsageError: an option's value is no driver version, no Python, or no GPU that the matrix knows.
+        UsageError: an option is not a driver version, not a Python, or not a GPU in the matrix.
     """
-    # Whoever names driver or GPU asks about another machine, whose C library and processor are not ours.
+    # --driver and --gpu describe another machine, whose C library and processor are unknown.
     here = asked.driver is None and not asked.gpus
     driver, driver_fact = _driver(asked.driver, root)
     gpus = _named(matrix, asked.gpus) if asked.gpus else _own_gpus(matrix, environ, root, asked)
@@ -113,20 +113,20 @@ def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
     version = _within(READ_DEADLINE_S, lambda: _kernel_module(root))
     if version:
         return version, Fact(label="Driver", value=version, origin="the loaded kernel module")
-    return None, Fact(label="Driver", value="not known", origin="no NVIDIA kernel module is loaded here; see --driver")
+    return None, Fact(label="Driver", value="unknown", origin="no NVIDIA kernel module is loaded; see --driver")
 
 
 def _driver_version(option: str) -> str:
     text = option.strip()
     parts = _numbers(text)
-    if len(parts) < _LEAST_DRIVER_NUMBERS or parts[0] < 100:  # noqa: PLR2004 - every driver of this century has three digits
-        hint = "Such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
-        raise UsageError(f"--driver {option}: this is no version of an NVIDIA driver", hint=hint)
+    if len(parts) < 2 or parts[0] < 100:  # noqa: PLR2004 - 535.161.08
+        hint = "Expected a version such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+        raise UsageError(f"--driver {option}: not a version of an NVIDIA driver", hint=hint)
     return text
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """A dotted version as integers; nothing where it is none."""
+    """A dotted version as integers; empty if it is not one."""
     try:
         return numbers(text)
     except ValueError:
@@ -134,9 +134,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _kernel_module(root: Path) -> str | None:
-    if not any((root / path).exists() for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version")):
-        return None  # before anything is imported that reads them
-
     version, _ = parse_version(read_text(root / "proc/driver/nvidia/version") or "")
     return version or read_text(root / "sys/module/nvidia/version") or None
 
@@ -159,21 +156,19 @@ def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, ask
     if models:
         return _Gpus(gpus=gpus, unnamed=unnamed, fact=_gpu_fact(gpus, unnamed, "/proc/driver/nvidia/gpus"))
     if driver_here:
-        fact = Fact(label="GPUs", value="not known", origin="the driver did not name any; see --gpu")
+        fact = Fact(label="GPUs", value="unknown", origin="the driver reports none; see --gpu")
         return _Gpus(gpus=None, unnamed=(), fact=fact)
     if asked.driver is not None:
-        return _Gpus(
-            gpus=None, unnamed=(), fact=Fact(label="GPUs", value="not known", origin="none is named; see --gpu")
-        )
-    fact = Fact(label="GPUs", value="none", origin="no NVIDIA driver here: judged for the CPU")
+        return _Gpus(gpus=None, unnamed=(), fact=Fact(label="GPUs", value="unknown", origin="none given; see --gpu"))
+    fact = Fact(label="GPUs", value="none", origin="no NVIDIA driver; judged for the CPU")
     return _Gpus(gpus=(), unnamed=(), fact=fact)
 
 
 def _models(root: Path) -> tuple[str, ...]:
-    """The models as the kernel module names them, one for each GPU."""
+    """The model of each GPU, as the kernel module names it."""
     files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
     found = (_MODEL.search(read_text(file) or "") for file in files)
-    return tuple(match[1] if match else "a GPU that has no name" for match in found)
+    return tuple(match[1] if match else "a GPU without a name" for match in found)
 
 
 def _look_up(matrix: VersionMatrix, models: tuple[str, ...]) -> tuple[tuple[NamedGpu, ...], tuple[str, ...]]:
@@ -188,8 +183,8 @@ def _look_up(matrix: VersionMatrix, models: tuple[str, ...]) -> tuple[tuple[Name
 
 
 def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | None:
-    """The GPUs by NVML, with their capabilities; None where it does not answer."""
-    context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(environ), children=Children())
+    """The GPUs and capabilities that NVML reports; None if it does not respond."""
+    context = Context(python=sys.executable, chosen_by="kdoctor", environ=dict(environ), children=Children())
     facts = collect_facts([PROBE], context).get(Gpus)
     if not isinstance(facts, Gpus) or not facts.devices:
         return None
@@ -201,20 +196,20 @@ def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | No
         if kind is not None:
             gpus.append(NamedGpu(name=name, capability=kind.capability))
         else:
-            unnamed.append(f"{name} (compute capability {device.compute_capability or 'not known'})")
+            unnamed.append(f"{name} (compute capability {device.compute_capability or 'unknown'})")
     found = tuple(gpus), tuple(unnamed)
     return _Gpus(gpus=found[0], unnamed=found[1], fact=_gpu_fact(*found, "NVML"))
 
 
 def _gpu_fact(gpus: tuple[NamedGpu, ...], unnamed: tuple[str, ...], origin: str) -> Fact:
-    words = [f"{gpu.name}, compute capability {gpu.capability}" for gpu in gpus]
-    words += [f"{name}, which the matrix does not know" for name in unnamed]
-    counted = [f"{words.count(word)} x {word}" if words.count(word) > 1 else word for word in dict.fromkeys(words)]
-    return Fact(label="GPUs", value="; ".join(counted), origin=origin)
+    shown = [f"{gpu.name}, compute capability {gpu.capability}" for gpu in gpus]
+    shown += [f"{name}, not in the matrix" for name in unnamed]
+    counts = [f"{number} x {text}" if number > 1 else text for text, number in Counter(shown).items()]
+    return Fact(label="GPUs", value="; ".join(counts), origin=origin)
 
 
 def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, tuple[str, ...]]:
-    """The Python version, where it is from, and the folders that its distributions may be in."""
+    """The Python version, its origin, and the folders of its distributions."""
     if option is not None and "/" not in option and "\\" not in option:
         return _python_version(option), Fact(label="Python", value=option.strip(), origin="--python"), ()
 
@@ -231,7 +226,7 @@ def _python_version(option: str) -> str:
     parts = _numbers(option.strip())
     if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
         hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
-        raise UsageError(f"--python {option}: this is no version of Python 3", hint=hint)
+        raise UsageError(f"--python {option}: not a version of Python 3", hint=hint)
     return option.strip()
 
 
@@ -241,21 +236,21 @@ def _installed(folders: tuple[str, ...]) -> tuple[str | None, Fact | None]:
         return None, None
     found = dict(_distributions(folders))
     if not found:
-        return None, Fact(label="Installed", value="no TensorFlow", origin="its site-packages")
-    words = ", ".join(f"{name} {version}" for name, version in found.items())
+        return None, Fact(label="Installed", value="no TensorFlow", origin="site-packages")
+    shown = ", ".join(f"{name} {version}" for name, version in found.items())
     version = found.get("tensorflow") or found.get("tf-nightly")
-    return version, Fact(label="Installed", value=words, origin="its site-packages")
+    return version, Fact(label="Installed", value=shown, origin="site-packages")
 
 
 def _distributions(folders: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for name in _DISTRIBUTIONS:
         for distribution in metadata.distributions(name=name, path=list(folders)):
-            yield name, distribution.version or "of no version"
+            yield name, distribution.version or "of unknown version"
             break
 
 
 def _glibc() -> str | None:
-    """The C library's version; None where it is another, such as musl."""
+    """The version of glibc; None for another C library such as musl."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (AttributeError, ValueError, OSError):
@@ -269,7 +264,7 @@ def _platform() -> str:
 
 
 def _within(deadline_s: float, read: Callable[[], T]) -> T | None:
-    """What the function returns, or None where it fails or takes longer; it may go on in its thread."""
+    """What the function returns, or None if it fails or takes longer. It may keep running in its thread."""
     results: list[T] = []
 
     def run() -> None:

@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class StrictPart(BaseModel):
     """A part of a document that people write: unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class StrictDocument(StrictPart):
@@ -118,9 +118,9 @@ _EXPECTED = {
 def _fields(model: type[BaseModel], path: Path) -> list[str]:
     """The keys of the part at that path."""
     for step in path:
-        field = next((item for name, item in model.model_fields.items() if (item.alias or name) == step), None)
+        field = next((item for name, item in model.model_fields.items() if (item.validation_alias or name) == step), None)
         model = (_model_in(field.annotation) if field else None) or model
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return [str(field.validation_alias or name) for name, field in model.model_fields.items()]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -1,0 +1,212 @@
+"""The document of ``kdoctor matrix --format json``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
+
+from kdoctor import __version__
+from kdoctor.documents import Document, Part
+from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.verdict import Verdict
+from kdoctor.matrix.view import View
+
+
+class AnswerMatrix(Part):
+    """The version matrix that was used."""
+
+    name: str
+    updated: str
+    platform: str
+
+
+class AnswerGpu(Part):
+    """A GPU that was judged."""
+
+    name: str
+    capability: str
+
+
+class AnswerFact(Part):
+    """A fact about the machine, and its origin."""
+
+    label: str
+    value: str
+    origin: str
+
+
+class AnswerMachine(Part):
+    """The machine that was judged."""
+
+    driver: str | None
+    gpus: Annotated[list[AnswerGpu] | None, Field(description="None if not known; empty for the CPU.")]
+    unknown_gpus: Annotated[list[str], Field(description="GPUs that the matrix does not contain.")]
+    python: str | None
+    glibc: str | None
+    platform: str | None
+    tensorflow_installed: str | None
+    facts: list[AnswerFact]
+
+
+class AnswerNccl(Part):
+    """How a release uses NCCL."""
+
+    linkage: str
+    version: str | None
+    basis: str | None
+
+
+class AnswerRelease(Part):
+    """A TensorFlow release."""
+
+    version: str
+    distribution: str
+    python: str
+    requires: list[str]
+    and_cuda: Annotated[list[str] | None, Field(description="None if the release has no such extra.")]
+    cuda: str | None
+    cudnn: str | None
+    cubins: Annotated[list[int], Field(description="Architectures of its machine code: 80 is sm_80.")]
+    ptx: Annotated[list[int], Field(description="Architectures of its intermediate code: 90 is compute_90.")]
+    nccl: AnswerNccl
+    glibc: str | None
+    runpath: list[str]
+    note: str | None
+    inferred_from: str | None
+    verified: str | None
+    source: list[str]
+
+
+class AnswerReason(Part):
+    """Why a release does not run, what is not known, or what to know about it."""
+
+    rule: str
+    failure: Annotated[str | None, Field(description="Id of the known failure, if it is one.")]
+    text: str
+
+
+class AnswerInstall(Part):
+    """How to install a release."""
+
+    command: str
+    requirements: list[str]
+
+
+class AnswerVerdict(AnswerRelease):
+    """Whether a release runs on the machine."""
+
+    oldest_driver: str | None
+    outcome: Literal["runs", "does-not-run", "unknown"]
+    against: list[AnswerReason]
+    missing: list[AnswerReason]
+    cautions: list[AnswerReason]
+    install: AnswerInstall
+
+
+class AnswerKnownBad(Part):
+    """A combination that is known to fail."""
+
+    id: str
+    when: dict[str, Any]
+    job: str | None
+    effect: str
+    symptom: str
+    ended_by: dict[str, Any]
+    fix: str
+    source: list[str]
+
+
+class AnswerCommand(Part):
+    """How to install it for current GPUs."""
+
+    command: str
+
+
+class AnswerNeeds(AnswerRelease):
+    """What a release needs."""
+
+    oldest_driver: str | None
+    ptx_driver: str | None
+    capabilities_by_machine_code: list[str]
+    capabilities_by_ptx: list[str]
+    capabilities_excluded: list[str]
+    libraries: dict[str, str]
+    known_bad: list[AnswerKnownBad]
+    install: AnswerCommand
+
+
+class MatrixAnswer(Document):
+    """Which TensorFlow runs where."""
+
+    schema_: Annotated[Literal["kdoctor/matrix-answer/v1"], Field(alias="schema")]
+    kdoctor: str
+    matrix: AnswerMatrix
+    machine: Annotated[AnswerMachine | None, Field(description="None if no machine was judged.")]
+    best: AnswerVerdict | None
+    needs: Annotated[AnswerNeeds | None, Field(description="Only with --tensorflow.")] = None
+    releases: list[AnswerVerdict]
+
+
+def render_json(view: View) -> str:
+    """The view as JSON."""
+    answer = MatrixAnswer(
+        schema_="kdoctor/matrix-answer/v1",
+        kdoctor=__version__,
+        matrix=_part(AnswerMatrix, view.matrix),
+        machine=_machine(view),
+        best=_verdict(view, view.best) if view.best else None,
+        needs=_needs(view.needs) if view.needs else None,
+        releases=[_verdict(view, verdict) for verdict in view.verdicts],
+    )
+    return answer.model_dump_json(by_alias=True, indent=2, exclude=None if view.needs else {"needs"}) + "\n"
+
+
+PartType = TypeVar("PartType", bound=Part)
+
+
+def _part(kind: type[PartType], value: object) -> PartType:
+    """The part with the attributes of the same names."""
+    return kind.model_validate(value, from_attributes=True)
+
+
+def _machine(view: View) -> AnswerMachine | None:
+    machine = view.machine
+    if machine is None:
+        return None
+    return AnswerMachine(
+        driver=machine.driver,
+        gpus=None if machine.gpus is None else [_part(AnswerGpu, gpu) for gpu in machine.gpus],
+        unknown_gpus=list(machine.unnamed_gpus),
+        python=machine.python,
+        glibc=machine.glibc,
+        platform=machine.platform,
+        tensorflow_installed=view.installed,
+        facts=[_part(AnswerFact, fact) for fact in view.facts],
+    )
+
+
+def _verdict(view: View, verdict: Verdict) -> AnswerVerdict:
+    return AnswerVerdict(
+        **verdict.release.model_dump(),
+        oldest_driver=view.matrix.oldest_driver(verdict.release.cuda),
+        outcome=verdict.outcome,
+        against=[_part(AnswerReason, reason) for reason in verdict.against],
+        missing=[_part(AnswerReason, reason) for reason in verdict.missing],
+        cautions=[_part(AnswerReason, reason) for reason in verdict.cautions],
+        install=_part(AnswerInstall, verdict),
+    )
+
+
+def _needs(needs: Needs) -> AnswerNeeds:
+    return AnswerNeeds(
+        **needs.release.model_dump(),
+        oldest_driver=needs.oldest_driver,
+        ptx_driver=needs.ptx_driver,
+        capabilities_by_machine_code=[kind.capability for kind in needs.by_machine_code],
+        capabilities_by_ptx=[kind.capability for kind in needs.by_ptx],
+        capabilities_excluded=[kind.capability for kind in needs.excluded],
+        libraries=needs.sonames,
+        known_bad=[_part(AnswerKnownBad, row) for row in needs.known_bad],
+        install=AnswerCommand(command=needs.command),
+    )

@@ -38,39 +38,6 @@ class Document(Part):
         return {"$schema": DIALECT, **schema, "title": schema["properties"]["schema"]["const"]}
 
 
-# kdoctor checklist diff --format json
-
-
-class DiffCounts(Part):
-    """How many changes of each kind."""
-
-    loosened: int
-    tightened: int
-    moved: int
-    cosmetic: int
-
-
-class DiffChange(Part):
-    """One thing that is otherwise."""
-
-    kind: Literal["loosened", "tightened", "moved", "cosmetic"]
-    where: Annotated[str, Field(description="Such as checks.gpu.free.severity or lock.packages.keras.")]
-    old: Annotated[str | None, Field(description="None where it was not there.")]
-    new: Annotated[str | None, Field(description="None where it is not there any more.")]
-    why: str
-
-
-class ChecklistDiff(Part):
-    """What a change of a checklist means."""
-
-    schema_: Annotated[Literal["kdoctor/checklist-diff/v1"], Field(alias="schema")]
-    old: str
-    new: str
-    counts: DiffCounts
-    changes: Annotated[list[DiffChange], Field(description="The gravest kind first.")]
-    notes: Annotated[list[str], Field(description="What a reviewer should ask about.")]
-
-
 # kdoctor rollback --format json
 
 
@@ -211,8 +178,8 @@ def _schema_of(document: type[BaseModel], title: str) -> dict[str, Any]:
     return {"$schema": DIALECT, **schema, "title": title}
 
 
-def _matrix() -> dict[str, Any]:
-    model: type[Document] = import_module("kdoctor.matrix.json").MatrixAnswer
+def _document(module: str, name: str) -> dict[str, Any]:
+    model: type[Document] = getattr(import_module(module), name)
     return model.json_schema()
 
 
@@ -235,11 +202,11 @@ def _history() -> dict[str, Any]:
 
 
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    "checklist-diff": lambda: _schema_of(ChecklistDiff, "kdoctor/checklist-diff/v1"),
+    "checklist-diff": lambda: _document("kdoctor.diff.model", "ChecklistDiff"),
     "rollback": lambda: _schema_of(Rollback, "kdoctor/rollback/v1"),
     "history": _history,
     "lint": lambda: _schema_of(Lint, "kdoctor/lint/v1"),
-    "matrix": _matrix,
+    "matrix": lambda: _document("kdoctor.matrix.json", "MatrixAnswer"),
     "topology": lambda: _schema_of(Topology, "kdoctor/topology/v1"),
 }
 

@@ -24,7 +24,7 @@ def known_bad_rule(
             continue
         if not may_meet(row, release, machine, pins):
             continue
-        text = f"{row.symptom} ({row.fix})"
+        text = f"{row.symptom}; fix: {row.fix}"
         if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
             if row.effect == "not-installable" and machine.for_cpu:
                 continue

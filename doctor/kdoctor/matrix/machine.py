@@ -1,8 +1,8 @@
 """The machine that ``kdoctor matrix`` judges: from the options, and from this machine for everything else.
 
 Only files are read: /proc/driver/nvidia for the kernel module's version and the models, the version of the C library,
-and the installed distributions. NVML is queried, in a child process with a deadline, only if those files do not identify
-a GPU.
+and the installed distributions. NVML is queried, in a child process with a deadline, only if those files do not
+identify a GPU.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _look_up(matrix: VersionMatrix, models: tuple[str, ...]) -> tuple[tuple[Name
 
 def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | None:
     """The GPUs and capabilities that NVML reports; None if it does not respond."""
-    context = Context(python=sys.executable, chosen_by="kdoctor", environ=dict(environ), children=Children())
+    context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(environ), children=Children())
     facts = collect_facts([PROBE], context).get(Gpus)
     if not isinstance(facts, Gpus) or not facts.devices:
         return None

@@ -56,7 +56,7 @@ def from_git(revision: str, path: Path, catalog: Catalog, git: Git) -> Side | No
     """The checklist in a revision; None if it has no such file.
 
     Raises:
-        UsageError: git is missing, or there is no repository or revision.
+        UsageError: git, the repository or the revision does not exist.
         ChecklistError: it cannot be used.
         LockError: the lock next to it cannot be used.
     """

@@ -37,7 +37,7 @@ def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = Non
 
     Args:
         path: the value of ``--matrix``; an empty string counts as given.
-        environ: where ``KDOCTOR_MATRIX`` is looked up if there is no path; an empty value counts as unset.
+        environ: where provides ``KDOCTOR_MATRIX`` if ``path`` is None; an empty value counts as unset.
 
     Raises:
         MatrixError: a file cannot be read or is invalid.

@@ -224,7 +224,7 @@ def test_without_gpus_only_python_and_glibc_decide() -> None:
     assert chosen.command == "python -m pip install tensorflow==2.20.0"
 
 
-def test_nightly_is_judged_but_never_recommended() -> None:
+def test_nightly_is_judged_but_never_advised() -> None:
     verdicts = compatible(MATRIX, machine("580.95.05", "A100", python="3.14"))
     assert verdicts[0].release.distribution == "tf-nightly"
     assert verdicts[0].outcome == "runs"

@@ -24,71 +24,48 @@ _NAMED = 10
 _NAMEABLE = frozenset({"packages", "environment"})
 """Sections whose facts have names that findings use."""
 
-EXPLAINS: tuple[tuple[str, str, int], ...] = (
-    # fact, check, how likely the fact explains the check (1 unlikely, 9 almost certain)
-    ("packages.keras", "versions.keras*", 9),
-    ("packages.tf-keras", "versions.keras*", 9),
-    ("packages.keras", "smoke.*", 8),
-    ("packages.tf-keras", "smoke.*", 6),
-    ("packages.tensorflow*", "versions.*", 8),
-    ("packages.tensorflow*", "smoke.*", 7),
-    ("packages.tensorflow*", "gpu.replicas-match", 6),
-    ("packages.nvidia-*", "gpu.replicas-match", 7),
-    ("packages.nvidia-*", "driver.*", 4),
-    ("packages.nvidia-*", "versions.*", 5),
-    ("packages.nvidia-*", "smoke.*", 5),
-    ("packages.*", "versions.*conflicts", 4),
-    ("packages.*", "versions.packages-expected", 4),
-    ("packages.numpy", "smoke.*", 3),
-    ("packages.*", "smoke.*", 1),
-    ("conda.*", "versions.*", 5),
-    ("conda.*", "driver.*", 3),
-    ("conda.*", "smoke.*", 4),
-    ("keras.*", "smoke.*", 8),
-    ("keras.*", "environment.variables-expected", 8),
-    ("keras.*", "versions.keras*", 8),
-    ("keras.*", "versions.runtime-expected", 8),
-    ("tensorflow.*", "versions.*", 7),
-    ("tensorflow.*", "smoke.*", 6),
-    ("tensorflow.*", "gpu.replicas-match", 5),
-    ("python.*", "versions.*", 6),
-    ("python.*", "smoke.*", 2),
-    ("libraries.*", "gpu.replicas-match", 8),
-    ("libraries.*", "versions.*", 6),
-    ("libraries.*", "driver.*", 4),
-    ("libraries.*", "smoke.*", 6),
-    ("driver.*", "driver.*", 9),
-    ("driver.*", "versions.driver*", 9),
-    ("driver.*", "versions.runtime-expected", 7),
-    ("driver.*", "gpu.*", 7),
-    ("driver.*", "topology.*", 4),
-    ("driver.*", "smoke.*", 4),
-    ("gpus.*", "gpu.*", 9),
-    ("gpus.*", "topology.*", 6),
-    ("gpus.*", "smoke.*", 5),
-    ("gpus.*", "driver.*", 3),
-    ("topology.*", "topology.*", 9),
-    ("topology.*", "smoke.*", 1),
-    ("host.kernel", "driver.*", 7),
-    ("host.kernel", "gpu.*", 4),
-    ("host.os-release", "driver.*", 3),
-    ("host.container", "gpu.*", 4),
-    ("host.image", "versions.*", 7),
-    ("host.image", "driver.*", 3),
-    ("host.image", "smoke.*", 6),
-    ("host.*", "host.*", 8),
-    ("host.*", "smoke.*", 1),
-    ("environment.CUDA_VISIBLE_DEVICES", "gpu.*", 8),
-    ("environment.CUDA_VISIBLE_DEVICES", "smoke.*", 6),
-    ("environment.LD_LIBRARY_PATH", "gpu.replicas-match", 7),
-    ("environment.LD_*", "smoke.*", 6),
-    ("environment.TF_USE_LEGACY_KERAS", "smoke.*", 9),
-    ("environment.KERAS_BACKEND", "smoke.*", 9),
-    ("environment.PYTHON*", "versions.*", 6),
-    ("environment.*", "environment.*", 8),
-    ("environment.*", "smoke.*", 4),
-)
-"""Which changed fact may explain which failing check. Ordered by subject; the greatest number counts."""
+EXPLAINS: Mapping[str, Mapping[str, int]] = {
+    "packages.keras": {"versions.keras*": 9, "smoke.*": 8},
+    "packages.tf-keras": {"versions.keras*": 9, "smoke.*": 6},
+    "packages.tensorflow*": {"versions.*": 8, "smoke.*": 7, "gpu.replicas-match": 6},
+    "packages.nvidia-*": {"gpu.replicas-match": 7, "driver.*": 4, "versions.*": 5, "smoke.*": 5},
+    "packages.*": {"versions.*conflicts": 4, "versions.packages-expected": 4, "smoke.*": 1},
+    "packages.numpy": {"smoke.*": 3},
+    "conda.*": {"versions.*": 5, "driver.*": 3, "smoke.*": 4},
+    "keras.*": {
+        "smoke.*": 8,
+        "environment.variables-expected": 8,
+        "versions.keras*": 8,
+        "versions.runtime-expected": 8,
+    },
+    "tensorflow.*": {"versions.*": 7, "smoke.*": 6, "gpu.replicas-match": 5},
+    "python.*": {"versions.*": 6, "smoke.*": 2},
+    "libraries.*": {"gpu.replicas-match": 8, "versions.*": 6, "driver.*": 4, "smoke.*": 6},
+    "driver.*": {
+        "driver.*": 9,
+        "versions.driver*": 9,
+        "versions.runtime-expected": 7,
+        "gpu.*": 7,
+        "topology.*": 4,
+        "smoke.*": 4,
+    },
+    "gpus.*": {"gpu.*": 9, "topology.*": 6, "smoke.*": 5, "driver.*": 3},
+    "topology.*": {"topology.*": 9, "smoke.*": 1},
+    "host.kernel": {"driver.*": 7, "gpu.*": 4},
+    "host.os-release": {"driver.*": 3},
+    "host.container": {"gpu.*": 4},
+    "host.image": {"versions.*": 7, "driver.*": 3, "smoke.*": 6},
+    "host.*": {"host.*": 8, "smoke.*": 1},
+    "environment.CUDA_VISIBLE_DEVICES": {"gpu.*": 8, "smoke.*": 6},
+    "environment.LD_LIBRARY_PATH": {"gpu.replicas-match": 7},
+    "environment.LD_*": {"smoke.*": 6},
+    "environment.TF_USE_LEGACY_KERAS": {"smoke.*": 9},
+    "environment.KERAS_BACKEND": {"smoke.*": 9},
+    "environment.PYTHON*": {"versions.*": 6},
+    "environment.*": {"environment.*": 8, "smoke.*": 4},
+}
+"""Changed fact to the failing checks that it may explain, from 1 (unlikely) to 9 (almost certain). The maximum
+counts."""
 
 
 def drift(lock: Lock, now: Recorded, results: Iterable[Result], shown: str) -> Drift:
@@ -166,7 +143,11 @@ def _weighed(change: DriftChange, failed: Iterable[Result], failed_then: Collect
 
 def _weight(change: DriftChange, result: Result) -> int:
     fitting = [
-        weight for fact, check, weight in EXPLAINS if fnmatchcase(change.fact, fact) and fnmatchcase(result.id, check)
+        weight
+        for fact, checks in EXPLAINS.items()
+        if fnmatchcase(change.fact, fact)
+        for check, weight in checks.items()
+        if fnmatchcase(result.id, check)
     ]
     if not fitting:
         return 0

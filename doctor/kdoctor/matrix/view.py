@@ -11,7 +11,7 @@ from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Machine, Verdict
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Fact:
     """A fact about the machine, for the head of the page."""
 

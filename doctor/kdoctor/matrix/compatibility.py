@@ -19,7 +19,7 @@ from kdoctor.matrix import model as version_matrix
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
 from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement, numbers, python_minors, specifier
-from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+from kdoctor.matrix.verdict import Machine, Reason, Verdict
 
 
 def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
@@ -36,80 +36,65 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     """The verdict on one release."""
     if machine.platform is not None and machine.platform != matrix.platform:
         text = f"the matrix covers {matrix.platform}, not {machine.platform}"
-        return Verdict(release=release, outcome="unknown", missing=(Reason(rule="platform", text=text),))
-    against: list[Reason] = []
-    missing: list[Reason] = []
-    cautions: list[Reason] = []
+        return Verdict(release=release, reasons=(Reason("missing", "platform", text),))
     pins = pins_for(matrix, release, machine)
-    findings: list[tuple[str, Reason]] = [
+    reasons = [
         *_python_rule(release, machine),
         *_glibc_rule(release, machine),
         *known_bad_rule(matrix, release, machine, pins),
     ]
     if not machine.for_cpu:
-        findings += [
+        reasons += [
             *_driver_rule(matrix, release, machine),
             *_libraries_rule(release),
             *_gpu_rules(matrix, release, machine, pins),
         ]
-    for kind, reason in findings:
-        {"against": against, "missing": missing, "caution": cautions}[kind].append(reason)
-    outcome: Outcome = "does-not-run" if against else "unknown" if missing else "runs"
-    return Verdict(
-        release=release,
-        outcome=outcome,
-        against=tuple(dict.fromkeys(against)),
-        missing=tuple(dict.fromkeys(missing)),
-        cautions=tuple(dict.fromkeys(cautions)),
-        requirements=_requirements(release, machine, pins),
-    )
+    requirements = _requirements(release, machine, pins)
+    return Verdict(release=release, reasons=tuple(dict.fromkeys(reasons)), requirements=requirements)
 
 
-def _python_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
     if machine.python is None:
-        yield "missing", Reason(rule="python", text=f"the Python version; wheels exist for {_pythons(release)}")
+        yield Reason("missing", "python", f"the Python version; wheels exist for {_pythons(release)}")
         return
     minor = ".".join(machine.python.split(".")[:2])
     if not specifier(release.python).contains(minor):
-        yield "against", Reason(rule="python", text=f"wheels exist for {_pythons(release)}, not for {minor}")
+        yield Reason("against", "python", f"wheels exist for {_pythons(release)}, not for {minor}")
 
 
-def _glibc_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
     if machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
-        yield (
-            "against",
-            Reason(rule="glibc", text=f"the wheel needs glibc {release.glibc} or newer, not {machine.glibc}"),
-        )
+        yield Reason("against", "glibc", f"the wheel needs glibc {release.glibc} or newer, not {machine.glibc}")
 
 
-def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
     least = matrix.oldest_driver(release.cuda)
     if least is None:
-        yield "missing", Reason(rule="driver", text=f"the oldest driver for CUDA {release.cuda}")
+        yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
-        yield "missing", Reason(rule="driver", text=f"the driver; CUDA {release.cuda} needs {least} or newer")
+        yield Reason("missing", "driver", f"the driver; CUDA {release.cuda} needs {least} or newer")
     elif numbers(machine.driver) < numbers(least):
         text = f"CUDA {release.cuda} needs driver {least} or newer, not {machine.driver}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
 
 
-def _libraries_rule(release: Release) -> Iterator[tuple[str, Reason]]:
+def _libraries_rule(release: Release) -> Iterator[Reason]:
     if release.and_cuda is None:
         text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
-        yield "caution", Reason(rule="libraries", text=text)
+        yield Reason("caution", "libraries", text)
 
 
 def _gpu_rules(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
+) -> Iterator[Reason]:
     if machine.gpus is None:
-        yield "missing", Reason(rule="gpu", text=f"the GPU; the build supports {_coverage(release)}")
+        yield Reason("missing", "gpu", f"the GPU; the build supports {_coverage(release)}")
     for name in machine.unnamed_gpus:
-        yield "missing", Reason(rule="gpu", text=f"the compute capability of {name}")
+        yield Reason("missing", "gpu", f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
         if gpu.arm_only:
             text = f"{gpu.name} comes with an Arm processor, for which TensorFlow wheels are CPU builds"
-            yield "against", Reason(rule="platform", text=text)
+            yield Reason("against", "platform", text)
             continue
         yield from _gpu_driver_rule(matrix, machine, gpu)
         yield from _code_rule(matrix, release, machine, gpu)
@@ -122,7 +107,7 @@ def _distinct(gpus: Sequence[NamedGpu]) -> list[NamedGpu]:
     return list({(gpu.capability, gpu.arm_only): gpu for gpu in reversed(gpus)}.values())[::-1]
 
 
-def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[tuple[str, Reason]]:
+def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
     """The driver must support the GPU."""
     kind = matrix.capability(gpu.capability)
     if kind is None or machine.driver is None:
@@ -130,46 +115,38 @@ def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> 
     driver = numbers(machine.driver)
     if kind.oldest_driver is not None and driver < numbers(kind.oldest_driver):
         text = f"{gpu.name} ({kind.architecture}) needs driver {kind.oldest_driver} or newer, not {machine.driver}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
     if kind.last_branch is not None and driver[0] > kind.last_branch:
         last = f"branch {kind.last_branch} was the last for {kind.architecture}"
         text = f"driver {machine.driver} no longer supports {gpu.name}: {last}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
 
 
-def _code_rule(
-    matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu
-) -> Iterator[tuple[str, Reason]]:
+def _code_rule(matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
     code = code_for(release, gpu.capability)
     if code == "machine code":
         return
     if code is None:
         text = f"no code for {gpu.name} (compute capability {gpu.capability}); the build supports {_coverage(release)}"
-        yield "against", Reason(rule="gpu", text=text)
+        yield Reason("against", "gpu", text)
         return
     drivers = matrix.ptx_drivers(release.cuda)
     why = f"the build has only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
     failure = "ptx_newer_than_driver"
     if drivers is None:
-        yield "missing", Reason(rule="gpu", text=f"the driver that compiles it; {why}", failure=failure)
+        yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
         return
     maybe, certainly = drivers
     if machine.driver is None:
-        yield (
-            "missing",
-            Reason(rule="driver", text=f"the driver; {why}, which needs {certainly} or newer", failure=failure),
-        )
+        yield Reason("missing", "driver", f"the driver; {why}, which needs {certainly} or newer", failure=failure)
     elif numbers(machine.driver) < numbers(maybe):
         text = f"{why}; compiling it needs driver {certainly}, not {machine.driver}"
-        yield "against", Reason(rule="driver", text=text, failure=failure)
+        yield Reason("against", "driver", text, failure=failure)
     elif numbers(machine.driver) < numbers(certainly):
         text = f"whether driver {machine.driver} compiles its PTX; {why}, and driver {certainly} does"
-        yield "missing", Reason(rule="driver", text=text, failure=failure)
+        yield Reason("missing", "driver", text, failure=failure)
     else:
-        yield (
-            "caution",
-            Reason(rule="gpu", text=f"{why}; the driver compiles it at the first start, which may take minutes"),
-        )
+        yield Reason("caution", "gpu", f"{why}; the driver compiles it at the first start, which may take minutes")
 
 
 def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
@@ -179,14 +156,14 @@ def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"
 
 def _cudnn_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
+) -> Iterator[Reason]:
     """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it can resolve to."""
     asked = cudnn_requirement(release)
     by_ptx = code_for(release, gpu.capability) == "PTX"
     if asked is None:
         if by_ptx:
             text = f"whether the system's cuDNN has code for {gpu.name}, which is newer than cuDNN {release.cudnn}"
-            yield "missing", Reason(rule="cudnn", text=text)
+            yield Reason("missing", "cudnn", text)
         return
     requirement = pins.get(asked.name, asked)
     major = numbers(release.cuda)[0]
@@ -196,7 +173,7 @@ def _cudnn_rule(
     if not rows:
         if by_ptx:
             text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.name} ({gpu.capability})"
-            yield "missing", Reason(rule="cudnn", text=text)
+            yield Reason("missing", "cudnn", text)
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
@@ -204,7 +181,7 @@ def _cudnn_rule(
         text = (
             f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}), only for {supported}"
         )
-        yield "against", Reason(rule="cudnn", text=text)
+        yield Reason("against", "cudnn", text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]
     least = min(drivers, key=numbers, default=None)
@@ -212,7 +189,7 @@ def _cudnn_rule(
         return  # _driver_rule reports it
     if machine.driver is not None and numbers(machine.driver) < numbers(least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
-        yield "against", Reason(rule="cudnn", text=text)
+        yield Reason("against", "cudnn", text)
 
 
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:

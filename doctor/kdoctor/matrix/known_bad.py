@@ -17,7 +17,7 @@ _STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")
 
 def known_bad_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
+) -> Iterator[Reason]:
     """The combinations that installing this release on this machine leads to, or may lead to."""
     for row in matrix.known_bad:
         if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu"):
@@ -28,9 +28,9 @@ def known_bad_rule(
         if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
             if row.effect == "not-installable" and machine.for_cpu:
                 continue
-            yield "against", Reason(rule="known-bad", text=text, failure=row.id)
+            yield Reason("against", "known-bad", text, failure=row.id)
         elif row.job is not None and set(row.when) & {"tensorflow", "capability"}:
-            yield "caution", Reason(rule="known-bad", text=f"with {row.job}: {text}", failure=row.id)
+            yield Reason("caution", "known-bad", f"with {row.job}: {text}", failure=row.id)
 
 
 def pins_for(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[str, Requirement]:

@@ -36,10 +36,11 @@ class Machine:
         return self.gpus == () and not self.unnamed_gpus
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Reason:
     """Why a release does not run, what is not known, or what to know about it."""
 
+    kind: Literal["against", "missing", "caution"]
     rule: Rule
     text: str
     failure: str | None = None
@@ -51,15 +52,29 @@ class Verdict:
     """Whether one release runs on a machine."""
 
     release: Release
-    outcome: Outcome
-    against: tuple[Reason, ...] = ()
-    """Why it does not run."""
-    missing: tuple[Reason, ...] = ()
-    """The facts that are missing for a verdict."""
-    cautions: tuple[Reason, ...] = ()
-    """What to know if it runs."""
+    reasons: tuple[Reason, ...] = ()
     requirements: tuple[str, ...] = ()
     """What to install, with pins against known-bad combinations."""
+
+    @property
+    def against(self) -> tuple[Reason, ...]:
+        """Why it does not run."""
+        return tuple(reason for reason in self.reasons if reason.kind == "against")
+
+    @property
+    def missing(self) -> tuple[Reason, ...]:
+        """The facts that are missing for a verdict."""
+        return tuple(reason for reason in self.reasons if reason.kind == "missing")
+
+    @property
+    def cautions(self) -> tuple[Reason, ...]:
+        """What to know if it runs."""
+        return tuple(reason for reason in self.reasons if reason.kind == "caution")
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether it runs."""
+        return "does-not-run" if self.against else "unknown" if self.missing else "runs"
 
     @property
     def command(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kdoctor.check import Parameter
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
@@ -14,6 +14,8 @@ from kdoctor.diff.model import KINDS, Change, Comparison, Kind
 from kdoctor.diff.sources import Side
 from kdoctor.engine.report import Waiver
 from kdoctor.lock.document import Lock
+
+Item = TypeVar("Item")
 
 LOCK_CHANGED_ALONE = "The lock changed, but no expectation did. Is the change of the machine or the packages intended?"
 LOCK_UNCHANGED = "Expectations changed, but the lock did not. Record it again (kdoctor checklist record)."
@@ -67,17 +69,26 @@ def _heads(old: Checklist, new: Checklist) -> Iterator[Change]:
     yield from differing("moved", "owner", old.owner, new.owner, "the owner changed")
 
 
-def _checks(old: Checklist, new: Checklist) -> Iterator[Change]:
-    before, after = ({entry.check.id: entry for entry in side.entries} for side in (old, new))
-    for check_id in sorted({*before, *after}):
-        where = f"checks.{check_id}"
-        if check_id not in after:
-            severity = before[check_id].severity.value
-            yield change("loosened", where, severity, None, "the check was removed")
-        elif check_id not in before:
-            yield change("tightened", where, None, after[check_id].severity.value, "a check was added")
+def _each(
+    before: Mapping[str, Item],
+    after: Mapping[str, Item],
+    noun: str,
+    shown: Callable[[Item], Any],
+    compare_one: Callable[[str, Item, Item], Iterator[Change]],
+) -> Iterator[Change]:
+    """Entries that were removed, which loosens; that were added, which tightens; and changes in the others."""
+    for where in sorted({*before, *after}):
+        if where not in after:
+            yield change("loosened", where, shown(before[where]), None, f"the {noun} was removed")
+        elif where not in before:
+            yield change("tightened", where, None, shown(after[where]), f"the {noun} was added")
         else:
-            yield from _entry(where, before[check_id], after[check_id])
+            yield from compare_one(where, before[where], after[where])
+
+
+def _checks(old: Checklist, new: Checklist) -> Iterator[Change]:
+    before, after = ({f"checks.{entry.check.id}": entry for entry in side.entries} for side in (old, new))
+    return _each(before, after, "check", lambda entry: entry.severity.value, _entry)
 
 
 def _entry(where: str, old: ChecklistEntry, new: ChecklistEntry) -> Iterator[Change]:
@@ -112,15 +123,8 @@ def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator
 
 
 def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:
-    before, after = ({entry.scenario.id: entry for entry in side.scenarios} for side in (old, new))
-    for scenario_id in sorted({*before, *after}):
-        where = f"scenarios.{scenario_id}"
-        if scenario_id not in after:
-            yield change("loosened", where, before[scenario_id].scenario.kind, None, "the training was removed")
-        elif scenario_id not in before:
-            yield change("tightened", where, None, after[scenario_id].scenario.kind, "a training was added")
-        else:
-            yield from _scenario(where, before[scenario_id], after[scenario_id])
+    before, after = ({f"scenarios.{entry.scenario.id}": entry for entry in side.scenarios} for side in (old, new))
+    return _each(before, after, "training", lambda entry: entry.scenario.kind, _scenario)
 
 
 def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Change]:
@@ -128,47 +132,38 @@ def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Ch
     yield from differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the expected outcome was reworded")
     if old.replicas == new.replicas:
         return
-    kind: Kind = "moved"
+    kind: Kind = "loosened"
     if old.replicas == "gpus":
-        kind, why = "loosened", "it trains on the CPU instead of on every visible GPU"
+        why = "it trains on the CPU instead of on every visible GPU"
     elif new.replicas == "gpus":
         kind, why = "tightened", "it trains on every visible GPU instead of on the CPU"
+    elif new.replicas < old.replicas:
+        why = "fewer replicas train"
     else:
-        fewer = int(new.replicas) < int(old.replicas)
-        kind, why = ("loosened", "fewer replicas train") if fewer else ("tightened", "more replicas train")
+        kind, why = "tightened", "more replicas train"
     yield change(kind, f"{where}.replicas", old.replicas, new.replicas, why)
 
 
 def _without(old: Checklist, new: Checklist) -> Iterator[Change]:
     """Reasons for leaving something out; the entries that are left out are reported separately."""
     for key in sorted({*old.without, *new.without}):
-        before, after = old.without.get(key), new.without.get(key)
-        if before is not None and after is not None:
-            yield from differing("cosmetic", f"without.{key}", before, after, "the reason was reworded")
-        elif after is not None:
-            yield change("loosened", f"without.{key}", before, after, "it was left out")
-        else:
-            yield change("tightened", f"without.{key}", before, after, "it is no longer left out")
+        yield from _permission(f"without.{key}", old.without.get(key), new.without.get(key), "it is left out")
 
 
 def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:
     before, after = (_latest(side.waivers) for side in (old, new))
     for key in sorted({*before, *after}):
-        where = f"waivers.{key[0]} ({key[1]})"
-        one, two = before.get(key), after.get(key)
-        if one is None or two is None:
-            if one is None:
-                yield change("loosened", where, None, two.expires if two else None, "a waiver was added")
-            else:
-                yield change("tightened", where, one.expires, None, "a waiver was removed")
-            continue
-        if one.expires != two.expires:
-            longer = two.expires > one.expires
-            why = "the waiver was extended" if longer else "the waiver was shortened"
-            kind: Kind = "loosened" if longer else "tightened"
-            yield change(kind, f"{where}.expires", one.expires, two.expires, why)
-        yield from differing("moved", f"{where}.owner", one.owner, two.owner, "the owner of the waiver changed")
-        yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason was reworded")
+        where, one, two = f"waivers.{key[0]} ({key[1]})", before.get(key), after.get(key)
+        if one is None and two is not None:
+            yield change("loosened", where, None, two.expires, "the waiver was added")
+        elif one is not None and two is None:
+            yield change("tightened", where, one.expires, None, "the waiver was removed")
+        elif one is not None and two is not None:
+            kind: Kind = "loosened" if two.expires > one.expires else "tightened"
+            why = "the waiver was extended" if kind == "loosened" else "the waiver was shortened"
+            yield from differing(kind, f"{where}.expires", one.expires, two.expires, why)
+            yield from differing("moved", f"{where}.owner", one.owner, two.owner, "the owner changed")
+            yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason was reworded")
 
 
 def _latest(waivers: Iterable[Waiver]) -> dict[tuple[str, str], Waiver]:
@@ -197,13 +192,11 @@ def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterato
     before, after = _courses(old), _courses(new)
     for pattern in sorted({*before, *after}):
         one, two = before.get(pattern), after.get(pattern)
-        if one != two:
-            milder = _severity(two) < _severity(one)
-            course: Kind = "loosened" if milder else "tightened"
-            why = "failures are treated as less severe" if milder else "failures are treated as more severe"
-            if _severity(one) == _severity(two):
-                course, why = "cosmetic", "failures without a rule are investigated anyway"
-            yield change(course, f"rollback.{pattern}", one, two, why)
+        kind: Kind = "loosened" if _severity(two) < _severity(one) else "tightened"
+        why = f"the failure is treated as {'less' if kind == 'loosened' else 'more'} severe"
+        if _severity(one) == _severity(two):
+            kind, why = "cosmetic", "failures without a rule are investigated anyway"
+        yield from differing(kind, f"rollback.{pattern}", one, two, why)
 
 
 def _courses(policy: RollbackPolicy) -> dict[str, str]:

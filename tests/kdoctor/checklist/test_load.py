@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -60,7 +61,7 @@ def test_quoted_date_and_byte_order_mark_are_read(tmp_path: Path, catalog: Catal
 
 
 def test_schema_accepts_valid_and_refuses_invalid_documents() -> None:
-    document = yaml.load(FULL.replace("2030-12-31", "'2030-12-31'"), Loader=yaml.SafeLoader)
+    document: dict[str, Any] = yaml.load(FULL.replace("2030-12-31", "'2030-12-31'"), Loader=yaml.SafeLoader)
     validator = jsonschema.Draft202012Validator(ChecklistDocument.json_schema())
     jsonschema.Draft202012Validator.check_schema(ChecklistDocument.json_schema())
     validator.validate(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from kdoctor.diff.model import KINDS, Change, ChecklistDiff, Comparison, DiffChange, DiffCounts, Kind
+from kdoctor.diff.model import KINDS, Change, ChecklistDiff, Comparison, Kind
 from kdoctor.report.markdown import escape
 from kdoctor.text.sanitize import cleaned
 
@@ -74,11 +74,6 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
 
 
 def _json(comparison: Comparison) -> str:
-    return ChecklistDiff(
-        schema_="kdoctor/checklist-diff/v1",
-        old=comparison.old,
-        new=comparison.new,
-        counts=DiffCounts(**{kind: len(comparison.of(kind)) for kind in KINDS}),
-        changes=[DiffChange.model_validate(change, from_attributes=True) for change in comparison.changes],
-        notes=list(comparison.notes),
-    ).to_json()
+    counts = {kind: len(comparison.of(kind)) for kind in KINDS}
+    values = {"schema": "kdoctor/checklist-diff/v1", "counts": counts, **vars(comparison)}
+    return ChecklistDiff.model_validate(values, from_attributes=True).to_json()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -150,63 +150,48 @@ class MatrixAnswer(Document):
 
 def render_json(view: View) -> str:
     """The view as JSON."""
-    answer = MatrixAnswer(
-        schema_="kdoctor/matrix-answer/v1",
-        kdoctor=__version__,
-        matrix=_part(AnswerMatrix, view.matrix),
-        machine=_machine(view),
-        best=_verdict(view, view.best) if view.best else None,
-        needs=_needs(view.needs) if view.needs else None,
-        releases=[_verdict(view, verdict) for verdict in view.verdicts],
-    )
+    machine = view.machine
+    values = {
+        "schema": "kdoctor/matrix-answer/v1",
+        "kdoctor": __version__,
+        "matrix": view.matrix,
+        "machine": None,
+        "best": _verdict(view, view.best) if view.best else None,
+        "needs": _needs(view.needs) if view.needs else None,
+        "releases": [_verdict(view, verdict) for verdict in view.verdicts],
+    }
+    if machine is not None:
+        values["machine"] = {
+            **vars(machine),
+            "unknown_gpus": machine.unnamed_gpus,
+            "tensorflow_installed": view.installed,
+            "facts": view.facts,
+        }
+    answer = MatrixAnswer.model_validate(values, from_attributes=True)
     return answer.model_dump_json(by_alias=True, indent=2, exclude=None if view.needs else {"needs"}) + "\n"
 
 
-PartType = TypeVar("PartType", bound=Part)
-
-
-def _part(kind: type[PartType], value: object) -> PartType:
-    """The part with the attributes of the same names."""
-    return kind.model_validate(value, from_attributes=True)
-
-
-def _machine(view: View) -> AnswerMachine | None:
-    machine = view.machine
-    if machine is None:
-        return None
-    return AnswerMachine(
-        driver=machine.driver,
-        gpus=None if machine.gpus is None else [_part(AnswerGpu, gpu) for gpu in machine.gpus],
-        unknown_gpus=list(machine.unnamed_gpus),
-        python=machine.python,
-        glibc=machine.glibc,
-        platform=machine.platform,
-        tensorflow_installed=view.installed,
-        facts=[_part(AnswerFact, fact) for fact in view.facts],
-    )
-
-
-def _verdict(view: View, verdict: Verdict) -> AnswerVerdict:
-    return AnswerVerdict(
+def _verdict(view: View, verdict: Verdict) -> dict[str, Any]:
+    return {
         **verdict.release.model_dump(),
-        oldest_driver=view.matrix.oldest_driver(verdict.release.cuda),
-        outcome=verdict.outcome,
-        against=[_part(AnswerReason, reason) for reason in verdict.against],
-        missing=[_part(AnswerReason, reason) for reason in verdict.missing],
-        cautions=[_part(AnswerReason, reason) for reason in verdict.cautions],
-        install=_part(AnswerInstall, verdict),
-    )
+        "oldest_driver": view.matrix.oldest_driver(verdict.release.cuda),
+        "outcome": verdict.outcome,
+        "against": verdict.against,
+        "missing": verdict.missing,
+        "cautions": verdict.cautions,
+        "install": verdict,
+    }
 
 
-def _needs(needs: Needs) -> AnswerNeeds:
-    return AnswerNeeds(
+def _needs(needs: Needs) -> dict[str, Any]:
+    return {
         **needs.release.model_dump(),
-        oldest_driver=needs.oldest_driver,
-        ptx_driver=needs.ptx_driver,
-        capabilities_by_machine_code=[kind.capability for kind in needs.by_machine_code],
-        capabilities_by_ptx=[kind.capability for kind in needs.by_ptx],
-        capabilities_excluded=[kind.capability for kind in needs.excluded],
-        libraries=needs.sonames,
-        known_bad=[_part(AnswerKnownBad, row) for row in needs.known_bad],
-        install=AnswerCommand(command=needs.command),
-    )
+        "oldest_driver": needs.oldest_driver,
+        "ptx_driver": needs.ptx_driver,
+        "capabilities_by_machine_code": [kind.capability for kind in needs.by_machine_code],
+        "capabilities_by_ptx": [kind.capability for kind in needs.by_ptx],
+        "capabilities_excluded": [kind.capability for kind in needs.excluded],
+        "libraries": needs.sonames,
+        "known_bad": needs.known_bad,
+        "install": needs,
+    }

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,8 @@ def job(tmp_path: Path) -> Path:
 def write(job: Path, python: str, packages: dict[str, str]) -> Lock:
     base = lock()
     facts = {**base.facts, "python": {**base.facts["python"], "version": python}, "packages": packages}
-    made = replace(base, expectations=expectations_of(load_checklist(str(job), load_catalog())), facts=facts)
+    expectations = expectations_of(load_checklist(str(job), load_catalog()))
+    made = base.model_copy(update={"expectations": expectations, "facts": facts})
     job.with_name("job.lock.yaml").write_text(text_of(made))
     return made
 

@@ -118,7 +118,9 @@ _EXPECTED = {
 def _fields(model: type[BaseModel], path: Path) -> list[str]:
     """The keys of the part at that path."""
     for step in path:
-        field = next((item for name, item in model.model_fields.items() if (item.validation_alias or name) == step), None)
+        field = next(
+            (item for name, item in model.model_fields.items() if (item.validation_alias or name) == step), None
+        )
         model = (_model_in(field.annotation) if field else None) or model
     return [str(field.validation_alias or name) for name, field in model.model_fields.items()]
 

@@ -140,7 +140,7 @@ def loads(content: bytes, shown: str) -> Lock:
         raise refuse(*source.problems)
     other = Lock.other_schema(root, "lock")
     if other and (root.string("schema") or "").startswith("kdoctor/lock/v"):
-        hint = "Upgrade keras-doctor, or ignore the lock: kdoctor check --no-lock"
+        hint = "To check without the lock: kdoctor check --no-lock"
         raise NewerLockError(shown, [other], hint=hint)
     if other:
         raise refuse(other)

@@ -65,7 +65,7 @@ def test_schema_accepts_valid_and_refuses_invalid_documents() -> None:
     validator = jsonschema.Draft202012Validator(ChecklistDocument.json_schema())
     jsonschema.Draft202012Validator.check_schema(ChecklistDocument.json_schema())
     validator.validate(document)
-    wrongs: tuple[dict[str, object], ...] = (
+    wrongs: tuple[dict[str, Any], ...] = (
         {"extra": 1},
         {"checks": []},
         {"version": "3"},

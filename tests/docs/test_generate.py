@@ -1,4 +1,4 @@
-"""The generated pages say what the code says."""
+"""The generated pages match the code."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _SPEC.loader.exec_module(generate)
 
 
 @pytest.mark.parametrize("name", generate.PAGES)
-def test_a_generated_page_is_up_to_date(name: str) -> None:
+def test_generated_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == generate.PAGES[name](load_catalog()), "run: make docs"

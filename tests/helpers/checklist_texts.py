@@ -1,4 +1,4 @@
-"""Checklists as texts: a whole one and its parts, reading them, and what is told about their mistakes."""
+"""Checklists as texts: a whole one and its parts, reading them, and the problems they have."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ rollback:
 
 
 def read(tmp_path: Path, catalog: Catalog, text: str | bytes) -> Checklist:
-    """The checklist of a text, from a file named job.yaml."""
+    """The checklist of a text, read from job.yaml."""
     path = tmp_path / "job.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return load_checklist(str(path), catalog)
 
 
-def told(tmp_path: Path, catalog: Catalog, text: str | bytes) -> list[str]:
+def problems_of(tmp_path: Path, catalog: Catalog, text: str | bytes) -> list[str]:
     """Every problem as ``line:column: message``."""
     with pytest.raises(ChecklistError) as caught:
         read(tmp_path, catalog, text)

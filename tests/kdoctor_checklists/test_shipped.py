@@ -16,12 +16,12 @@ def catalog() -> Catalog:
     return load_catalog()
 
 
-def test_these_are_shipped(catalog: Catalog) -> None:
+def test_shipped_checklists(catalog: Catalog) -> None:
     assert tuple(sorted(catalog.checklists)) == SHIPPED
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_checklist_is_valid_and_says_who_owns_it(catalog: Catalog, name: str) -> None:
+def test_shipped_checklist_is_valid_and_has_an_owner(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     assert checklist.name == name
     assert checklist.owner == "kdoctor"
@@ -29,9 +29,7 @@ def test_a_shipped_checklist_is_valid_and_says_who_owns_it(catalog: Catalog, nam
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_checklist_asks_for_every_check_but_those_of_unstated_assumptions(
-    catalog: Catalog, name: str
-) -> None:
+def test_shipped_checklist_has_every_check_except_those_of_assumptions(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     asked = {entry.check.id for entry in checklist.entries}
     assumed = {
@@ -42,13 +40,12 @@ def test_a_shipped_checklist_asks_for_every_check_but_those_of_unstated_assumpti
 
 
 def _of_thorough_tiers(catalog: Catalog) -> set[str]:
-    """Checks of scenarios that `kdoctor smoke --tier standard|full` trains: too long before every job."""
-    # A job's own model is trained only where it is named.
+    """Checks of scenarios that only `kdoctor smoke --tier standard|full` trains, and of the user's model."""
     thorough = {scenario.id for scenario in catalog.scenarios.values() if scenario.tier != "quick"}
     return {check.id for check in catalog.checks.values() if check.scenario in thorough}
 
 
-def test_every_check_of_a_scenario_is_asked_for_by_its_tier(catalog: Catalog) -> None:
+def test_full_tier_has_every_check_of_a_scenario(catalog: Catalog) -> None:
     every = checklist_of(catalog, choose_scenarios(catalog, tier="full"), "full")
     assert {entry.check.id for entry in every.entries} == {
         check.id for check in catalog.checks.values() if check.judges_trainings and check.scenario != OWN_MODEL
@@ -56,7 +53,7 @@ def test_every_check_of_a_scenario_is_asked_for_by_its_tier(catalog: Catalog) ->
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_checklist_trains_every_quick_scenario(catalog: Catalog, name: str) -> None:
+def test_shipped_checklist_trains_every_quick_scenario(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     running = scenarios_to_run(checklist, plan(checklist, catalog))
     quick = {scenario.id for scenario in catalog.scenarios.values() if scenario.tier == "quick"}
@@ -77,6 +74,6 @@ def test_multi_gpu_keras_expects_gpus_and_trains_on_all(catalog: Catalog) -> Non
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_starved_replica_is_a_warning(catalog: Catalog, name: str) -> None:
+def test_starved_replica_is_a_warning(catalog: Catalog, name: str) -> None:
     severities = {entry.check.id: entry.severity.value for entry in load_checklist(name, catalog).entries}
     assert severities["smoke.starved-replica"] == "warning"

@@ -1,4 +1,4 @@
-"""Walks the shipped version matrix for holes and contradictions, and holds it to what was measured elsewhere."""
+"""Checks the shipped version matrix for gaps and contradictions, and against what was measured elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from kdoctor.matrix.document import cited
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix, loads, shipped_text
 from kdoctor.matrix.model import VersionMatrix, numbers, python_minors, specifier
@@ -19,19 +18,18 @@ MATRIX = load_matrix(environ={})
 RELEASES = {release.version: release for release in MATRIX.releases}
 
 
-def test_it_reads_strictly_as_it_reads_fast() -> None:
+def test_shipped_matrix_has_no_problems_and_stands_alone() -> None:
     assert not read_yaml(shipped_text(), "version matrix").problems
-    strict = loads(shipped_text(), "the shipped version matrix")
-    assert strict == MATRIX
+    assert loads(shipped_text(), "the shipped version matrix") == MATRIX
 
 
-def test_every_minor_from_2_10_to_2_21_and_a_nightly_are_there() -> None:
+def test_every_minor_from_2_10_to_2_21_and_a_nightly_is_listed() -> None:
     minors = {release.key.release[:2] for release in MATRIX.releases if not release.prerelease}
     assert minors == {(2, minor) for minor in range(10, 22)}
     assert [release.distribution for release in MATRIX.releases if release.prerelease] == ["tf-nightly"]
 
 
-def test_releases_stand_in_order_and_their_python_moves_only_forward() -> None:
+def test_releases_are_in_order_and_their_python_versions_only_rise() -> None:
     keys = [release.key for release in MATRIX.releases]
     assert keys == sorted(keys)
     ends = [
@@ -41,11 +39,11 @@ def test_releases_stand_in_order_and_their_python_moves_only_forward() -> None:
     assert ends == sorted(ends)
     for release in MATRIX.releases:
         minors = [numbers(minor)[1] for minor in python_minors(release.python)]
-        assert minors == list(range(minors[0], minors[-1] + 1)), f"{release.version}: a hole in its Python versions"
+        assert minors == list(range(minors[0], minors[-1] + 1)), f"{release.version}: a gap in its Python versions"
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_a_release_has_no_hole(version: str) -> None:
+def test_release_has_no_gap(version: str) -> None:
     release = RELEASES[version]
     cuda = numbers(release.cuda)
     assert release.source
@@ -71,7 +69,7 @@ def test_a_release_has_no_hole(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [version for version, row in RELEASES.items() if row.and_cuda])
-def test_the_extra_fits_the_build(version: str) -> None:
+def test_extra_matches_the_build(version: str) -> None:
     release = RELEASES[version]
     major, minor = numbers(release.cuda)[:2]
     pins = {Requirement(line).name: Requirement(line).specifier for line in release.and_cuda or ()}
@@ -99,23 +97,23 @@ def test_every_source_is_listed_and_every_listed_source_is_used() -> None:
         *MATRIX.libraries, *MATRIX.keras, *MATRIX.known_bad,
     ]  # fmt: skip
     used = [source for row in rows for source in row.source]
-    assert all(cited(source, MATRIX.sources) for source in used)
+    assert all(MATRIX.citation(source) for source in used)
     assert all(row.source for row in rows)
     assert set(MATRIX.sources) <= set(used)
 
 
-def test_every_architecture_that_a_build_holds_is_one_that_some_gpu_has_or_runs() -> None:
+def test_every_architecture_of_a_build_runs_on_a_known_gpu() -> None:
     known = {kind.number for kind in MATRIX.gpus}
     for release in MATRIX.releases:
         for cubin in release.cubins:
             assert any(gpu // 10 == cubin // 10 and gpu >= cubin for gpu in known), (release.version, cubin)
 
 
-def test_what_registers_a_gpu_is_opened_by_the_newest_build() -> None:
+def test_registering_libraries_are_loaded_by_the_newest_build() -> None:
     assert set(MATRIX.registering) <= set(MATRIX.sonames(RELEASES["2.21.0"]))
 
 
-def test_keras_rows_do_not_overlap_and_the_good_ones_are_the_known_good_ones() -> None:
+def test_keras_rows_do_not_overlap_and_match_known_versions() -> None:
     for at, row in enumerate(MATRIX.keras):
         for other in MATRIX.keras[at + 1 :]:
             assert not overlap(specifier(row.versions), specifier(other.versions))
@@ -135,7 +133,7 @@ def test_keras_rows_do_not_overlap_and_the_good_ones_are_the_known_good_ones() -
 
 
 @pytest.mark.parametrize("row", MATRIX.known_bad, ids=lambda row: f"{row.id}-{row.effect}")
-def test_a_known_bad_row_says_how_it_ends_and_its_pins_end_it(row: object) -> None:
+def test_known_bad_row_has_a_fix_and_its_pins_exclude_it(row: object) -> None:
     assert row in MATRIX.known_bad
     for bad in MATRIX.known_bad:
         if bad is not row:
@@ -144,11 +142,11 @@ def test_a_known_bad_row_says_how_it_ends_and_its_pins_end_it(row: object) -> No
         assert bad.symptom
         for name, spec in bad.ended_by.items():
             if name in bad.when:
-                assert not overlap(specifier(spec), specifier(bad.when[name])), "what ends it is itself bad"
+                assert not overlap(specifier(spec), specifier(bad.when[name])), "the fixed versions are bad, too"
         for line in bad.install:
             pin = Requirement(line)
             name = "cudnn" if pin.name.startswith("nvidia-cudnn") else pin.name
-            assert not overlap(pin.specifier, specifier(bad.when[name])), "the pin does not leave the combination"
+            assert not overlap(pin.specifier, specifier(bad.when[name])), "the pin allows the combination"
 
 
 @pytest.mark.parametrize(
@@ -170,12 +168,12 @@ def test_a_known_bad_row_says_how_it_ends_and_its_pins_end_it(row: object) -> No
         ({"tensorflow": "2.18.0", "numpy": "2.0.2"}, set()),
     ],
 )
-def test_versions_are_in_the_combinations_that_were_reported(versions: dict[str, str], failures: set[str]) -> None:
+def test_versions_match_the_reported_combinations(versions: dict[str, str], failures: set[str]) -> None:
     assert {row.id for row in MATRIX.known_bad_for(versions)} == failures
 
 
-def test_numpy_2_is_kept_out_by_the_builds_themselves_except_where_known() -> None:
-    """The builds before 2.18 that let NumPy 2 in: those whose METADATA has no cap."""
+def test_only_known_builds_allow_numpy_2() -> None:
+    """Builds before 2.18 without an upper bound on NumPy in their METADATA."""
     uncapped = []
     for release in MATRIX.releases:
         asked = release.requirement("numpy", "3.10")
@@ -185,7 +183,7 @@ def test_numpy_2_is_kept_out_by_the_builds_themselves_except_where_known() -> No
     assert uncapped == ["2.10.0", "2.10.1", "2.11.0", "2.11.1", "2.14.0"]
 
 
-def test_a_matrix_is_a_value() -> None:
+def test_matrix_is_immutable() -> None:
     assert isinstance(MATRIX, VersionMatrix)
     with pytest.raises(AttributeError):
         MATRIX.updated = "now"  # type: ignore[misc]

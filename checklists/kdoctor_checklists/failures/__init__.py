@@ -1,1 +1,1 @@
-"""The known failures, as data: what people see, why, and what catches it."""
+"""The known failures as data: symptom, cause, and the checks that detect them."""

@@ -1,1 +1,1 @@
-"""The shipped version matrix. It stands apart from the checklists, whose folder may hold nothing else in YAML."""
+"""The shipped version matrix. Separate from the checklists, whose folder may contain no other YAML files."""

@@ -1,4 +1,4 @@
-"""A checklist that nobody wrote: some scenarios alone, with every check that judges them."""
+"""Checklists made for chosen scenarios, with every check that judges them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.engine.catalog import Catalog
-from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.errors import UsageError, did_you_mean, one_of
 from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.smoke.own_model import OWN_MODEL
-from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Strategy, Tier
+from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Tier
 
 IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5}
-"""Seconds to import what the scenarios compute with, where they were measured."""
+"""Measured seconds to import the framework of a scenario."""
 
 _PREFIX = "smoke."
 _LEAST_FOR_PAIRS = 3  # as kdoctor_target.scenarios.pairs has it
@@ -23,12 +23,12 @@ _LEAST_FOR_PAIRS = 3  # as kdoctor_target.scenarios.pairs has it
 def choose_scenarios(
     catalog: Catalog, names: Sequence[str] = (), *, strategy: str | None = None, tier: str | None = None
 ) -> tuple[Scenario, ...]:
-    """The scenarios of those names, of that strategy, of that tier and those above it.
+    """The scenarios with these names, this strategy, and this tier or a smaller one.
 
-    Without any of the three it is the tier ``quick``; names and strategies are looked for in every tier.
+    Defaults to the tier ``quick``; names and strategies are looked up in every tier.
 
     Raises:
-        UsageError: there is no such scenario, strategy or tier, or nothing is left.
+        UsageError: unknown scenario, strategy or tier, or no scenario matches.
     """
     wanted = [_named(catalog, name) for name in names] or list(catalog.scenarios.values())
     if any(name.removeprefix(_PREFIX) == OWN_MODEL.removeprefix(_PREFIX) for name in names):
@@ -36,38 +36,38 @@ def choose_scenarios(
             f"{OWN_MODEL} needs a model", hint="See: kdoctor check --model package.module:function --data ..."
         )
     if strategy is not None:
-        _known("--strategy", strategy, STRATEGIES)
-    if tier is not None:
-        _known("--tier", tier, TIERS)
-    otherwise: Tier = "full" if names or strategy else "quick"
-    most = TIERS.index(otherwise) if tier is None else next(place for place, one in enumerate(TIERS) if one == tier)
+        one_of("--strategy", strategy, STRATEGIES)
+    default: Tier = "full" if names or strategy else "quick"
+    tiers = TIERS[: TIERS.index(default if tier is None else one_of("--tier", tier, TIERS)) + 1]
     chosen = [
         scenario
         for scenario in dict.fromkeys(wanted)
-        if (strategy is None or scenario.strategy == strategy) and scenario.tier in TIERS[: most + 1]
+        if (strategy is None or scenario.strategy == strategy) and scenario.tier in tiers
     ]
     if not chosen:
-        raise UsageError("no scenario is both", hint="See what there is with: kdoctor list --scenarios")
+        raise UsageError(
+            "no scenario matches both --tier and --strategy", hint="To list them: kdoctor list --scenarios"
+        )
     return tuple(chosen)
 
 
 def checklist_of(
     catalog: Catalog, scenarios: Sequence[Scenario], name: str, *, replicas: int | None = None
 ) -> Checklist:
-    """The checklist that asks for these scenarios and for every check that judges one of them, or all trainings.
+    """A checklist of these scenarios and every check that judges one of them, or all trainings.
 
     Args:
         catalog: what is installed.
-        scenarios: what is to be trained.
-        name: the checklist's.
-        replicas: number of logical CPU devices, so that no GPU is expected; None for every visible GPU.
+        scenarios: the trainings to run.
+        name: of the checklist.
+        replicas: number of logical CPU devices, which expects no GPU; None for every visible GPU.
     """
     ids = {scenario.id for scenario in scenarios}
     return Checklist(
         name=name,
         version=1,
         owner="kdoctor",
-        source="made of the installed scenarios",
+        source="made from the installed scenarios",
         assumptions=Assumptions(gpus=GpuAssumption(count=0) if replicas else GpuAssumption(at_least=1)),
         entries=tuple(
             ChecklistEntry(check=check, severity=check.severity)
@@ -84,18 +84,18 @@ def checklist_of(
 
 
 def with_own_model(checklist: Checklist, catalog: Catalog) -> Checklist:
-    """The checklist with every check that judges the user's own model and data.
+    """The checklist with every check that judges the user's model and data.
 
-    They are trained on what the checklist's other scenarios are trained on; without any, on every GPU where GPUs are
-    expected, and otherwise over two CPU devices.
+    The model trains on the devices of the checklist's other scenarios. Without other scenarios it trains on every GPU
+    if GPUs are expected, else on two CPU devices.
     """
     listed = {entry.check.id for entry in checklist.entries}
     more = [check for check in catalog.checks.values() if check.scenario == OWN_MODEL and check.id not in listed]
     ours = [entry for entry in checklist.scenarios if entry.scenario.id == OWN_MODEL]
     if not ours:
         scenario = catalog.scenarios[OWN_MODEL]
-        otherwise: int | Literal["gpus"] = "gpus" if checklist.assumptions.expects_gpus else 2
-        replicas = checklist.scenarios[0].replicas if checklist.scenarios else otherwise
+        default: int | Literal["gpus"] = "gpus" if checklist.assumptions.expects_gpus else 2
+        replicas = checklist.scenarios[0].replicas if checklist.scenarios else default
         ours = [ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect, strategy=scenario.strategy)]
     return replace(
         checklist,
@@ -105,9 +105,9 @@ def with_own_model(checklist: Checklist, catalog: Catalog) -> Checklist:
 
 
 def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replicas: int | None = None) -> float:
-    """About how long they take, where as many cases run at once; measured over two CPU devices.
+    """Estimated duration with that number of cases in parallel; measured on two CPU devices.
 
-    What takes each pair of replicas in turn is counted where the number of replicas is given.
+    Scenarios that train each pair of replicas in turn are scaled by the number of replicas, if given.
     """
     pairs = replicas * (replicas - 1) // 2 if replicas and replicas >= _LEAST_FOR_PAIRS else 0
     chosen = list(scenarios)
@@ -119,13 +119,8 @@ def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replica
 def _named(catalog: Catalog, name: str) -> Scenario:
     found = catalog.scenarios.get(name) or catalog.scenarios.get(_PREFIX + name)
     if found is None:
-        hint = "kdoctor list --scenarios shows them all."
-        # Both with their common beginning, so that what differs counts.
+        # With the common prefix on both sides, only the rest is compared.
         word = name if "." in name else _PREFIX + name
-        raise UsageError(f"there is no scenario {name!r}{did_you_mean(word, catalog.scenarios)}", hint=hint)
+        message = f"unknown scenario {name!r}{did_you_mean(word, catalog.scenarios)}"
+        raise UsageError(message, hint="To list them: kdoctor list --scenarios")
     return found
-
-
-def _known(option: str, word: str, known: Sequence[Strategy] | Sequence[Tier]) -> None:
-    if word not in known:
-        raise UsageError(f"{option} {word}: it is one of {', '.join(known)}{did_you_mean(word, known)}")

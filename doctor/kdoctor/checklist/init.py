@@ -1,4 +1,4 @@
-"""A first checklist of one's own, written from what stands on a machine, with comments."""
+"""Writes a first checklist from the current state of a machine, with comments."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
 from kdoctor.engine.catalog import Catalog
 from kdoctor.engine.judge import FactTable
-from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
-from kdoctor.lock.facts import WITHHELD, recorded_facts
+from kdoctor.facts import Environment, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS, FAMILIES
+from kdoctor.text.secrets import is_identifying
 
 _WITH_GPUS, _WITHOUT = "multi-gpu-keras", "cpu-smoke"
 _ALSO = ("keras", "tf-keras", "numpy")
-"""Packages beside TensorFlow that decide how Keras trains."""
+"""Packages besides TensorFlow that affect how Keras trains."""
 _TITLES = {
-    "versions": "What is installed fits together, and fits the driver.",
-    "driver": "The driver.",
-    "gpu": "Every GPU through every layer: bus, driver, environment, TensorFlow.",
-    "topology": "How fast the GPUs reach the host and each other.",
-    "host": "Where the job runs.",
-    "environment": "What the job's shell sets.",
-    "smoke": "Trainings.",
-    "cluster": "The other machines.",
+    "versions": "Installed packages and libraries",
+    "driver": "NVIDIA driver",
+    "gpu": "GPUs, from the bus to TensorFlow",
+    "topology": "Links between GPUs and to the host",
+    "host": "Host",
+    "environment": "Environment variables",
+    "smoke": "Smoke trainings",
+    "cluster": "Other machines",
 }
 _WIDTH = 110
 
 
 def draft(facts: FactTable, catalog: Catalog, *, name: str, owner: str) -> str:
-    """The text of a checklist that expects the machine as it stands.
+    """The text of a checklist that expects the machine in its current state.
 
     Args:
-        facts: what stands here.
-        catalog: with the shipped checklists that it starts from.
-        name: the checklist's name.
-        owner: who owns it.
+        facts: of this machine.
+        catalog: has the shipped checklist to start from.
+        name: of the checklist.
+        owner: of the checklist.
     """
     gpus = facts.get(Gpus)
     has_gpus = isinstance(gpus, Gpus) and bool(gpus.devices)
@@ -51,20 +51,20 @@ def draft(facts: FactTable, catalog: Catalog, *, name: str, owner: str) -> str:
 
 
 def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, owner: str) -> Iterator[str]:
-    yield f"# What {name} expects of the machine that it runs on. `kdoctor checklist init` wrote what stands here now:"
-    yield "# go through it, and loosen or tighten what is not meant so. Then: kdoctor checklist validate THIS FILE."
-    yield "# For an editor's help: kdoctor schema checklist > checklist.schema.json, and this line:"
+    yield f"# What {name} expects of its machine, written by `kdoctor checklist init` from the current state."
+    yield "# Review it, and loosen or tighten expectations. Then run: kdoctor checklist validate THIS_FILE"
+    yield "# For completion in an editor: kdoctor schema checklist > checklist.schema.json, and this line:"
     yield "# yaml-language-server: $schema=checklist.schema.json"
     yield ""
     yield "schema: kdoctor/checklist/v1"
     yield f"name: {name}"
-    yield "version: 1  # raise it with every change of what is expected"
+    yield "version: 1  # increase it when expectations change"
     yield f"owner: {scalar(owner)}"
     yield from ("", "assumptions:", *stated)
     yield from ("", "checks:", *_checks(start, catalog, "\n".join(stated)))
     yield from (
         "",
-        "# One training that must go well, one at the edge, and one that must fail as expected.",
+        "# One training that must succeed, one edge case, and one that must fail as expected.",
         "scenarios:",
     )
     for entry in start.scenarios:
@@ -78,15 +78,15 @@ def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, 
         yield from ("", "without:", *(f"  {key}: {scalar(reason)}" for key, reason in start.without.items()))
     yield from (
         "",
-        "# A failure that you agreed to live with for a while. It stays visible, and counts again after its last day.",
+        "# Failures that are accepted for a while. They stay visible, and count again after the last day.",
         "# waivers:",
-        '#   - {check: topology.pairs, subject: "GPU 0 - GPU 7", reason: a new riser, owner: ada, expires: 2030-03-31}',
+        '#   - {check: topology.pairs, subject: "GPU 0 - GPU 7", reason: new riser, owner: ada, expires: 2030-03-31}',
     )
     yield from _rollback(start, owner)
 
 
 def _assumptions(facts: FactTable) -> Iterator[str]:
-    """What stands here, as expectations: the exact release of what decides, and room for its corrections."""
+    """The current state as expectations: minor releases are fixed, patch releases are free."""
     target = facts.get(Target)
     if isinstance(target, Target):
         major, minor = (int(part) for part in target.version.split(".")[:2])
@@ -94,7 +94,7 @@ def _assumptions(facts: FactTable) -> Iterator[str]:
     yield from _framework(facts.get(KerasChoice))
     packages = dict(_packages(facts))
     if packages:
-        yield "  packages:  # those that decide how Keras trains"
+        yield "  packages:  # packages that affect how Keras trains"
         yield from (f"    {name}: {scalar(f'~={version}')}" for name, version in sorted(packages.items()))
     gpus = facts.get(Gpus)
     yield from _gpus(gpus)
@@ -102,15 +102,15 @@ def _assumptions(facts: FactTable) -> Iterator[str]:
         yield from _beneath(facts, gpus)
     host = facts.get(Host)
     if isinstance(host, Host) and host.image and "/" not in host.image[:1]:
-        yield f"  image: {scalar(glob.escape(host.image))}  # the container's, as {host.image_from} says"
+        yield f"  image: {scalar(glob.escape(host.image))}  # container image, from {host.image_from}"
     variables = _variables(facts)
     flags = dict(_flags(facts, variables))
     if flags:
-        yield "  flags:  # of XLA_FLAGS and TF_XLA_FLAGS, and of keras.json; `unset` for what must not be set"
+        yield "  flags:  # in XLA_FLAGS, TF_XLA_FLAGS and keras.json; write `unset` for flags that must not be set"
         yield from (f"    {name}: {scalar(value)}" for name, value in sorted(flags.items()))
     variables = {name: value for name, value in variables.items() if name not in _FLAG_VARIABLES}
     if variables:
-        yield "  environment:  # as set here; write `unset` for what must not be set"
+        yield "  environment:  # as set here; write `unset` for variables that must not be set"
         yield from (f"    {scalar(name)}: {scalar(value)}" for name, value in sorted(variables.items()))
 
 
@@ -121,39 +121,42 @@ def _framework(keras: object) -> Iterator[str]:
 
 
 _LIBRARIES = ("cudart", "cudnn", "nccl")
-"""Those whose version a job notices; the others come with them."""
+"""Libraries whose version affects a job; the others follow from them."""
 _FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
 
 
 def _beneath(facts: FactTable, gpus: Gpus) -> Iterator[str]:
-    """What lies beneath the framework on a machine with GPUs: the driver, the CUDA of the build, the libraries."""
+    """Driver, CUDA of the build, and libraries."""
     if gpus.driver_version and re.fullmatch(r"\d+(\.\d+)+", gpus.driver_version):
-        yield f'  driver: ">={gpus.driver_version}"  # here now; a newer one will do'
+        yield f'  driver: ">={gpus.driver_version}"  # installed here; newer is fine'
     build = facts.get(TensorFlowBuild)
     if isinstance(build, TensorFlowBuild) and (cuda := _release(build.cuda_version)):
-        yield f'  sdk: {{cuda: "~={cuda}"}}  # what TensorFlow was built against: {build.cuda_version}'
+        yield f'  sdk: {{cuda: "~={cuda}"}}  # TensorFlow was built with {build.cuda_version}'
     libraries = facts.get(Libraries)
     found = {item.name: item.version for item in libraries.libraries} if isinstance(libraries, Libraries) else {}
     known = {name: release for name in _LIBRARIES if (release := _release(found.get(name)))}
     if known:
-        yield "  libraries:  # as the loader would give them to TensorFlow"
+        yield "  libraries:  # as the loader resolves them for TensorFlow"
         yield from (f'    {name}: "~={release}"  # here: {found[name]}' for name, release in sorted(known.items()))
 
 
 def _release(version: str | None) -> str | None:
-    """Major and minor of a version that has both."""
+    """``major.minor`` of a version that has both."""
     match = re.match(r"\d+\.\d+", version or "")
     return match[0] if match else None
 
 
 def _variables(facts: FactTable) -> dict[str, str]:
-    """The variables that change what a job does, without those that name a path, a device or a job."""
+    """The variables that affect training, without those that name a path, a device or a host."""
+    environment = facts.get(Environment)
+    variables = environment.variables if isinstance(environment, Environment) else {}
     return {
         name: value
-        for name, value in recorded_facts(facts).facts.get("environment", {}).items()
-        if value != WITHHELD and name.startswith(("NCCL_", "TF_", "KERAS_", "XLA_", "CUDA_", "NVIDIA_TF32"))
-        and not name.startswith("TF_CLI_")
-    }  # fmt: skip
+        for name, value in variables.items()
+        if name.startswith(("NCCL_", "TF_", "KERAS_", "XLA_", "CUDA_", "NVIDIA_TF32"))
+        and not name.startswith(("TF_CLI_", "TF_CONFIG"))
+        and not is_identifying(value)
+    }
 
 
 def _flags(facts: FactTable, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -183,7 +186,7 @@ def _packages(facts: FactTable) -> Iterator[tuple[str, str]]:
 
 def _gpus(gpus: object) -> Iterator[str]:
     if not isinstance(gpus, Gpus) or not gpus.devices:
-        yield "  gpus: {count: 0}  # none is here, so checks of GPUs are skipped, each with that reason"
+        yield "  gpus: {count: 0}  # no GPU here: GPU checks are skipped, with that reason"
         return
     models = {gpu.name for gpu in gpus.devices}
     expected: dict[str, object] = {"count": len(gpus.devices)}
@@ -194,7 +197,7 @@ def _gpus(gpus: object) -> Iterator[str]:
 
 
 def _checks(start: Checklist, catalog: Catalog, stated: str) -> Iterator[str]:
-    """The shipped list's checks, and those that judge what is stated, by family, each with its healthy condition."""
+    """The shipped checklist's checks and those that judge the assumptions, by family, each with its title."""
     listed = {entry.check.id: entry.severity for entry in start.entries}
     judges: Mapping[str, bool] = {
         **{name: f"\n  {name}:" in f"\n{stated}" for name in ASSUMPTIONS},
@@ -218,12 +221,12 @@ def _rollback(start: Checklist, owner: str) -> Iterator[str]:
     policy = start.rollback
     if policy is None:
         return
-    yield from ("", "# Decided now, so that nobody has to at three in the morning.", "rollback:")
+    yield from ("", "# What to do when a check fails.", "rollback:")
     yield f"  decides: {scalar(owner)}"
     lists = (
-        ("at_once", policy.at_once, "something that worked was changed: return to the recorded state first"),
-        ("fix_forward", policy.fix_forward, "can be mended where it is"),
-        ("investigate", policy.investigate, "look into it first, as for all that is named nowhere"),
+        ("at_once", policy.at_once, "something that worked has changed: restore the recorded state first"),
+        ("fix_forward", policy.fix_forward, "can be fixed in place"),
+        ("investigate", policy.investigate, "investigate first; also the default for checks that are not listed"),
     )
     for name, patterns, why in lists:
         if patterns:

@@ -1,4 +1,4 @@
-"""A checklist and the options of a run into the plan that the judge follows."""
+"""Turns a checklist and the options of a run into the plan that the judge follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdoctor.smoke.own_model import OWN_MODEL
 
 
 class SelectionError(UsageError):
-    """``--select`` or ``--skip`` name nothing, or leave nothing."""
+    """``--select`` or ``--skip`` match nothing, or leave nothing."""
 
 
 def plan(
@@ -23,17 +23,17 @@ def plan(
     skip: Sequence[str] = (),
     smoke: bool = True,
 ) -> tuple[PlannedCheck, ...]:
-    """The checks of a run, in the checklist's order, each prerequisite before what requires it.
+    """The checks of a run in the order of the checklist, each after its prerequisites.
 
-    Prerequisites of the selected checks come along, unless they are skipped by name. What is left out stays in
-    the plan with its reason.
+    Prerequisites of selected checks are included unless they are skipped. What is left out stays in the plan, with
+    the reason.
 
     Args:
-        checklist: what is asked for.
-        catalog: where prerequisites that the checklist does not list are found.
-        select: patterns (ids, families, globs) of what is wanted; all if there are none.
-        skip: patterns of what is not wanted.
-        smoke: whether the smoke trainings are run.
+        checklist: the checks to run.
+        catalog: provides prerequisites that the checklist does not list.
+        select: patterns (ids, families, globs) of the checks to run; empty for all.
+        skip: patterns of the checks to leave out.
+        smoke: whether smoke trainings run.
 
     Raises:
         SelectionError: a pattern matches nothing, or nothing is left.
@@ -49,7 +49,7 @@ def plan(
         if not left_out[entry.check.id] and (not select or any(matches(entry.check, pattern) for pattern in select))
     ]
     if not wanted:
-        raise SelectionError("nothing is left to check", hint=_why_nothing(select, skip, smoke=smoke))
+        raise SelectionError("no checks selected", hint=_why_nothing(select, skip, smoke=smoke))
     needed = {check.id for check in catalog.closure(wanted)}
     not_selected = f"not selected (--select {' --select '.join(select)})"
     return tuple(
@@ -65,7 +65,7 @@ def plan(
 
 
 def scenarios_to_run(checklist: Checklist, planned: Sequence[PlannedCheck]) -> tuple[ScenarioEntry, ...]:
-    """The scenarios that a check of the plan waits for, in the checklist's order."""
+    """The scenarios that checks of the plan judge, in the order of the checklist."""
     judging = [
         entry.check
         for entry in planned
@@ -88,12 +88,12 @@ def _with_prerequisites(checklist: Checklist, catalog: Catalog) -> tuple[Checkli
 
 
 def _left_out(entry: ChecklistEntry, skip: Sequence[str], *, smoke: bool) -> str | None:
-    """Why a check is not to be evaluated, whatever is selected."""
+    """Why a check is left out, whatever is selected."""
     pattern = next((pattern for pattern in skip if matches(entry.check, pattern)), None)
     if pattern:
-        return f"left out by --skip {pattern}"
+        return f"skipped (--skip {pattern})"
     if entry.check.judges_trainings and not smoke and entry.check.scenario != OWN_MODEL:
-        return "trainings were left out (--no-smoke)"
+        return "smoke trainings are skipped (--no-smoke)"
     return None
 
 
@@ -105,16 +105,16 @@ def _must_match(
     elsewhere = [check.id for check in catalog.checks.values() if matches(check, pattern)]
     if elsewhere:
         more = " and others" if len(elsewhere) > 1 else ""
-        message = f"{option} {pattern}: checklist {checklist.name} does not ask for {elsewhere[0]}{more}"
-        raise SelectionError(message, hint="See what it asks for with: kdoctor checklist show " + checklist.name)
+        message = f"{option} {pattern}: checklist {checklist.name} does not contain {elsewhere[0]}{more}"
+        raise SelectionError(message, hint=f"To list its checks: kdoctor checklist show {checklist.name}")
     known = [*(entry.check.id for entry in entries), *(entry.check.family for entry in entries)]
     raise SelectionError(
-        f"{option} {pattern}: this matches no check{did_you_mean(pattern, known)}",
-        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); see kdoctor list",
+        f"{option} {pattern}: no check matches{did_you_mean(pattern, known)}",
+        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); see: kdoctor list",
     )
 
 
 def _why_nothing(select: Sequence[str], skip: Sequence[str], *, smoke: bool) -> str:
     options = [f"--select {pattern}" for pattern in select] + [f"--skip {pattern}" for pattern in skip]
     options += [] if smoke else ["--no-smoke"]
-    return f"{' '.join(options)} together leave no check of the checklist; an empty run would test nothing."
+    return f"{' '.join(options)} left no check of the checklist."

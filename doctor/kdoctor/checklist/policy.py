@@ -1,4 +1,4 @@
-"""What was decided in advance about this run's failures."""
+"""Applies the rollback policy of a checklist to the failures of a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COURSES: tuple[Course, ...] = ("roll back at once", "fix forward", "investigate"
 
 
 def decisions(results: Iterable[Result], checklist: Checklist) -> tuple[Decision, ...]:
-    """One decision for each course of action that the failed checks call for, the gravest first.
+    """One decision for each course of action that failed checks call for, most severe first.
 
-    Of several patterns that mean a check the most exact counts: its id before a glob, a glob before its family, that
-    before its severity; of equally exact ones the gravest course. What none means is to be investigated.
-    A checklist without a rollback section has decided nothing.
+    If several patterns match a check, the most specific wins: its id, then a glob, then its family, then its severity.
+    Ties go to the most severe course. Checks that no pattern matches are to be investigated. A checklist without a
+    rollback section has no policy.
     """
     policy = checklist.rollback
     if policy is None:
@@ -43,20 +43,20 @@ def decisions(results: Iterable[Result], checklist: Checklist) -> tuple[Decision
 
 
 def _course(result: Result, policy: RollbackPolicy) -> tuple[Course, str]:
-    """What to do about a failure, and the criterion that says so."""
+    """What to do about a failure, and the rule that decides it."""
     lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
     chosen: Course = "investigate"
-    criterion, exactness = "no criterion names it", 0
+    criterion, best = "no rule covers it", 0
     for course, (name, patterns) in zip(COURSES, lists, strict=True):
         for pattern in patterns:
-            exact = _exactness(result, pattern)
-            if exact > exactness:
-                chosen, criterion, exactness = course, f"{name}: {pattern}", exact
+            specificity = _specificity(result, pattern)
+            if specificity > best:
+                chosen, criterion, best = course, f"{name}: {pattern}", specificity
     return chosen, criterion
 
 
-def _exactness(result: Result, pattern: str) -> int:
-    """How exactly a pattern means that check; 0 if it does not."""
+def _specificity(result: Result, pattern: str) -> int:
+    """How specifically a pattern matches the check; 0 if it does not."""
     if pattern == result.id:
         return 4
     if fnmatchcase(result.id, pattern):

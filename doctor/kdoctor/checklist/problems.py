@@ -1,4 +1,4 @@
-"""What is wrong with a checklist, and where."""
+"""The error of an invalid checklist."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["ChecklistError", "Problem"]
 
 
 class ChecklistError(DocumentError):
-    """A checklist cannot be used. It carries every problem that was found."""
+    """A checklist cannot be used. Carries every problem that was found."""

@@ -1,33 +1,34 @@
-"""A checklist written out: as it holds after everything that it extends, and plainly, for comparing."""
+"""Writes a checklist as YAML: merged with what it extends, or in a canonical form for comparing."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from kdoctor.checklist.document import SCHEMA
-from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
-from kdoctor.engine.report import Waiver
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.schema import SCHEMA
 from kdoctor.facts import canonical_name
+
+Item = TypeVar("Item")
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./*-]*")
 _NOT_TEXT = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null", "nan", "inf"})
 
 
 def resolved_text(checklist: Checklist) -> str:
-    """The whole checklist as it holds, in its order, each thing that it says otherwise than below with a comment."""
-    return "".join(f"{line}\n" for line in _lines(checklist, comments=True))
+    """The merged checklist in its order, with a comment on every value that overrides an inherited one."""
+    return "".join(f"{line}\n" for line in _Writer(checklist, comments=True).lines())
 
 
 def plain_text(checklist: Checklist) -> str:
-    """The whole checklist sorted and without comments: two that mean the same are the same text."""
-    return "".join(f"{line}\n" for line in _lines(checklist, comments=False))
+    """The merged checklist sorted and without comments: equivalent checklists have the same text."""
+    return "".join(f"{line}\n" for line in _Writer(checklist, comments=False).lines())
 
 
 def scalar(value: Any) -> str:
-    """A value in YAML, on one line: text in quotes wherever YAML might read it as something else."""
+    """A value as YAML on one line; strings are quoted where YAML might read them as something else."""
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT else _quoted(value)
     if isinstance(value, Mapping):
@@ -40,13 +41,13 @@ def scalar(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """YAML 1.1 reads 1e-05 as text: a number has a dot."""
+    """A number with a dot: YAML 1.1 reads 1e-05 as a string."""
     mantissa, exponent, power = repr(value).partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}{exponent}{power}"
 
 
 def _quoted(text: str) -> str:
-    """A text in double quotes, on one line, with what cannot be printed as escapes."""
+    """A string in double quotes on one line, with unprintable characters escaped."""
     escaped = (
         f"\\{character}" if character in '"\\' else character if character.isprintable() else _escape(ord(character))
         for character in text
@@ -58,151 +59,115 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - YAML's three escapes
 
 
-def _lines(checklist: Checklist, *, comments: bool) -> Iterator[str]:
-    if comments and checklist.extends:
-        yield f"# {checklist.name}, written out; it extends {', then '.join(checklist.extends)}."
-    yield f"schema: {SCHEMA}"
-    yield f"name: {checklist.name}"
-    yield f"version: {checklist.version}"
-    yield f"owner: {scalar(checklist.owner)}"
-    remarks = _Remarks(checklist) if comments else None
-    for section, lines in (
-        ("assumptions", _assumptions(checklist, remarks, in_order=comments)),
-        ("checks", _checks(checklist, remarks, in_order=comments)),
-        ("scenarios", _scenarios(checklist, remarks, in_order=comments)),
-        ("without", _pairs("without", checklist.without, remarks, in_order=comments)),
-        ("waivers", _waivers(checklist, remarks, in_order=comments)),
-        ("rollback", _rollback(checklist, remarks)),
-    ):
-        written = list(lines)
-        if written:
-            yield from ("", f"{section}:", *written)
-    if remarks:
-        yield from remarks.left_out()
+class _Writer:
+    """Writes a checklist in its order with comments on overridden values, or sorted and without comments."""
 
+    def __init__(self, checklist: Checklist, *, comments: bool) -> None:
+        self._checklist = checklist
+        self._comments = comments
 
-class _Remarks:
-    """What a checklist says otherwise than the one below, as comments behind the lines."""
+    def lines(self) -> Iterator[str]:
+        """The whole document."""
+        checklist = self._checklist
+        if self._comments and checklist.extends:
+            yield f"# {checklist.name}, merged with {' and '.join(checklist.extends)}"
+        yield f"schema: {SCHEMA}"
+        yield f"name: {checklist.name}"
+        yield f"version: {checklist.version}"
+        yield f"owner: {scalar(checklist.owner)}"
+        for section, lines in (
+            ("assumptions", self._assumptions()),
+            ("checks", self._checks()),
+            ("scenarios", self._scenarios()),
+            ("without", self._pairs("without", checklist.without)),
+            ("waivers", self._waivers()),
+            ("rollback", self._rollback()),
+        ):
+            written = list(lines)
+            if written:
+                yield from ("", f"{section}:", *written)
+        yield from self._not_inherited()
 
-    def __init__(self, checklist: Checklist) -> None:
-        self._by_name = {item.what: item for item in checklist.overrides}
-
-    def on(self, *names: str) -> str:
-        """The comment on an entry: of itself, or of what stands in it."""
-        said = [
-            f"{name.removeprefix(names[0]).lstrip('.') or 'it'} was {item.old} in {item.inherited_from}"
-            for name, item in self._by_name.items()
-            if item.new != "nothing" and any(name == wanted or name.startswith(f"{wanted}.") for wanted in names)
-        ]
-        return f"  # {'; '.join(said)}" if said else ""
-
-    def left_out(self) -> Iterator[str]:
-        """What is inherited no longer."""
-        gone = [item for item in self._by_name.values() if item.new == "nothing"]
+    def _not_inherited(self) -> Iterator[str]:
+        gone = [item for item in self._checklist.overrides if self._comments and item.new == "nothing"]
         if gone:
             yield from ("", "# Not inherited:")
         for item in gone:
             yield f"#   {item.what} ({item.old}) of {item.inherited_from}"
 
+    def _comment(self, name: str) -> str:
+        """The comment on an entry, about itself or a value in it."""
+        said = [
+            f"{item.what.removeprefix(name).lstrip('.') or 'this'} was {item.old} in {item.inherited_from}"
+            for item in self._checklist.overrides
+            if self._comments and item.new != "nothing" and f"{item.what}.".startswith(f"{name}.")
+        ]
+        return f"  # {'; '.join(said)}" if said else ""
 
-def _remark(remarks: _Remarks | None, *names: str) -> str:
-    return remarks.on(*names) if remarks else ""
+    def _ordered(self, items: Iterable[Item], key: Callable[[Item], Any]) -> list[Item]:
+        return list(items) if self._comments else sorted(items, key=key)
 
+    def _pairs(self, name: str, pairs: Mapping[str, str], indent: str = "  ") -> Iterator[str]:
+        for key, value in self._ordered(pairs.items(), lambda pair: pair[0]):
+            yield f"{indent}{scalar(key)}: {scalar(value)}{self._comment(f'{name}.{key}')}"
 
-def _pairs(
-    name: str, pairs: Mapping[str, str], remarks: _Remarks | None, *, in_order: bool, indent: str = "  "
-) -> Iterator[str]:
-    for key, value in pairs.items() if in_order else sorted(pairs.items()):
-        yield f"{indent}{scalar(key)}: {scalar(value)}{_remark(remarks, f'{name}.{key}')}"
+    def _assumptions(self) -> Iterator[str]:
+        stated = self._checklist.assumptions
+        texts = {"python": stated.python, "driver": stated.driver, "image": stated.image}
+        yield from self._pairs_in_order("assumptions", texts)
+        packages = stated.packages
+        if not self._comments:
+            packages = {canonical_name(key): value for key, value in packages.items()}
+        for name, pairs in (
+            ("framework", stated.framework),
+            ("sdk", stated.sdk),
+            ("packages", packages),
+            ("libraries", stated.libraries),
+            ("flags", stated.flags),
+            ("environment", stated.environment),
+        ):
+            if pairs:
+                yield f"  {name}:"
+                yield from self._pairs(f"assumptions.{name}", pairs, indent="    ")
+        gpus = stated.gpus
+        if gpus:
+            values = {"count": gpus.count, "at_least": gpus.at_least, "model": gpus.model}
+            values = {key: value for key, value in values.items() if value is not None}
+            yield f"  gpus: {scalar(values)}{self._comment('assumptions.gpus')}"
 
+    def _pairs_in_order(self, section: str, values: Mapping[str, Any]) -> Iterator[str]:
+        for name, value in values.items():
+            if value:
+                yield f"  {name}: {scalar(value)}{self._comment(f'{section}.{name}')}"
 
-def _assumptions(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    stated = checklist.assumptions
-    if stated.python is not None:
-        yield f"  python: {scalar(stated.python)}{_remark(remarks, 'assumptions.python')}"
-    for name, text in (("driver", stated.driver), ("image", stated.image)):
-        if text is not None:
-            yield f"  {name}: {scalar(text)}{_remark(remarks, f'assumptions.{name}')}"
-    packages = stated.packages if in_order else {canonical_name(key): value for key, value in stated.packages.items()}
-    for name, pairs in (
-        ("framework", stated.framework),
-        ("sdk", stated.sdk),
-        ("packages", packages),
-        ("libraries", stated.libraries),
-        ("flags", stated.flags),
-        ("environment", stated.environment),
-    ):
-        if pairs:
-            yield f"  {name}:"
-            yield from _pairs(f"assumptions.{name}", pairs, remarks, in_order=in_order, indent="    ")
-    gpus = stated.gpus
-    if gpus:
-        values = {"count": gpus.count, "at_least": gpus.at_least, "model": gpus.model}
-        yield f"  gpus: {scalar({key: value for key, value in values.items() if value is not None})}" + _remark(
-            remarks, "assumptions.gpus"
-        )
+    def _checks(self) -> Iterator[str]:
+        for entry in self._ordered(self._checklist.entries, lambda entry: entry.check.id):
+            values: dict[str, Any] = {"id": entry.check.id, "severity": entry.severity.value}
+            if entry.accept_unknown:
+                values["accept_unknown"] = entry.accept_unknown
+            if entry.parameters:
+                values["parameters"] = dict(sorted(entry.parameters.items()))
+            yield f"  - {scalar(values)}{self._comment(f'checks.{entry.check.id}')}"
 
+    def _scenarios(self) -> Iterator[str]:
+        for entry in self._ordered(self._checklist.scenarios, lambda entry: entry.scenario.id):
+            yield f"  - id: {scalar(entry.scenario.id)}{self._comment(f'scenarios.{entry.scenario.id}')}"
+            yield f"    kind: {scalar(entry.scenario.kind)}"
+            yield f"    strategy: {scalar(entry.strategy)}"
+            yield f"    replicas: {scalar(entry.replicas)}"
+            yield f"    expect: {scalar(entry.expect)}"
 
-def _checks(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    entries = checklist.entries if in_order else sorted(checklist.entries, key=lambda entry: entry.check.id)
-    for entry in entries:
-        yield f"  - {scalar(_check(entry))}{_remark(remarks, f'checks.{entry.check.id}')}"
+    def _waivers(self) -> Iterator[str]:
+        for waiver in self._ordered(self._checklist.waivers, lambda item: (item.check, item.subject, item.expires)):
+            names = ("check", "subject", "reason", "owner", "expires")
+            values = {name: getattr(waiver, name) for name in names}
+            yield f"  - {scalar(values)}{self._comment(f'waivers.{waiver.check}')}"
 
-
-def _check(entry: ChecklistEntry) -> dict[str, Any]:
-    values: dict[str, Any] = {"id": entry.check.id, "severity": entry.severity.value}
-    if entry.accept_unknown:
-        values["accept_unknown"] = entry.accept_unknown
-    if entry.parameters:
-        values["parameters"] = dict(sorted(entry.parameters.items()))
-    return values
-
-
-def _scenarios(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    entries = checklist.scenarios if in_order else sorted(checklist.scenarios, key=_scenario_id)
-    for entry in entries:
-        values = {
-            "id": entry.scenario.id,
-            "kind": entry.scenario.kind,
-            "strategy": entry.strategy,
-            "replicas": entry.replicas,
-            "expect": entry.expect,
-        }
-        first, *others = values.items()
-        yield f"  - {first[0]}: {scalar(first[1])}{_remark(remarks, f'scenarios.{entry.scenario.id}')}"
-        yield from (f"    {name}: {scalar(value)}" for name, value in others)
-
-
-def _scenario_id(entry: ScenarioEntry) -> str:
-    return entry.scenario.id
-
-
-def _waivers(checklist: Checklist, remarks: _Remarks | None, *, in_order: bool) -> Iterator[str]:
-    waivers = checklist.waivers if in_order else sorted(checklist.waivers, key=_waiver_key)
-    for waiver in waivers:
-        values = {
-            "check": waiver.check,
-            "subject": waiver.subject,
-            "reason": waiver.reason,
-            "owner": waiver.owner,
-            "expires": waiver.expires,
-        }
-        yield f"  - {scalar(values)}{_remark(remarks, f'waivers.{waiver.check}')}"
-
-
-def _waiver_key(waiver: Waiver) -> tuple[str, str, str]:
-    return waiver.check, waiver.subject, str(waiver.expires)
-
-
-def _rollback(checklist: Checklist, remarks: _Remarks | None) -> Iterator[str]:
-    policy = checklist.rollback
-    if policy is None:
-        return
-    yield f"  decides: {scalar(policy.decides)}{_remark(remarks, 'rollback.decides')}"
-    if policy.within:
-        yield f"  within: {scalar(policy.within)}{_remark(remarks, 'rollback.within')}"
-    lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
-    for name, patterns in lists:
-        if patterns:
-            shown = patterns if remarks else sorted(patterns)
-            yield f"  {name}: {scalar(shown)}{_remark(remarks, f'rollback.{name}')}"
+    def _rollback(self) -> Iterator[str]:
+        policy = self._checklist.rollback
+        if policy is None:
+            return
+        values: dict[str, Any] = {"decides": policy.decides, "within": policy.within}
+        for name in ("at_once", "fix_forward", "investigate"):
+            values[name] = self._ordered(getattr(policy, name), str)
+        yield from self._pairs_in_order("rollback", values)

@@ -14,7 +14,7 @@ from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
-from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads
+from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock, not_green
 from kdoctor.lock.store import lock_path, write_lock
@@ -107,8 +107,6 @@ def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
         warn(f"kdoctor: {error.message}; it will be replaced if the run passes")
         return before, None
     if previous.checklist != name:
-        raise LockError(
-            f"{path} is the lock of checklist {previous.checklist!r}, not of {name!r}",
-            hint="Name another file with --lock, or remove that one.",
-        )
+        message = f"lock of checklist {previous.checklist!r}, expected {name!r}"
+        raise lock_error(path, message, "Name another file with --lock, or remove that one")
     return before, previous

@@ -18,13 +18,13 @@ from kdoctor.errors import one_of
 DOCUMENTS: Mapping[str, str] = {
     "report": "kdoctor.report.json:report_schema",
     "snapshot": "kdoctor.snapshot.document:json_schema",
-    "checklist": "kdoctor.checklist.document:json_schema",
-    "checklist-diff": "kdoctor.documents:ChecklistDiff",
-    "rollback": "kdoctor.documents:Rollback",
+    "checklist": "kdoctor.checklist.schema:ChecklistDocument",
+    "checklist-diff": "kdoctor.diff.model:ChecklistDiff",
+    "rollback": "kdoctor.rollback.document:RollbackPlan",
     "history": "kdoctor.history.schema:export_schema",
-    "lint": "kdoctor.documents:Lint",
-    "matrix": "kdoctor.matrix.answer:MatrixAnswer",
-    "topology": "kdoctor.documents:Topology",
+    "lint": "kdoctor_lint.report.json:Lint",
+    "matrix": "kdoctor.matrix.json:MatrixAnswer",
+    "topology": "kdoctor.topology.json:Topology",
 }
 """Name of a document to its model, or to a function that returns its schema."""
 

@@ -1,4 +1,4 @@
-"""What changed in what two checklists take for granted."""
+"""Compares the assumptions of two checklists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdoctor.model import Assumptions, GpuAssumption
 
 
 def compare_assumptions(before: Assumptions, after: Assumptions) -> Iterator[Change]:
-    """Everything that is otherwise."""
+    """All differences."""
     yield from _specifier("assumptions.python", before.python, after.python)
     yield from _specifier("assumptions.driver", before.driver, after.driver)
     yield from _each("packages", _by_canonical_name(before.packages), _by_canonical_name(after.packages), _specifier)
@@ -44,21 +44,21 @@ def _by_canonical_name(packages: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pattern(where: str, old: str | None, new: str | None) -> Iterator[Change]:
-    """A pattern of names, which is wider where it takes in the other one, wildcards and all."""
+    """A pattern of names, which is looser if it includes the other one."""
     if old is None or new is None or old == new:
         yield from expectation(where, old, new)
-    elif _takes_in(new, old) and _takes_in(old, new):
-        yield change("cosmetic", where, old, new, "the same names in other words")
-    elif _takes_in(new, old):
-        yield change("loosened", where, old, new, "more names fit")
-    elif _takes_in(old, new):
-        yield change("tightened", where, old, new, "fewer names fit")
+    elif _includes(new, old) and _includes(old, new):
+        yield change("cosmetic", where, old, new, "the same names, written differently")
+    elif _includes(new, old):
+        yield change("loosened", where, old, new, "more names match")
+    elif _includes(old, new):
+        yield change("tightened", where, old, new, "fewer names match")
     else:
         yield from expectation(where, old, new)
 
 
-def _takes_in(wide: str, narrow: str) -> bool:
-    """Whether all that the one pattern matches is matched by the other; known where its only wildcard is the star."""
+def _includes(wide: str, narrow: str) -> bool:
+    """Whether the wide pattern matches everything that the narrow one does; decided only for ``*`` wildcards."""
     return not {*"?["} & {*wide} and fnmatchcase(narrow, wide)
 
 
@@ -70,8 +70,8 @@ def _specifier(where: str, old: str | None, new: str | None) -> Iterator[Change]
     why = {
         "loosened": "more versions are allowed",
         "tightened": "fewer versions are allowed",
-        "moved": "other versions are expected",
-        "cosmetic": "the same versions in other words",
+        "moved": "different versions are expected",
+        "cosmetic": "the same versions, written differently",
     }[kind]
     yield change(kind, where, old, new, why)
 
@@ -82,38 +82,38 @@ def _gpus(old: GpuAssumption, new: GpuAssumption) -> Iterator[Change]:
     if before == after:
         return
     if before is None or after is None:
-        yield from expectation(where, _range_words(before), _range_words(after))
+        yield from expectation(where, _range_text(before), _range_text(after))
         return
     kind: Kind = "moved"
-    if 0 not in (before[1], after[1]):  # to expect none at all skips every check of GPUs
-        if after[0] <= before[0] and _no_less(after[1], before[1]):
+    if 0 not in (before[1], after[1]):  # a count of 0 skips every GPU check
+        if after[0] <= before[0] and _at_least(after[1], before[1]):
             kind = "loosened"
-        elif before[0] <= after[0] and _no_less(before[1], after[1]):
+        elif before[0] <= after[0] and _at_least(before[1], after[1]):
             kind = "tightened"
     elif after[1] == 0:
         kind = "loosened"
     else:
         kind = "tightened"
-    why = {"loosened": "fewer GPUs suffice, or none is examined", "tightened": "more is expected of the GPUs"}
-    yield change(kind, where, _range_words(before), _range_words(after), why.get(kind, "another number is expected"))
+    why = {"loosened": "fewer GPUs are enough, or none is checked", "tightened": "more GPUs are expected"}
+    yield change(kind, where, _range_text(before), _range_text(after), why.get(kind, "a different number is expected"))
 
 
 Range = tuple[int, "int | None"]
 
 
 def _range(gpus: GpuAssumption) -> Range | None:
-    """Fewest and most GPUs; None stands for no upper end."""
+    """Minimum and maximum number of GPUs; None for no maximum."""
     if gpus.count is not None:
         return gpus.count, gpus.count
     return (gpus.at_least, None) if gpus.at_least is not None else None
 
 
-def _no_less(one: int | None, other: int | None) -> bool:
-    """Whether an upper end is no lower than another."""
+def _at_least(one: int | None, other: int | None) -> bool:
+    """Whether a maximum is not lower than another."""
     return one is None or (other is not None and one >= other)
 
 
-def _range_words(found: Range | None) -> str | None:
+def _range_text(found: Range | None) -> str | None:
     if found is None:
         return None
     return f"exactly {found[0]}" if found[1] is not None else f"at least {found[0]}"

@@ -1,4 +1,4 @@
-"""What it means that one value is otherwise."""
+"""Changes of single values."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ def _text(value: Any) -> str | None:
 
 
 def change(kind: Kind, where: str, old: Any, new: Any, why: str) -> Change:
-    """A change, its values as text."""
+    """A change, with its values as text."""
     return Change(kind=kind, where=where, old=_text(old), new=_text(new), why=why)
 
 
 def differing(kind: Kind, where: str, old: Any, new: Any, why: str) -> Iterator[Change]:
-    """That change, if the values differ."""
+    """The change, if the values differ."""
     if old != new:
         yield change(kind, where, old, new, why)
 
 
 def expectation(where: str, old: Any, new: Any) -> Iterator[Change]:
-    """Something that is expected exactly, or not at all."""
+    """A change of a value that is expected exactly, or not at all."""
     if old == new:
         return
     if new is None:
-        yield change("loosened", where, old, new, "the expectation was dropped")
+        yield change("loosened", where, old, new, "an expectation was removed")
     elif old is None:
         yield change("tightened", where, old, new, "an expectation was added")
     else:
-        yield change("moved", where, old, new, "something else is expected")
+        yield change("moved", where, old, new, "a different value is expected")

@@ -1,9 +1,9 @@
-"""Two checklists, with their locks, into the changes between them. Pure."""
+"""Compares two checklists with their locks. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kdoctor.check import Parameter
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
@@ -15,11 +15,18 @@ from kdoctor.diff.sources import Side
 from kdoctor.engine.report import Waiver
 from kdoctor.lock.document import Lock
 
+Item = TypeVar("Item")
+
+LOCK_CHANGED_ALONE = "The lock changed, but no expectation did. Is the change of the machine or the packages intended?"
+LOCK_UNCHANGED = "Expectations changed, but the lock did not. Record it again (kdoctor checklist record)."
+LOCK_OUTDATED = "The lock was recorded with different expectations. Record it again (kdoctor checklist record)."
+VERSION_UNCHANGED = "Expectations changed, but the version of the checklist did not."
+
 _NOT_AN_EXPECTATION = ("lock.", "version")
 
 
 def compare(old: Side, new: Side) -> Comparison:
-    """Everything that is otherwise. Order, comments and how it is put together of several files are not."""
+    """All differences. Order, comments and the split into files do not count."""
     changes = _in_order([
         *_heads(old.checklist, new.checklist),
         *compare_assumptions(old.checklist.assumptions, new.checklist.assumptions),
@@ -34,7 +41,7 @@ def compare(old: Side, new: Side) -> Comparison:
 
 
 def all_new(new: Side, revision: str) -> Comparison:
-    """A checklist that the revision has not: all that it asks for came."""
+    """The comparison for a checklist that the revision does not have."""
     title = new.checklist.title
     change = Change(
         kind="tightened",
@@ -47,32 +54,41 @@ def all_new(new: Side, revision: str) -> Comparison:
 
 
 def compare_locks(old: Lock | None, new: Lock | None, shown: str) -> Comparison:
-    """What is otherwise between two locks alone."""
+    """The differences between two locks alone."""
     return Comparison(old=shown, new=shown, changes=tuple(_in_order(_locks(old, new))))
 
 
 def _in_order(changes: Iterable[Change]) -> list[Change]:
-    """The gravest first, then by place."""
+    """Most severe first, then by place."""
     return sorted(changes, key=lambda item: (KINDS.index(item.kind), item.where, item.old or "", item.new or ""))
 
 
 def _heads(old: Checklist, new: Checklist) -> Iterator[Change]:
-    yield from differing("moved", "name", old.name, new.name, "it is another checklist")
-    yield from differing("cosmetic", "version", old.version, new.version, "the version was raised")
-    yield from differing("moved", "owner", old.owner, new.owner, "somebody else owns it")
+    yield from differing("moved", "name", old.name, new.name, "it is a different checklist")
+    yield from differing("cosmetic", "version", old.version, new.version, "the version changed")
+    yield from differing("moved", "owner", old.owner, new.owner, "the owner changed")
+
+
+def _each(
+    before: Mapping[str, Item],
+    after: Mapping[str, Item],
+    noun: str,
+    shown: Callable[[Item], Any],
+    compare_one: Callable[[str, Item, Item], Iterator[Change]],
+) -> Iterator[Change]:
+    """Entries that were removed, which loosens; that were added, which tightens; and changes in the others."""
+    for where in sorted({*before, *after}):
+        if where not in after:
+            yield change("loosened", where, shown(before[where]), None, f"the {noun} was removed")
+        elif where not in before:
+            yield change("tightened", where, None, shown(after[where]), f"the {noun} was added")
+        else:
+            yield from compare_one(where, before[where], after[where])
 
 
 def _checks(old: Checklist, new: Checklist) -> Iterator[Change]:
-    before, after = ({entry.check.id: entry for entry in side.entries} for side in (old, new))
-    for check_id in sorted({*before, *after}):
-        where = f"checks.{check_id}"
-        if check_id not in after:
-            severity = before[check_id].severity.value
-            yield change("loosened", where, severity, None, "the check was removed")
-        elif check_id not in before:
-            yield change("tightened", where, None, after[check_id].severity.value, "a check was added")
-        else:
-            yield from _entry(where, before[check_id], after[check_id])
+    before, after = ({f"checks.{entry.check.id}": entry for entry in side.entries} for side in (old, new))
+    return _each(before, after, "check", lambda entry: entry.severity.value, _entry)
 
 
 def _entry(where: str, old: ChecklistEntry, new: ChecklistEntry) -> Iterator[Change]:
@@ -80,19 +96,21 @@ def _entry(where: str, old: ChecklistEntry, new: ChecklistEntry) -> Iterator[Cha
         kind: Kind = "loosened" if new.severity.rank < old.severity.rank else "tightened"
         why = "the severity was lowered" if kind == "loosened" else "the severity was raised"
         yield change(kind, f"{where}.severity", old.severity.value, new.severity.value, why)
-    yield from _permission(f"{where}.accept_unknown", old.accept_unknown, new.accept_unknown, "an unknown is accepted")
+    yield from _permission(
+        f"{where}.accept_unknown", old.accept_unknown, new.accept_unknown, "unknown results are accepted"
+    )
     for name, parameter in old.check.parameters.items():
         values = (entry.parameters.get(name, parameter.default) for entry in (old, new))
         yield from _parameter(f"{where}.parameters.{name}", parameter, *values)
 
 
 def _permission(where: str, old: str | None, new: str | None, what: str) -> Iterator[Change]:
-    """Something that is let through, with its reason."""
+    """Something that is accepted for a reason."""
     if (old is None) != (new is None):
         added = old is None
-        yield change("loosened" if added else "tightened", where, old, new, what if added else f"{what} no longer")
+        yield change("loosened" if added else "tightened", where, old, new, what if added else f"no longer: {what}")
     elif old != new:
-        yield change("cosmetic", where, old, new, "the reason is worded otherwise")
+        yield change("cosmetic", where, old, new, "the reason was reworded")
 
 
 def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator[Change]:
@@ -101,71 +119,55 @@ def _parameter(where: str, parameter: Parameter, old: Any, new: Any) -> Iterator
     looser = direction_of(parameter.name)
     kind = compare_numbers(old, new, looser) if looser else "moved"
     why = {"loosened": "the tolerance was widened", "tightened": "the tolerance was narrowed"}
-    yield change(kind, where, old, new, why.get(kind, "the parameter was changed: which way is for you to say"))
+    yield change(kind, where, old, new, why.get(kind, "the parameter changed, in an unknown direction"))
 
 
 def _scenarios(old: Checklist, new: Checklist) -> Iterator[Change]:
-    before, after = ({entry.scenario.id: entry for entry in side.scenarios} for side in (old, new))
-    for scenario_id in sorted({*before, *after}):
-        where = f"scenarios.{scenario_id}"
-        if scenario_id not in after:
-            yield change("loosened", where, before[scenario_id].scenario.kind, None, "the training was removed")
-        elif scenario_id not in before:
-            yield change("tightened", where, None, after[scenario_id].scenario.kind, "a training was added")
-        else:
-            yield from _scenario(where, before[scenario_id], after[scenario_id])
+    before, after = ({f"scenarios.{entry.scenario.id}": entry for entry in side.scenarios} for side in (old, new))
+    return _each(before, after, "training", lambda entry: entry.scenario.kind, _scenario)
 
 
 def _scenario(where: str, old: ScenarioEntry, new: ScenarioEntry) -> Iterator[Change]:
-    yield from differing("moved", f"{where}.strategy", old.strategy, new.strategy, "another strategy is trained with")
-    yield from differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the outcome is worded otherwise")
+    yield from differing("moved", f"{where}.strategy", old.strategy, new.strategy, "a different strategy is used")
+    yield from differing("cosmetic", f"{where}.expect", old.expect, new.expect, "the expected outcome was reworded")
     if old.replicas == new.replicas:
         return
-    kind: Kind = "moved"
+    kind: Kind = "loosened"
     if old.replicas == "gpus":
-        kind, why = "loosened", "it trains on the CPU instead of on every visible GPU"
+        why = "it trains on the CPU instead of on every visible GPU"
     elif new.replicas == "gpus":
         kind, why = "tightened", "it trains on every visible GPU instead of on the CPU"
+    elif new.replicas < old.replicas:
+        why = "fewer replicas train"
     else:
-        fewer = int(new.replicas) < int(old.replicas)
-        kind, why = ("loosened", "fewer replicas are tried") if fewer else ("tightened", "more replicas are tried")
+        kind, why = "tightened", "more replicas train"
     yield change(kind, f"{where}.replicas", old.replicas, new.replicas, why)
 
 
 def _without(old: Checklist, new: Checklist) -> Iterator[Change]:
-    """Reasons to do without; what is left out shows where it was listed."""
+    """Reasons for leaving something out; the entries that are left out are reported separately."""
     for key in sorted({*old.without, *new.without}):
-        before, after = old.without.get(key), new.without.get(key)
-        if before is not None and after is not None:
-            yield from differing("cosmetic", f"without.{key}", before, after, "the reason is worded otherwise")
-        elif after is not None:
-            yield change("loosened", f"without.{key}", before, after, "the checklist does without it")
-        else:
-            yield change("tightened", f"without.{key}", before, after, "the checklist does without it no longer")
+        yield from _permission(f"without.{key}", old.without.get(key), new.without.get(key), "it is left out")
 
 
 def _waivers(old: Checklist, new: Checklist) -> Iterator[Change]:
     before, after = (_latest(side.waivers) for side in (old, new))
     for key in sorted({*before, *after}):
-        where = f"waivers.{key[0]} ({key[1]})"
-        one, two = before.get(key), after.get(key)
-        if one is None or two is None:
-            if one is None:
-                yield change("loosened", where, None, two.expires if two else None, "a waiver was added")
-            else:
-                yield change("tightened", where, one.expires, None, "a waiver was removed")
-            continue
-        if one.expires != two.expires:
-            longer = two.expires > one.expires
-            why = "the waiver was extended" if longer else "the waiver was shortened"
-            kind: Kind = "loosened" if longer else "tightened"
-            yield change(kind, f"{where}.expires", one.expires, two.expires, why)
-        yield from differing("moved", f"{where}.owner", one.owner, two.owner, "somebody else answers for it")
-        yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason is worded otherwise")
+        where, one, two = f"waivers.{key[0]} ({key[1]})", before.get(key), after.get(key)
+        if one is None and two is not None:
+            yield change("loosened", where, None, two.expires, "the waiver was added")
+        elif one is not None and two is None:
+            yield change("tightened", where, one.expires, None, "the waiver was removed")
+        elif one is not None and two is not None:
+            kind: Kind = "loosened" if two.expires > one.expires else "tightened"
+            why = "the waiver was extended" if kind == "loosened" else "the waiver was shortened"
+            yield from differing(kind, f"{where}.expires", one.expires, two.expires, why)
+            yield from differing("moved", f"{where}.owner", one.owner, two.owner, "the owner changed")
+            yield from differing("cosmetic", f"{where}.reason", one.reason, two.reason, "the reason was reworded")
 
 
 def _latest(waivers: Iterable[Waiver]) -> dict[tuple[str, str], Waiver]:
-    """By check and subject; of several the one that holds longest, as the judge has it."""
+    """By check and subject; of several the one that expires last, which the judge uses."""
     found: dict[tuple[str, str], Waiver] = {}
     for waiver in waivers:
         key = (waiver.check, waiver.subject)
@@ -175,36 +177,34 @@ def _latest(waivers: Iterable[Waiver]) -> dict[tuple[str, str], Waiver]:
 
 
 _COURSES = ("investigate", "fix_forward", "at_once")
-"""What is decided about a failure, the mildest first."""
+"""Courses of action, mildest first."""
 
 
 def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterator[Change]:
     if old is None or new is None:
         if old is not None:
-            yield change("loosened", "rollback", old.decides, None, "nothing is decided in advance any more")
+            yield change("loosened", "rollback", old.decides, None, "the rollback policy was removed")
         elif new is not None:
-            yield change("tightened", "rollback", None, new.decides, "it is decided in advance what to do")
+            yield change("tightened", "rollback", None, new.decides, "a rollback policy was added")
         return
-    yield from differing("moved", "rollback.decides", old.decides, new.decides, "somebody else decides")
-    yield from differing("moved", "rollback.within", old.within, new.within, "it is decided by another time")
+    yield from differing("moved", "rollback.decides", old.decides, new.decides, "the decision owner changed")
+    yield from differing("moved", "rollback.within", old.within, new.within, "the deadline changed")
     before, after = _courses(old), _courses(new)
     for pattern in sorted({*before, *after}):
         one, two = before.get(pattern), after.get(pattern)
-        if one != two:
-            milder = _gravity(two) < _gravity(one)
-            course: Kind = "loosened" if milder else "tightened"
-            why = "a failure is taken less gravely" if milder else "a failure is taken more gravely"
-            if _gravity(one) == _gravity(two):
-                course, why = "cosmetic", "what no criterion names is investigated anyhow"
-            yield change(course, f"rollback.{pattern}", one, two, why)
+        kind: Kind = "loosened" if _severity(two) < _severity(one) else "tightened"
+        why = f"the failure is treated as {'less' if kind == 'loosened' else 'more'} severe"
+        if _severity(one) == _severity(two):
+            kind, why = "cosmetic", "failures without a rule are investigated anyway"
+        yield from differing(kind, f"rollback.{pattern}", one, two, why)
 
 
 def _courses(policy: RollbackPolicy) -> dict[str, str]:
-    """Pattern to its course; the gravest if several lists have it."""
+    """Pattern to its course; the most severe if several lists have it."""
     return {pattern: course for course in _COURSES for pattern in getattr(policy, course)}
 
 
-def _gravity(course: str | None) -> int:
+def _severity(course: str | None) -> int:
     return _COURSES.index(course) if course else 0
 
 
@@ -227,22 +227,22 @@ def _locks(old: Lock | None, new: Lock | None) -> Iterator[Change]:
     accepted = [{item.check: item.reason for item in lock.accepted} for lock in (old, new)]
     for check in sorted({*accepted[0], *accepted[1]}):
         reasons = accepted[0].get(check), accepted[1].get(check)
-        yield from _permission(f"lock.accepted.{check}", *reasons, "it was recorded though this was red")
-    yield from differing("moved", "lock.kdoctor", old.kdoctor, new.kdoctor, "another kdoctor recorded it")
-    yield from differing("cosmetic", "lock.recorded", old.recorded, new.recorded, "it was recorded anew")
+        yield from _permission(f"lock.accepted.{check}", *reasons, "the lock was recorded although this check failed")
+    yield from differing("moved", "lock.kdoctor", old.kdoctor, new.kdoctor, "a different kdoctor recorded it")
+    yield from differing("cosmetic", "lock.recorded", old.recorded, new.recorded, "it was recorded again")
 
 
 def _notes(old: Side, new: Side, changes: Sequence[Change]) -> Iterator[str]:
-    """Where the checklist and its lock do not go together."""
+    """Inconsistencies between the checklist and its lock."""
     expects = [item for item in changes if not item.where.startswith(_NOT_AN_EXPECTATION) and item.where != "lock"]
     expects = [item for item in expects if item.kind != "cosmetic"]
     recorded = [item for item in changes if item.where.startswith("lock.") and item.kind == "moved"]
     if old.lock is not None and new.lock is not None:
         if recorded and not expects:
-            yield "The lock changed, and no expectation did: was this change of the machine or the packages meant?"
+            yield LOCK_CHANGED_ALONE
         if expects and not recorded and new.lock.recorded == old.lock.recorded:
-            yield "Expectations changed, and the lock did not: record it anew (kdoctor checklist record)."
+            yield LOCK_UNCHANGED
     if new.lock is not None and new.expectations != new.lock.expectations:
-        yield "The lock was recorded under other expectations than the checklist has now: record it anew."
+        yield LOCK_OUTDATED
     if expects and old.checklist.version == new.checklist.version:
-        yield "Expectations changed, and the checklist's version did not."
+        yield VERSION_UNCHANGED

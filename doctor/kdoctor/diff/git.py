@@ -1,4 +1,4 @@
-"""As an external diff of git: two files of one path, either of which may be missing, a checklist's or a lock's."""
+"""The external diff driver for git: two versions of a checklist or a lock, either of which may be missing."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _LOCK = re.compile(rb"^schema:\s*[\"']?kdoctor/lock/", re.MULTILINE)
 
 
 def compare_as_git_asks(path: str, old: Path, new: Path, catalog: Catalog) -> Comparison | str:
-    """What is otherwise; for a checklist that came or went a line that says so.
+    """The comparison; for a checklist that was added or removed, a line of text.
 
     Args:
-        path: the path in the repository, which paths in a checklist count from.
+        path: the path in the repository; paths in the checklist count from there.
         old: the older file, or /dev/null.
         new: the newer file, or /dev/null.
         catalog: what a checklist may name.
 
     Raises:
-        UsageError: a side cannot be read.
+        UsageError: a version cannot be read.
     """
     files = [file for file in (old, new) if file != _NONE]
     if any(_LOCK.search(file.read_bytes()) for file in files):
         before, after = (None if file == _NONE else read_lock(file) for file in (old, new))
         return compare_locks(before, after, path)
     if len(files) == 1:
-        return f"{path}: a checklist was {'added' if old == _NONE else 'removed'}\n"
+        return f"{path}: checklist {'added' if old == _NONE else 'removed'}\n"
     at = Path(path)
     left, right = (from_files(f"{file.parent}/{file.name}", catalog, at=at) for file in files)
-    # git's copies have names that nobody knows.
+    # git passes temporary copies.
     return compare(replace(left, shown=f"a/{path}"), replace(right, shown=f"b/{path}"))

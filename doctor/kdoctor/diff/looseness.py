@@ -1,4 +1,4 @@
-"""Which way a value is looser: for numbers by the parameter's name, for versions by what they allow."""
+"""Decides which of two values is looser: by the name of a parameter, or by the versions that it allows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ DIRECTIONS: tuple[tuple[str, Looser], ...] = (
     (r"^allow(ed)?(_|$)|^ignore(d)?(_|$)|^tolerate(_|$)|^accept(ed)?(_|$)|^refusals$", "more"),
     (r"^farthest$", "farther"),
 )
-"""Names of parameters to what is looser. A name that is not here has no known direction, and its change is told as
-moved. Checks name their parameters so: ``max_...``, ``least_...``, ``..._tolerance``, ``allow_...``."""
+"""Names of parameters to what is looser: ``max_...``, ``least_...``, ``..._tolerance``, ``allow_...``. Other names have
+no known direction, and their changes are reported as moved."""
 
 _DISTANCES = ("internal", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def direction_of(parameter: str) -> Looser | None:
-    """What is looser for a parameter of that name; None where that is not known."""
+    """What is looser for a parameter of that name; None if not known."""
     return next((looser for pattern, looser in DIRECTIONS if re.search(pattern, parameter)), None)
 
 
 def compare_numbers(old: Any, new: Any, looser: Looser) -> Kind:
-    """What it means that a value with that direction changed."""
+    """The kind of a change of a value with that direction."""
     if looser == "farther":
         if old not in _DISTANCES or new not in _DISTANCES:
             return "moved"
@@ -52,21 +52,21 @@ def _compare_sets(old: set[str], new: set[str]) -> Kind:
 
 
 def compare_specifiers(old: str, new: str) -> Kind:
-    """What it means that another specifier of versions (PEP 440) is expected: by the versions that each allows.
+    """The kind of a change of a version specifier (PEP 440), by the versions that each allows.
 
-    Only around the versions that the two name can they differ, so those and their neighbours are tried.
+    They can only differ near the versions that they name, so those and their neighbours are tried.
     """
     one, two = SpecifierSet(old), SpecifierSet(new)
     if one == two:
         return "cosmetic"
-    tried = _telling_versions(f"{old},{new}")
+    tried = _versions_to_try(f"{old},{new}")
     allowed = [
         {version for version in tried if specifier.contains(version, prereleases=True)} for specifier in (one, two)
     ]
     return _compare_sets({*map(str, allowed[0])}, {*map(str, allowed[1])})
 
 
-def _telling_versions(text: str) -> set[Version]:
+def _versions_to_try(text: str) -> set[Version]:
     found: set[Version] = {Version("0"), Version("99999")}
     for word in re.findall(r"[\w.!+*-]+", text):
         try:
@@ -78,7 +78,7 @@ def _telling_versions(text: str) -> set[Version]:
 
 
 def _around(version: Version) -> set[Version]:
-    """A version and those on either side of it, at each of its places."""
+    """A version and its neighbours, at each position of the release."""
     release = version.release
     found = {version, Version(f"{version.public}.dev0") if not version.dev else version}
     found.add(Version(f"{version.base_version}a0"))

@@ -1,29 +1,27 @@
-"""A comparison as text for the terminal, as Markdown for a pull request, and as JSON."""
+"""Renders a comparison for a terminal, as Markdown for a pull request, and as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Literal
 
-from kdoctor.diff.model import KINDS, Change, Comparison, Kind
+from kdoctor.diff.model import KINDS, Change, ChecklistDiff, Comparison, Kind
 from kdoctor.report.markdown import escape
 from kdoctor.text.sanitize import cleaned
 
-SCHEMA = "kdoctor/checklist-diff/v1"
 Format = Literal["terminal", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json")
 
 _TITLES: dict[Kind, str] = {
-    "loosened": "Loosened: something that failed before may pass now",
-    "tightened": "Tightened: something that passed before may fail now",
-    "moved": "Moved: another expectation, or another recorded fact",
+    "loosened": "Loosened: something that failed may pass now",
+    "tightened": "Tightened: something that passed may fail now",
+    "moved": "Moved: a different expectation or recorded fact",
     "cosmetic": "Cosmetic",
 }
 
 
 def render_diff(comparison: Comparison, format: Format) -> str:  # noqa: A002 - the option's name
-    """Write a comparison; the same comparison is the same text."""
+    """The comparison in a format."""
     clean = cleaned(comparison)
     if format == "json":
         return _json(clean)
@@ -31,9 +29,9 @@ def render_diff(comparison: Comparison, format: Format) -> str:  # noqa: A002 - 
 
 
 def summary(comparison: Comparison) -> str:
-    """``2 loosened, 1 moved`` or ``no change``."""
+    """``2 loosened, 1 moved`` or ``no changes``."""
     counts = [(kind, len(comparison.of(kind))) for kind in KINDS]
-    return ", ".join(f"{number} {kind}" for kind, number in counts if number) or "no change"
+    return ", ".join(f"{number} {kind}" for kind, number in counts if number) or "no changes"
 
 
 def _terminal(comparison: Comparison) -> Iterator[str]:
@@ -45,7 +43,7 @@ def _terminal(comparison: Comparison) -> Iterator[str]:
             yield f"  {change.where}: {_values(change)}"
             yield f"      {change.why}"
     if comparison.notes:
-        yield from ("", "To ask about")
+        yield from ("", "Questions")
         yield from (f"  - {note}" for note in comparison.notes)
 
 
@@ -76,15 +74,6 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
 
 
 def _json(comparison: Comparison) -> str:
-    document = {
-        "schema": SCHEMA,
-        "old": comparison.old,
-        "new": comparison.new,
-        "counts": {kind: len(comparison.of(kind)) for kind in KINDS},
-        "changes": [
-            {"kind": item.kind, "where": item.where, "old": item.old, "new": item.new, "why": item.why}
-            for item in comparison.changes
-        ],
-        "notes": list(comparison.notes),
-    }
-    return json.dumps(document, indent=2) + "\n"
+    counts = {kind: len(comparison.of(kind)) for kind in KINDS}
+    values = {"schema": "kdoctor/checklist-diff/v1", "counts": counts, **vars(comparison)}
+    return ChecklistDiff.model_validate(values, from_attributes=True).to_json()

@@ -1,4 +1,4 @@
-"""Where the two sides of a comparison come from: files, or a revision of a git repository."""
+"""Reads the two sides of a comparison: from files, or from a revision of a git repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import UsageError
 from kdoctor.lock.document import Lock, loads
-from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
 from kdoctor.probes.process.child import ChildEnd
 
@@ -21,12 +21,12 @@ Git = Callable[[Sequence[str]], "ChildEnd"]
 """Runs git with these arguments."""
 
 _LARGEST_BYTES = 60 * 1024
-"""What the end of a child's output surely holds."""
+"""Output of a child process that is certainly complete."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """A checklist, with the lock that lies beside it."""
+    """A checklist, with the lock next to it."""
 
     shown: str
     checklist: Checklist
@@ -36,16 +36,16 @@ class Side:
 
 
 def from_files(name_or_path: str, catalog: Catalog, *, at: Path | None = None) -> Side:
-    """A checklist of the disk, or a shipped one.
+    """A checklist from the disk, or a shipped one.
 
     Args:
         name_or_path: which checklist.
-        catalog: what is shipped, and what it may name.
-        at: where the file belongs, if it is a copy; a copy has no lock.
+        catalog: the shipped checklists, and what a checklist may name.
+        at: the path in the repository, if the file is a copy; a copy has no lock.
 
     Raises:
         ChecklistError: it cannot be used.
-        LockError: the lock beside it cannot be used.
+        LockError: the lock next to it cannot be used.
     """
     checklist = load_checklist(name_or_path, catalog, at=at)
     lock = load_lock(checklist)[1] if at is None and checklist.source != "shipped" else None
@@ -53,20 +53,20 @@ def from_files(name_or_path: str, catalog: Catalog, *, at: Path | None = None) -
 
 
 def from_git(revision: str, path: Path, catalog: Catalog, git: Git) -> Side | None:
-    """The checklist as it stands in a revision; None if that has no such file.
+    """The checklist in a revision; None if it has no such file.
 
     Raises:
-        UsageError: there is no git, no repository or no such revision.
+        UsageError: git, the repository or the revision does not exist.
         ChecklistError: it cannot be used.
-        LockError: the lock beside it cannot be used.
+        LockError: the lock next to it cannot be used.
     """
     tree = _Tree(revision, git, path)
     if tree.size(path) is None:
         return None
     checklist = load_checklist(str(path), catalog, read=tree.read)
     shown = f"{path} at {revision}"
-    beside = lock_path(checklist)
-    lock = loads(tree.read(beside), f"{beside} at {revision}") if tree.size(beside) is not None else None
+    locked = lock_path(checklist)
+    lock = loads(tree.read(locked), f"{locked} at {revision}") if tree.size(locked) is not None else None
     return Side(shown=shown, checklist=checklist, lock=lock, expectations=expectations_of(checklist))
 
 
@@ -81,15 +81,15 @@ class _Tree:
             folder = folder.parent
         top = self._run(["-C", str(folder), "rev-parse", "--show-toplevel"])
         if not top.ok:
-            raise UsageError(f"{path} is in no git repository", hint=_last(top))
+            raise UsageError(f"{path} is not in a git repository", hint=_last(top))
         self._top = Path(top.chatter.strip())
         commit = self._run(
             ["-C", str(self._top), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
         )
         if not commit.ok:
             raise UsageError(
-                f"--base {revision}: there is no such revision in this repository",
-                hint="In a shallow clone, fetch it first: git fetch origin <branch>",
+                f"--base {revision}: unknown revision",
+                hint="In a shallow clone, fetch it first: git fetch origin BRANCH",
             )
         self._commit = commit.chatter.strip()
 
@@ -102,13 +102,13 @@ class _Tree:
         """The file's content.
 
         Raises:
-            ChecklistError: it is not there, or too large.
+            ChecklistError: it does not exist, or is too large.
         """
         size = self.size(path)
         if size is None:
-            raise _problem(f"{path} at {self._revision}", "there is no such file in that revision")
+            raise _problem(f"{path} at {self._revision}", "no such file in this revision")
         if size > _LARGEST_BYTES:
-            raise _problem(f"{path} at {self._revision}", f"it is too large to be read through git ({size} bytes)")
+            raise _problem(f"{path} at {self._revision}", f"too large to be read from git ({size} bytes)")
         return self._run(["-C", str(self._top), "cat-file", "blob", self._name(path)]).chatter.encode()
 
     def _name(self, path: Path) -> str:
@@ -118,7 +118,7 @@ class _Tree:
         try:
             return self._git(arguments)
         except OSError as error:
-            raise UsageError(f"--base needs git, which cannot be started: {error.strerror or error}") from error
+            raise UsageError(f"--base needs git, which could not be started: {error.strerror or error}") from error
 
 
 def _problem(shown: str, message: str) -> ChecklistError:

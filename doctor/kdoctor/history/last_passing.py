@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
@@ -31,7 +31,7 @@ def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
 
     The measured numbers differ between runs and are in the report. The date is the run's.
     """
-    text = text_of(replace(lock, recorded="", measured={})).encode()
+    text = text_of(lock.model_copy(update={"recorded": "", "measured": {}})).encode()
     digest = hashlib.sha256(text).hexdigest()
     connection.execute("INSERT OR IGNORE INTO locks VALUES (?, ?)", (digest, zlib.compress(text)))
     connection.execute("INSERT INTO green VALUES (?, ?)", (run, digest))
@@ -56,7 +56,7 @@ def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, L
         text = zlib.decompress(row[2])
     except zlib.error as error:
         raise UsageError(f"{name} is damaged: {error}", hint=_HINT) from error
-    return name, replace(loads(text, name), recorded=row[1])
+    return name, loads(text, name).model_copy(update={"recorded": row[1]})
 
 
 def find_lock(environ: Mapping[str, str], series: Series) -> tuple[Lock | None, str]:

@@ -1,231 +1,155 @@
-"""The lock's document: read strictly, written in one way only, and sealed by a digest."""
+"""The lock as a document: read strictly, written in one canonical form, sealed by a digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
-from kdoctor.errors import UsageError, did_you_mean
-from kdoctor.yamldoc import YamlSourceError, read_yaml
-
-SCHEMA = "kdoctor/lock/v1"
-"""The only version that this kdoctor knows."""
+from kdoctor.yamldoc import DocumentError, Problem, StrictDocument, StrictPart, YamlSourceError, read_yaml, validate
 
 _HEAD = """\
-# What the last green run of this checklist found, written by `kdoctor checklist record`.
-# Not for editing by hand: the digest would no longer hold, and a lock is evidence. Record anew instead.
+# What the last passing run of this checklist recorded, written by `kdoctor checklist record`.
+# Do not edit: the digest would no longer match. Record the lock again instead.
 """
-_REQUIRED = ("schema", "checklist", "version", "expectations", "recorded", "kdoctor", "identifiers", "facts", "digest")
-_OPTIONAL = ("accepted", "measured")
+_CUT = "missing key 'digest': the file is incomplete or was edited"
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class LockError(UsageError):
-    """A lock cannot be used. The message is for the user."""
+class LockError(DocumentError):
+    """A lock cannot be used."""
+
+
+def lock_error(path: Path, message: str, hint: str | None = None) -> LockError:
+    """The error of a lock that cannot be used as a whole."""
+    return LockError(str(path), [Problem(line=None, column=None, message=message)], hint=hint)
 
 
 class NewerLockError(LockError):
-    """A newer kdoctor wrote it, so this one must not replace it."""
+    """A newer kdoctor wrote the lock, so this one must not replace it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Accepted:
-    """A reviewed exception: a check that was not green when the lock was recorded."""
+class Accepted(StrictPart):
+    """A reviewed exception: a check that had not passed when the lock was recorded."""
 
     check: str
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
+class Measure(StrictPart):
     """A measured number, and the range within which it counts as unchanged."""
 
-    value: float
-    low: float
-    high: float
+    model_config = ConfigDict(populate_by_name=True)
+
+    value: Number
+    low: Annotated[Number, Field(alias="from")]
+    high: Annotated[Number, Field(alias="to")]
 
     def holds(self, value: float) -> bool:
         """Whether another measurement is within the range."""
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lock:
-    """What a green run of a checklist found."""
+class Lock(StrictDocument):
+    """What a passing run of a checklist recorded."""
 
+    schema_: Annotated[Literal["kdoctor/lock/v1"], Field(alias="schema")] = "kdoctor/lock/v1"
     checklist: str
-    """The checklist's name."""
+    """The name of the checklist."""
     version: int
-    """The checklist's version."""
+    """The version of the checklist."""
     expectations: str
-    """Digest of the checklist's plain text: which expectations the run met."""
+    """Digest of the checklist's plain text: the expectations that the run met."""
     recorded: str
     """UTC, ISO 8601."""
     kdoctor: str
     """The version of kdoctor that recorded it."""
-    identifiers: bool = False
+    identifiers: bool
     """Whether serial numbers and paths are recorded, too."""
-    accepted: tuple[Accepted, ...] = ()
-    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    accepted: Annotated[tuple[Accepted, ...], Field(strict=False)] = ()
+    facts: Mapping[str, Mapping[str, str]]
     """Section (``packages``, ``driver``, ...) to name to value."""
-    measured: Mapping[str, Measure] = field(default_factory=dict)
+    measured: Mapping[str, Measure] = Field(default_factory=dict)
     """``smoke.baseline/mirrored/final-loss`` and the like."""
+
+    def canonical(self) -> dict[str, Any]:
+        """The document in order, without empty parts."""
+        data = self.model_dump(by_alias=True)
+        data["accepted"] = sorted(data["accepted"], key=lambda item: item["check"])
+        data["facts"] = {name: dict(sorted(facts.items())) for name, facts in sorted(data["facts"].items()) if facts}
+        data["measured"] = dict(sorted(data["measured"].items()))
+        return data
+
+    @property
+    def digest(self) -> str:
+        """Seals everything except the date."""
+        data = self.canonical()
+        del data["recorded"]
+        data["accepted"] = sorted([item["check"], item["reason"]] for item in data["accepted"])
+        text = json.dumps(data, sort_keys=True, ensure_ascii=True)
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def text_of(lock: Lock) -> str:
-    """The document: sorted, one fact a line; the same lock is the same text, and only ``recorded`` is of its time."""
-    lines = [
-        f"schema: {SCHEMA}",
-        f"checklist: {scalar(lock.checklist)}",
-        f"version: {lock.version}",
-        f"expectations: {scalar(lock.expectations)}",
-        f"recorded: {scalar(lock.recorded)}",
-        f"kdoctor: {scalar(lock.kdoctor)}",
-        f"identifiers: {scalar(lock.identifiers)}",
-    ]
-    if lock.accepted:
-        lines.append("accepted:")
-        lines += [
-            f"  - {scalar({'check': item.check, 'reason': item.reason})}"
-            for item in sorted(lock.accepted, key=lambda item: item.check)
-        ]
-    sections = {section: facts for section, facts in lock.facts.items() if facts}
-    lines.append("facts:" if sections else "facts: {}")
-    for section, facts in sorted(sections.items()):
-        lines.append(f"  {scalar(section)}:")
-        lines += [f"    {scalar(name)}: {scalar(value)}" for name, value in sorted(facts.items())]
-    if lock.measured:
-        lines.append("measured:")
-        lines += [f"  {scalar(name)}: {scalar(_range(item))}" for name, item in sorted(lock.measured.items())]
-    return _HEAD + "".join(f"{line}\n" for line in lines) + f"digest: {scalar(_digest(_as_data(lock)))}\n"
+    """The document: sorted, one fact a line. The same lock gives the same text, except for ``recorded``."""
+    lines = [*_lines(lock.canonical()), f"digest: {scalar(lock.digest)}"]
+    return _HEAD + "".join(f"{line}\n" for line in lines)
+
+
+def _lines(data: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in data.items():
+        if key == "facts":
+            yield "facts:" if value else "facts: {}"
+            for section, facts in value.items():
+                yield f"  {scalar(section)}:"
+                yield from (f"    {scalar(name)}: {scalar(fact)}" for name, fact in facts.items())
+        elif not isinstance(value, list | dict):
+            yield f"{key}: {scalar(value)}"
+        elif value:
+            yield f"{key}:"
+            if isinstance(value, dict):
+                yield from (f"  {scalar(name)}: {scalar(entry)}" for name, entry in value.items())
+            else:
+                yield from (f"  - {scalar(entry)}" for entry in value)
 
 
 def loads(content: bytes, shown: str) -> Lock:
     """Read a lock; ``shown`` names it in messages.
 
     Raises:
-        LockError: it is no lock, is of a newer schema, ends too early, or was changed since it was recorded.
+        LockError: it is not a lock, has a newer schema, is incomplete, or was changed since it was recorded.
     """
 
-    def refuse(message: str) -> NoReturn:
-        hint = "Take it back from git, or record it anew: kdoctor checklist record CHECKLIST"
-        raise LockError(f"{shown}: {message}", hint=hint)
+    def refuse(*problems: Problem) -> LockError:
+        hint = "Restore it from git, or record it again: kdoctor checklist record CHECKLIST"
+        return LockError(shown, problems, hint=hint)
 
     try:
         source = read_yaml(content, "lock")
     except YamlSourceError as error:
-        if b"\ndigest:" not in content and b"\n<<<<<<<" not in content:
-            refuse("the file ends too early ('digest' is missing), or was changed by hand")
-        place = f"line {error.problem.line}: " if error.problem.line else ""
-        refuse(f"{place}{error.problem.message}")
+        cut = b"\ndigest:" not in content and b"\n<<<<<<<" not in content
+        raise refuse(Problem(line=None, column=None, message=_CUT) if cut else error.problem) from error
+    root = source.root
     if source.problems:
-        first = min(source.problems)
-        refuse(f"line {first.line}: {first.message}")
-    data = source.data
-    _refuse_schema(data, shown, refuse)
-    missing = [key for key in _REQUIRED if key not in data]
-    if missing == ["digest"]:
-        refuse("'digest' is missing: the file ends too early, or was changed by hand")
-    if missing:
-        refuse(f"{', '.join(map(repr, missing))} is missing: the file ends too early, or was changed by hand")
-    unknown = [key for key in data if key not in (*_REQUIRED, *_OPTIONAL)]
-    if unknown:
-        refuse(f"unknown key {unknown[0]!r}{did_you_mean(unknown[0], (*_REQUIRED, *_OPTIONAL))}")
-    try:
-        lock = _lock(data)
-    except _WrongShapeError as error:
-        refuse(str(error))
-    if data["digest"] != _digest(_as_data(lock)):
-        refuse("it was changed since it was recorded (its digest does not hold), so it is no evidence")
+        raise refuse(*source.problems)
+    other = Lock.other_schema(root, "lock")
+    if other and (root.string("schema") or "").startswith("kdoctor/lock/v"):
+        hint = "To check without the lock: kdoctor check --no-lock"
+        raise NewerLockError(shown, [other], hint=hint)
+    if other:
+        raise refuse(other)
+    digest = root.value.pop("digest", None)
+    if digest is None:
+        raise refuse(root.problem(_CUT))
+    lock, problems = validate(Lock, root, "lock")
+    if lock is None:
+        raise refuse(*problems)
+    if digest.value != lock.digest:
+        raise refuse(digest.problem("the lock was changed since it was recorded (its digest does not match)"))
     return lock
-
-
-class _WrongShapeError(Exception):
-    pass
-
-
-def _refuse_schema(data: Any, shown: str, refuse: Any) -> None:
-    stated = data.get("schema") if isinstance(data, dict) else None
-    if stated == SCHEMA:
-        return
-    if stated is None:
-        refuse(f"this is no lock: 'schema: {SCHEMA}' is missing")
-    if re.fullmatch(r"kdoctor/lock/v\d+", str(stated)):
-        raise NewerLockError(
-            f"{shown}: written by a newer kdoctor (schema {stated}, this one reads {SCHEMA})",
-            hint="Upgrade keras-doctor; kdoctor check --no-lock does without the lock",
-        )
-    refuse(f"this is no lock: its schema is {stated!r}, not {SCHEMA!r}")
-
-
-def _lock(data: Mapping[str, Any]) -> Lock:
-    return Lock(
-        checklist=_of(data, "checklist", str),
-        version=_of(data, "version", int),
-        expectations=_of(data, "expectations", str),
-        recorded=_of(data, "recorded", str),
-        kdoctor=_of(data, "kdoctor", str),
-        identifiers=_of(data, "identifiers", bool),
-        accepted=tuple(_accepted(entry) for entry in _of(data, "accepted", list, [])),
-        facts={name: _texts(name, facts) for name, facts in _of(data, "facts", dict).items()},
-        measured={name: _measure(name, entry) for name, entry in _of(data, "measured", dict, {}).items()},
-    )
-
-
-def _of(data: Mapping[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    value = data.get(key, default)
-    if type(value) is not kind:
-        raise _WrongShapeError(f"{key!r} is {value!r:.60}, which no lock has")
-    return value
-
-
-def _accepted(entry: Any) -> Accepted:
-    if not isinstance(entry, dict) or set(entry) != {"check", "reason"}:
-        raise _WrongShapeError("an entry of 'accepted' has not just a check and a reason")
-    return Accepted(check=_of(entry, "check", str), reason=_of(entry, "reason", str))
-
-
-def _texts(section: str, facts: Any) -> dict[str, str]:
-    if not isinstance(facts, dict) or not all(isinstance(value, str) for value in facts.values()):
-        raise _WrongShapeError(f"facts of {section!r} are not all text")
-    return facts
-
-
-def _measure(name: str, entry: Any) -> Measure:
-    if not isinstance(entry, dict) or set(entry) != {"value", "from", "to"}:
-        raise _WrongShapeError(f"the measure {name!r} has not just value, from and to")
-    numbers = [entry[key] for key in ("value", "from", "to")]
-    if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-        raise _WrongShapeError(f"the measure {name!r} holds what is no number")
-    if not all(math.isfinite(number) for number in numbers):
-        raise _WrongShapeError(f"the measure {name!r} is not finite")
-    return Measure(value=float(numbers[0]), low=float(numbers[1]), high=float(numbers[2]))
-
-
-def _range(item: Measure) -> dict[str, float]:
-    return {"value": item.value, "from": item.low, "to": item.high}
-
-
-def _as_data(lock: Lock) -> dict[str, Any]:
-    """Everything that the digest seals: all but the date, and the digest itself."""
-    return {
-        "schema": SCHEMA,
-        "checklist": lock.checklist,
-        "version": lock.version,
-        "expectations": lock.expectations,
-        "kdoctor": lock.kdoctor,
-        "identifiers": lock.identifiers,
-        "accepted": sorted([item.check, item.reason] for item in lock.accepted),
-        "facts": {section: dict(facts) for section, facts in lock.facts.items() if facts},
-        "measured": {name: _range(item) for name, item in lock.measured.items()},
-    }
-
-
-def _digest(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, sort_keys=True, ensure_ascii=True)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""What changed since the lock was recorded, and which failures that plausibly explains."""
+"""What changed since the lock was recorded, and which failures the changes may explain."""
 
 from __future__ import annotations
 
@@ -13,82 +13,59 @@ from kdoctor.lock.facts import STEP_SECONDS, Recorded
 from kdoctor.model import Status
 
 _NOT_COMPARED = frozenset({"checks", "scenarios"})
-"""What the checks themselves say is no cause of theirs; the scenarios are compared case by case."""
+"""Results of checks are not causes; scenarios are compared case by case."""
 
 _OF_FIXED_NAMES = frozenset({"python", "tensorflow", "keras", "host", "driver"})
-"""Sections in which a fact that the lock lacks was not known then, or not yet recorded by that kdoctor: no change."""
+"""Sections in which a fact that the lock lacks was unknown then, or not yet recorded by that kdoctor. Not drift."""
 
 _NAMED = 10
-"""Added where a finding names the very thing that changed: nothing is likelier."""
+"""Added if a finding names the thing that changed, which outweighs everything else."""
 
 _NAMEABLE = frozenset({"packages", "environment"})
-"""Sections whose facts bear names that findings use."""
+"""Sections whose facts have names that findings use."""
 
-EXPLAINS: tuple[tuple[str, str, int], ...] = (
-    # fact, check, how likely the one explains the other (1 hardly, 9 almost surely)
-    ("packages.keras", "versions.keras*", 9),
-    ("packages.tf-keras", "versions.keras*", 9),
-    ("packages.keras", "smoke.*", 8),
-    ("packages.tf-keras", "smoke.*", 6),
-    ("packages.tensorflow*", "versions.*", 8),
-    ("packages.tensorflow*", "smoke.*", 7),
-    ("packages.tensorflow*", "gpu.replicas-match", 6),
-    ("packages.nvidia-*", "gpu.replicas-match", 7),
-    ("packages.nvidia-*", "driver.*", 4),
-    ("packages.nvidia-*", "versions.*", 5),
-    ("packages.nvidia-*", "smoke.*", 5),
-    ("packages.*", "versions.*conflicts", 4),
-    ("packages.*", "versions.packages-expected", 4),
-    ("packages.numpy", "smoke.*", 3),
-    ("packages.*", "smoke.*", 1),
-    ("conda.*", "versions.*", 5),
-    ("conda.*", "driver.*", 3),
-    ("conda.*", "smoke.*", 4),
-    ("keras.*", "smoke.*", 8),
-    ("keras.*", "environment.variables-expected", 8),
-    ("keras.*", "versions.keras*", 8),
-    ("keras.*", "versions.runtime-expected", 8),
-    ("tensorflow.*", "versions.*", 7),
-    ("tensorflow.*", "smoke.*", 6),
-    ("tensorflow.*", "gpu.replicas-match", 5),
-    ("python.*", "versions.*", 6),
-    ("python.*", "smoke.*", 2),
-    ("libraries.*", "gpu.replicas-match", 8),
-    ("libraries.*", "versions.*", 6),
-    ("libraries.*", "driver.*", 4),
-    ("libraries.*", "smoke.*", 6),
-    ("driver.*", "driver.*", 9),
-    ("driver.*", "versions.driver*", 9),
-    ("driver.*", "versions.runtime-expected", 7),
-    ("driver.*", "gpu.*", 7),
-    ("driver.*", "topology.*", 4),
-    ("driver.*", "smoke.*", 4),
-    ("gpus.*", "gpu.*", 9),
-    ("gpus.*", "topology.*", 6),
-    ("gpus.*", "smoke.*", 5),
-    ("gpus.*", "driver.*", 3),
-    ("topology.*", "topology.*", 9),
-    ("topology.*", "smoke.*", 1),
-    ("host.kernel", "driver.*", 7),
-    ("host.kernel", "gpu.*", 4),
-    ("host.os-release", "driver.*", 3),
-    ("host.container", "gpu.*", 4),
-    ("host.image", "versions.*", 7),
-    ("host.image", "driver.*", 3),
-    ("host.image", "smoke.*", 6),
-    ("host.*", "host.*", 8),
-    ("host.*", "smoke.*", 1),
-    ("environment.CUDA_VISIBLE_DEVICES", "gpu.*", 8),
-    ("environment.CUDA_VISIBLE_DEVICES", "smoke.*", 6),
-    ("environment.LD_LIBRARY_PATH", "gpu.replicas-match", 7),
-    ("environment.LD_*", "smoke.*", 6),
-    ("environment.TF_USE_LEGACY_KERAS", "smoke.*", 9),
-    ("environment.KERAS_BACKEND", "smoke.*", 9),
-    ("environment.PYTHON*", "versions.*", 6),
-    ("environment.*", "environment.*", 8),
-    ("environment.*", "smoke.*", 4),
-)
-"""Which changed fact plausibly explains which failing check. Ordered by subject; the greatest number counts."""
+EXPLAINS: Mapping[str, Mapping[str, int]] = {
+    "packages.keras": {"versions.keras*": 9, "smoke.*": 8},
+    "packages.tf-keras": {"versions.keras*": 9, "smoke.*": 6},
+    "packages.tensorflow*": {"versions.*": 8, "smoke.*": 7, "gpu.replicas-match": 6},
+    "packages.nvidia-*": {"gpu.replicas-match": 7, "driver.*": 4, "versions.*": 5, "smoke.*": 5},
+    "packages.*": {"versions.*conflicts": 4, "versions.packages-expected": 4, "smoke.*": 1},
+    "packages.numpy": {"smoke.*": 3},
+    "conda.*": {"versions.*": 5, "driver.*": 3, "smoke.*": 4},
+    "keras.*": {
+        "smoke.*": 8,
+        "environment.variables-expected": 8,
+        "versions.keras*": 8,
+        "versions.runtime-expected": 8,
+    },
+    "tensorflow.*": {"versions.*": 7, "smoke.*": 6, "gpu.replicas-match": 5},
+    "python.*": {"versions.*": 6, "smoke.*": 2},
+    "libraries.*": {"gpu.replicas-match": 8, "versions.*": 6, "driver.*": 4, "smoke.*": 6},
+    "driver.*": {
+        "driver.*": 9,
+        "versions.driver*": 9,
+        "versions.runtime-expected": 7,
+        "gpu.*": 7,
+        "topology.*": 4,
+        "smoke.*": 4,
+    },
+    "gpus.*": {"gpu.*": 9, "topology.*": 6, "smoke.*": 5, "driver.*": 3},
+    "topology.*": {"topology.*": 9, "smoke.*": 1},
+    "host.kernel": {"driver.*": 7, "gpu.*": 4},
+    "host.os-release": {"driver.*": 3},
+    "host.container": {"gpu.*": 4},
+    "host.image": {"versions.*": 7, "driver.*": 3, "smoke.*": 6},
+    "host.*": {"host.*": 8, "smoke.*": 1},
+    "environment.CUDA_VISIBLE_DEVICES": {"gpu.*": 8, "smoke.*": 6},
+    "environment.LD_LIBRARY_PATH": {"gpu.replicas-match": 7},
+    "environment.LD_*": {"smoke.*": 6},
+    "environment.TF_USE_LEGACY_KERAS": {"smoke.*": 9},
+    "environment.KERAS_BACKEND": {"smoke.*": 9},
+    "environment.PYTHON*": {"versions.*": 6},
+    "environment.*": {"environment.*": 8, "smoke.*": 4},
+}
+"""Changed fact to the failing checks that it may explain, from 1 (unlikely) to 9 (almost certain). The maximum
+counts."""
 
 
 def drift(lock: Lock, now: Recorded, results: Iterable[Result], shown: str) -> Drift:
@@ -96,13 +73,13 @@ def drift(lock: Lock, now: Recorded, results: Iterable[Result], shown: str) -> D
 
     Args:
         lock: what was recorded.
-        now: what the run found, recorded with the same care for identifiers.
-        results: what became of the checks.
-        shown: the lock's file.
+        now: what the run found, with identifiers if the lock has them.
+        results: of the checks.
+        shown: the file of the lock, for the report.
     """
     failed = [result for result in results if result.status is Status.FAIL]
-    red_then = {check for check, status in lock.facts.get("checks", {}).items() if status == Status.FAIL.value}
-    weighed = [_weighed(change, failed, red_then) for change in _changes(lock, now)]
+    failed_then = {check for check, status in lock.facts.get("checks", {}).items() if status == Status.FAIL.value}
+    weighed = [_weighed(change, failed, failed_then) for change in _changes(lock, now)]
     weighed.sort(key=lambda item: (-item[0], item[1].fact))
     unread = [f"{name}: {now.unread[name]}" for name in sorted(lock.facts) if name in now.unread]
     return Drift(
@@ -116,7 +93,7 @@ def _changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
             continue
         old, new = lock.facts.get(section, {}), now.facts.get(section, {})
         for name in sorted({*old, *new}):
-            # A half of a section that could not be read (driver: NVML or the kernel) says nothing of its facts.
+            # Half of a section may be unreadable (driver: NVML or the kernel).
             is_unread = name not in new and section in now.unread
             was_unread = name not in old and section in _OF_FIXED_NAMES and section in lock.facts
             if old.get(name) != new.get(name) and not is_unread and not was_unread:
@@ -125,7 +102,7 @@ def _changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
 
 
 def _scenario_changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
-    """Changes of scenarios that were run now and then: another one says nothing."""
+    """Changes in scenarios that ran both times."""
     before, after = lock.facts.get("scenarios", {}), now.facts.get("scenarios", {})
     for name in sorted({*before, *after}):
         scenario = name.partition("/")[0]
@@ -140,25 +117,25 @@ def _scenario_changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
                 yield change
             elif measured.value > measure.value and _is_one_training(name, before, after):
                 times = f"{measured.value / measure.value:.1f} times slower"
-                yield replace(change, new=f"{change.new} ({times}, {measure.high / measure.value:.3g} are allowed)")
+                yield replace(change, new=f"{change.new} ({times}, limit {measure.high / measure.value:.3g})")
 
 
 def _is_one_training(measure: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether a step is of the same training as then: on other devices, or by another scenario, it takes its time."""
+    """Whether a step is of the same training as before: same scenario version, devices and replicas."""
     training = measure.removesuffix(STEP_SECONDS)
     scenario = training.partition("/")[0]
     names = (f"{scenario}/version", f"{scenario}/devices", f"{training}/replicas")
     return all(before.get(name) == after.get(name) for name in names)
 
 
-def _weighed(change: DriftChange, failed: Iterable[Result], red_then: Collection[str]) -> tuple[int, DriftChange]:
-    """The change with the failures that it explains, and how likely it explains one of them.
+def _weighed(change: DriftChange, failed: Iterable[Result], failed_then: Collection[str]) -> tuple[int, DriftChange]:
+    """The change with the failures that it may explain, and how likely it explains one of them.
 
-    What failed in the last green run already (a warning, an accepted one) no change explains, unless its finding
-    names the very thing that changed.
+    No change explains a check that already failed in the recorded run (a warning, or accepted), unless its finding
+    names the thing that changed.
     """
     weights = {result.id: _weight(change, result) for result in failed}
-    weights = {check: weight for check, weight in weights.items() if weight > _NAMED or check not in red_then}
+    weights = {check: weight for check, weight in weights.items() if weight > _NAMED or check not in failed_then}
     explained = sorted((check for check in weights if weights[check]), key=lambda check: (-weights[check], check))
     best = max(weights.values(), default=0)
     return best, DriftChange(fact=change.fact, old=change.old, new=change.new, explains=tuple(explained))
@@ -166,14 +143,18 @@ def _weighed(change: DriftChange, failed: Iterable[Result], red_then: Collection
 
 def _weight(change: DriftChange, result: Result) -> int:
     fitting = [
-        weight for fact, check, weight in EXPLAINS if fnmatchcase(change.fact, fact) and fnmatchcase(result.id, check)
+        weight
+        for fact, checks in EXPLAINS.items()
+        if fnmatchcase(change.fact, fact)
+        for check, weight in checks.items()
+        if fnmatchcase(result.id, check)
     ]
     if not fitting:
         return 0
     section, _, name = change.fact.partition(".")
     if section not in _NAMEABLE:
         return max(fitting)
-    said = " ".join(
+    text = " ".join(
         f"{item.finding.subject} {item.finding.observed} {item.finding.expected}" for item in result.findings
     )
-    return max(fitting) + (_NAMED if name in re.findall(r"[\w-]+", said) else 0)
+    return max(fitting) + (_NAMED if name in re.findall(r"[\w-]+", text) else 0)

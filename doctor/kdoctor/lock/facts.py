@@ -1,8 +1,7 @@
-"""Facts of a run in the form of the lock: short names, text, no serial numbers, paths or host names."""
+"""The facts of a run as a lock records them: short names, text, no serial numbers, paths or host names."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,54 +25,53 @@ from kdoctor.facts import (
     Unavailable,
 )
 from kdoctor.lock.document import Measure
-from kdoctor.text.secrets import MASK
+from kdoctor.text.secrets import MASK, is_identifying
 
 WITHHELD = "(set; its value is withheld)"
-"""Stands for a variable's value that would name a path, a device's serial number or a host."""
+"""Replaces the value of a variable that would name a path, a device's serial number or a host."""
 
 _OWN_PACKAGES = frozenset({"keras-doctor"})
-"""kdoctor's own version is recorded by itself; the job does not need it."""
+"""kdoctor's version is recorded separately, as the job does not need it."""
 OF_ONE_JOB = ("SLURM_", "PMI_", "OMPI_", "CONDA_", "VIRTUAL_ENV", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
-"""Variables that say which job or environment this is: they differ from run to run."""
-_IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*|\b\d+(?:\.\d+){3}:\d+", re.IGNORECASE)
+"""Variables that name the job or the environment: they differ from run to run."""
 _MIB = 1024**2
 
 Section = dict[str, str]
 
 SPEED_FACTOR = 2.0
-"""A training's step that takes more than this many times as long as recorded is drift: a shared machine is no bench."""
+"""A training step that is slower than recorded by more than this factor is drift. Shared machines vary a lot."""
 CPU_JITTER_S = 0.01
-"""Added to that over CPU devices, whose steps last a few milliseconds: a step that has to wait for a core, as every
-other one does on a busy machine, waits as long as a scheduler's time slices last."""
+"""Added on CPU devices, whose steps last a few milliseconds: on a busy machine a step waits for a core, for as long as
+a time slice of the scheduler."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What a run found, as a lock holds it."""
+    """What a run found, in the form of a lock."""
 
     facts: Mapping[str, Mapping[str, str]]
     identifiers: bool = False
-    """Whether serial numbers and paths are among them."""
+    """Whether serial numbers and paths are included."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Section that could not be read to the reason."""
+    """Sections that could not be read, to the reason."""
     measured: Mapping[str, Measure] = field(default_factory=dict)
     scenarios: frozenset[str] = frozenset()
     """The scenarios that were run."""
     slower: float = SPEED_FACTOR
-    """How many times as long a training's step may take before that is drift."""
+    """The factor by which a training step may be slower than recorded."""
 
 
 STEP_SECONDS = "/step-seconds"
-"""Ends the name of a measure that only alarms upwards: a faster step is no drift."""
+"""Suffix of measures that drift only upwards: a faster step is not drift."""
 
 
 def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float = SPEED_FACTOR) -> Recorded:
-    """Everything that mattered, by section.
+    """The recorded facts by section.
 
     Args:
         table: the facts of the run.
-        identifiers: whether to keep serial numbers, paths and what names the job.
-        slower: how many times as long a training's step may take before that is drift.
+        identifiers: whether to keep serial numbers, paths and variables of the job.
+        slower: the factor by which a training step may be slower than recorded.
     """
     facts: dict[str, Section] = {}
     unread: dict[str, str] = {}
@@ -99,14 +97,14 @@ def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float
 
 
 def without_job(found: Recorded) -> Recorded:
-    """The same without the variables that say which job or environment this is."""
+    """The same without the variables that name the job or the environment."""
     variables = found.facts.get("environment", {})
     kept = {name: value for name, value in variables.items() if not name.startswith(OF_ONE_JOB)}
     return replace(found, facts={**found.facts, "environment": kept}) if variables else found
 
 
 def _texts(**values: object) -> Section:
-    """Those values that are known, as text; underscores in names become hyphens."""
+    """The known values as text; underscores in names become hyphens."""
     return {name.replace("_", "-"): _text(value) for name, value in values.items() if value is not None}
 
 
@@ -176,7 +174,7 @@ def _module(kernel: KernelDriver, identifiers: bool) -> Section:  # noqa: ARG001
 
 
 def _gpus(gpus: Gpus, identifiers: bool) -> Section:  # noqa: FBT001 - one signature
-    """How many of what; ``model.NVIDIA H100 80GB HBM3: "8"``."""
+    """Counts by property: ``model.NVIDIA H100 80GB HBM3: "8"``."""
     shape: Counter[str] = Counter()
     for gpu in gpus.devices:
         memory = gpu.memory_total_bytes // _MIB if gpu.memory_total_bytes is not None else None
@@ -221,7 +219,7 @@ def _environment(environment: Environment, identifiers: bool) -> Section:  # noq
     if identifiers:
         return {name: WITHHELD if MASK in value else value for name, value in environment.variables.items()}
     return {
-        name: WITHHELD if _IDENTIFYING.search(value) or name == "TF_CONFIG" else value
+        name: WITHHELD if is_identifying(value) or name == "TF_CONFIG" else value
         for name, value in environment.variables.items()
         if not name.startswith(OF_ONE_JOB)
     }
@@ -244,7 +242,7 @@ _SECTIONS: tuple[tuple[str, type[FactGroup], Callable[[Any, bool], Section]], ..
 
 
 def _scenario(run: SmokeRun) -> Section:
-    """What a scenario showed: devices, and how each case ended."""
+    """The devices of a scenario, and how each case ended."""
     found = {f"{run.scenario}/version": str(run.version), f"{run.scenario}/devices": run.devices_kind}
     for case in run.cases:
         name = f"{run.scenario}/{case.name}"
@@ -260,7 +258,7 @@ def _scenario(run: SmokeRun) -> Section:
 
 
 LOSS_TOLERANCE = 0.001
-"""A loss within this distance counts as unchanged: what ``smoke.baseline`` allows between replicas and one device."""
+"""A loss within this distance is unchanged; ``smoke.baseline`` allows the same between replicas and one device."""
 
 
 def _measures(run: SmokeRun, slower: float) -> dict[str, Measure]:
@@ -282,7 +280,7 @@ def _has_speed(case: SmokeCase) -> bool:
 
 
 def _measure(value: float, low: float, high: float) -> Measure:
-    """Four digits: what is behind them is noise."""
+    """Rounded to four digits; the rest is noise."""
     return Measure(value=_rounded(value), low=_rounded(low), high=_rounded(high))
 
 

@@ -1,27 +1,33 @@
-"""Makes a lock of a green run."""
+"""Makes a lock from a passing run."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
 from kdoctor import __version__
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.text import plain_text
 from kdoctor.engine.judge import FactTable
 from kdoctor.engine.report import Conclusion, Report, Result
 from kdoctor.engine.verdict import conclude
 from kdoctor.lock.document import Accepted, Lock, Measure
-from kdoctor.lock.expectations import expectations_of
 from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
 from kdoctor.model import Status
 
 
+def expectations_of(checklist: Checklist) -> str:
+    """Digest of what a checklist expects. Order and comments do not matter."""
+    return f"sha256:{hashlib.sha256(plain_text(checklist).encode()).hexdigest()}"
+
+
 def not_green(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:
-    """Why a run must not be recorded, or None. What is accepted, with its reason, does not count."""
+    """Why a run must not be recorded, or None. Accepted failures are ignored."""
     if report.interrupted:
         return "the run was interrupted"
-    spared = {item.check for item in accepted}
-    verdict = conclude([result for result in report.results if result.id not in spared or not _is_bad(result)])
+    ignored = {item.check for item in accepted}
+    verdict = conclude([result for result in report.results if result.id not in ignored or not _is_bad(result)])
     return None if verdict.conclusion is Conclusion.PASS else verdict.reason
 
 
@@ -33,10 +39,10 @@ def make_lock(
     accepted: Sequence[Accepted] = (),
     previous: Lock | None = None,
 ) -> Lock:
-    """The lock of a run that is green (see :func:`not_green`).
+    """The lock of a passing run (see :func:`not_green`).
 
-    A measured number that is within the range of the previous lock keeps that lock's number: measuring twice
-    is no change.
+    A measured number within the range of the previous lock keeps the previous number, so that measuring twice
+    changes nothing.
     """
     by_id = {result.id: result for result in report.results}
     needed = [item for item in accepted if _is_bad(by_id.get(item.check))]
@@ -54,10 +60,10 @@ def make_lock(
 
 
 def own_lock(checklist: Checklist, report: Report, facts: FactTable) -> Lock:
-    """What a green run found, for the history of this user on this machine.
+    """What a passing run found, for the history of this user on this machine.
 
-    With paths and serial numbers, which the way back needs and nobody else sees; without what names one job, which no
-    way back may restore.
+    Includes paths and serial numbers, which a rollback needs and which stay private. Excludes variables of one job,
+    which a rollback must not restore.
     """
     return make_lock(checklist, report, without_job(recorded_facts(facts, identifiers=True)))
 
@@ -74,7 +80,7 @@ def _kept(found: Recorded, before: Mapping[str, Measure]) -> dict[str, Measure]:
 
 
 def _is_unchanged(name: str, before: Measure, now: Measure, slower: float) -> bool:
-    """Whether it is within the range of then, and a step's range was set as it is now: as many times, and as much."""
+    """Whether the number is within its recorded range, and a step's range was made with the same factor."""
     if not before.holds(now.value) or not name.endswith(STEP_SECONDS):
         return before.holds(now.value)
     added, added_now = (measure.high - slower * measure.value for measure in (before, now))

@@ -1,4 +1,4 @@
-"""Where a lock lies: beside its checklist, read whole and replaced whole."""
+"""Lock files: next to their checklist, replaced atomically."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kdoctor.checklist.resolve import Checklist
-from kdoctor.lock.document import Lock, LockError, loads, text_of
+from kdoctor.lock.document import Lock, loads, lock_error, text_of
 from kdoctor.output import OutputError, write_atomically
 
 SUFFIX = ".lock.yaml"
 
 
 def lock_path(checklist: Checklist) -> Path:
-    """``NAME.lock.yaml`` beside the checklist's file; of a shipped checklist, in the working folder."""
+    """``NAME.lock.yaml`` next to the checklist; in the working folder for a shipped checklist."""
     if checklist.source == "shipped":
         return Path(f"{checklist.name}{SUFFIX}")
     file = Path(checklist.source)
@@ -26,55 +26,55 @@ def read_lock(path: Path) -> Lock:
     """Read a lock.
 
     Raises:
-        LockError: it cannot be read, or is no lock that can be trusted.
+        LockError: it cannot be read, or is not a valid lock.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise LockError(f"{path}: {error.strerror or error}") from error
+        raise lock_error(path, error.strerror or str(error)) from error
     return loads(content, str(path))
 
 
 def load_lock(checklist: Checklist, path: Path | None = None) -> tuple[Path, Lock | None]:
-    """The lock of a checklist: the one that is named, else the one beside it, which may be missing.
+    """The lock of a checklist: ``path`` if given, else the one next to it, which may be missing.
 
     Raises:
-        LockError: it cannot be read, or is another checklist's.
+        LockError: it cannot be read, or belongs to another checklist.
     """
     chosen = path or lock_path(checklist)
     if path is None and not os.path.lexists(chosen):
         return chosen, None
     lock = read_lock(chosen)
     if lock.checklist != checklist.name:
-        raise LockError(
-            f"{chosen}: this is the lock of checklist {lock.checklist!r}, not of {checklist.name!r}",
-            hint="Name the right one (--lock; of rollback --to), or record one with: kdoctor checklist record",
+        message = f"lock of checklist {lock.checklist!r}, expected {checklist.name!r}"
+        raise lock_error(
+            chosen, message, "Name another lock (--lock, rollback --to), or record one: kdoctor checklist record"
         )
     return chosen, lock
 
 
 def write_lock(path: Path, lock: Lock, before: bytes | None) -> None:
-    """Replace a lock whole, unless somebody else did so since ``before`` was read (None: there was none).
+    """Replace a lock atomically, unless another process did since ``before`` was read (None if there was none).
 
     Raises:
-        OutputError: it cannot be written, or another run recorded one meanwhile.
+        OutputError: it cannot be written, or another run has recorded one.
     """
     with _one_at_a_time(path.parent):
         now = path.read_bytes() if path.exists() else None
         if now != before:
             raise OutputError(
-                f"{path} was recorded by another run meanwhile, and stays as that run wrote it",
-                hint="See what it says with: git diff; then record again if need be",
+                f"{path} was recorded by another run in the meantime; nothing was written",
+                hint="Review it with git diff, then record again if needed",
             )
         write_atomically(path, text_of(lock))
 
 
 @contextlib.contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Keep others of us from replacing a lock in that folder between our look and our writing."""
+    """Keep other processes from replacing a lock in that folder between the comparison and the write."""
     try:
         import fcntl  # noqa: PLC0415 - not on Windows
-    except ImportError:  # Windows has none; two recorders within a millisecond are left to luck there
+    except ImportError:  # on Windows, two recorders within a millisecond can overwrite each other
         yield
         return
     try:
@@ -82,7 +82,7 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"{folder}: {error.strerror or error}") from error
     try:
-        # Some network file systems know no locks; the replacement is whole all the same.
+        # Some network file systems have no locks; the replacement is atomic anyway.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -1,12 +1,11 @@
-"""Judges a machine by the matrix: which TensorFlow runs there, and why each other one does not.
+"""Judges which TensorFlow releases run on a machine, and why the others do not.
 
-Pure: a matrix and a machine in, verdicts out. The rules are the module's functions named ``_*_rule``; everything
-about versions stands in the matrix.
+Pure: a matrix and a machine in, verdicts out. The rules are the functions named ``_*_rule``; all version data is in the
+matrix.
 
-A GPU runs a build by machine code of its own major architecture that is not newer than it, or by PTX that is not
-newer than it and that the driver compiles (then the driver must be as new as the toolkit that made the PTX:
-minor-version compatibility does not cover it). With several GPUs every one of them must run it, so the least capable
-and the newest decide.
+A GPU runs machine code of its major architecture that is not newer than the GPU. Otherwise the driver compiles PTX for
+it, and must be as new as the toolkit that made the PTX: minor-version compatibility does not cover PTX. With several
+GPUs, all of them must run the release.
 """
 
 from __future__ import annotations
@@ -20,97 +19,82 @@ from kdoctor.matrix import model as version_matrix
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
 from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement, numbers, python_minors, specifier
-from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+from kdoctor.matrix.verdict import Machine, Reason, Verdict
 
 
 def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
-    """Every release of the matrix judged on that machine, the newest first."""
+    """The verdict on every release of the matrix, newest first."""
     return tuple(judge(matrix, release, machine) for release in reversed(matrix.releases))
 
 
 def best(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The newest release that runs, no pre-release; None where none is known to."""
+    """The newest release that runs and is not a pre-release; None if there is none."""
     return next((item for item in verdicts if item.outcome == "runs" and not item.release.prerelease), None)
 
 
 def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
-    """One release on that machine."""
+    """The verdict on one release."""
     if machine.platform is not None and machine.platform != matrix.platform:
-        text = f"the matrix holds the wheels for {matrix.platform}, and this is {machine.platform}"
-        return Verdict(release=release, outcome="unknown", missing=(Reason(rule="platform", text=text),))
-    against: list[Reason] = []
-    missing: list[Reason] = []
-    cautions: list[Reason] = []
+        text = f"the matrix covers {matrix.platform}, not {machine.platform}"
+        return Verdict(release=release, reasons=(Reason("missing", "platform", text),))
     pins = pins_for(matrix, release, machine)
-    findings: list[tuple[str, Reason]] = [
+    reasons = [
         *_python_rule(release, machine),
         *_glibc_rule(release, machine),
         *known_bad_rule(matrix, release, machine, pins),
     ]
     if not machine.for_cpu:
-        findings += [
+        reasons += [
             *_driver_rule(matrix, release, machine),
             *_libraries_rule(release),
             *_gpu_rules(matrix, release, machine, pins),
         ]
-    for kind, reason in findings:
-        {"against": against, "missing": missing, "caution": cautions}[kind].append(reason)
-    outcome: Outcome = "does-not-run" if against else "unknown" if missing else "runs"
-    return Verdict(
-        release=release,
-        outcome=outcome,
-        against=tuple(dict.fromkeys(against)),
-        missing=tuple(dict.fromkeys(missing)),
-        cautions=tuple(dict.fromkeys(cautions)),
-        requirements=_requirements(release, machine, pins),
-    )
+    requirements = _requirements(release, machine, pins)
+    return Verdict(release=release, reasons=tuple(dict.fromkeys(reasons)), requirements=requirements)
 
 
-def _python_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
     if machine.python is None:
-        yield "missing", Reason(rule="python", text=f"the Python version; it has wheels for {python_words(release)}")
+        yield Reason("missing", "python", f"the Python version; wheels exist for {_pythons(release)}")
         return
     minor = ".".join(machine.python.split(".")[:2])
     if not specifier(release.python).contains(minor):
-        yield "against", Reason(rule="python", text=f"it has wheels for {python_words(release)}, not for {minor}")
+        yield Reason("against", "python", f"wheels exist for {_pythons(release)}, not for {minor}")
 
 
-def _glibc_rule(release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
     if machine.glibc is not None and numbers(machine.glibc) < numbers(release.glibc):
-        yield (
-            "against",
-            Reason(rule="glibc", text=f"its wheel needs glibc {release.glibc}, and here is {machine.glibc}"),
-        )
+        yield Reason("against", "glibc", f"the wheel needs glibc {release.glibc} or newer, not {machine.glibc}")
 
 
-def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[tuple[str, Reason]]:
+def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
     least = matrix.oldest_driver(release.cuda)
     if least is None:
-        yield "missing", Reason(rule="driver", text=f"the oldest driver for CUDA {release.cuda}")
+        yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
-        yield "missing", Reason(rule="driver", text=f"the driver; CUDA {release.cuda} needs {least} or newer")
+        yield Reason("missing", "driver", f"the driver; CUDA {release.cuda} needs {least} or newer")
     elif numbers(machine.driver) < numbers(least):
         text = f"CUDA {release.cuda} needs driver {least} or newer, not {machine.driver}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
 
 
-def _libraries_rule(release: Release) -> Iterator[tuple[str, Reason]]:
+def _libraries_rule(release: Release) -> Iterator[Reason]:
     if release.and_cuda is None:
-        text = f"it has no [and-cuda]: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
-        yield "caution", Reason(rule="libraries", text=text)
+        text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
+        yield Reason("caution", "libraries", text)
 
 
 def _gpu_rules(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
+) -> Iterator[Reason]:
     if machine.gpus is None:
-        yield "missing", Reason(rule="gpu", text=f"the GPU; it runs {coverage_words(release)}")
+        yield Reason("missing", "gpu", f"the GPU; the build supports {_coverage(release)}")
     for name in machine.unnamed_gpus:
-        yield "missing", Reason(rule="gpu", text=f"the compute capability of {name}")
+        yield Reason("missing", "gpu", f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
         if gpu.arm_only:
-            text = f"{gpu.name} comes with an Arm processor, for which TensorFlow's wheels are built without CUDA"
-            yield "against", Reason(rule="platform", text=text)
+            text = f"{gpu.name} comes with an Arm processor, for which TensorFlow wheels are CPU builds"
+            yield Reason("against", "platform", text)
             continue
         yield from _gpu_driver_rule(matrix, machine, gpu)
         yield from _code_rule(matrix, release, machine, gpu)
@@ -123,73 +107,63 @@ def _distinct(gpus: Sequence[NamedGpu]) -> list[NamedGpu]:
     return list({(gpu.capability, gpu.arm_only): gpu for gpu in reversed(gpus)}.values())[::-1]
 
 
-def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[tuple[str, Reason]]:
-    """The driver must know the GPU at all, whatever TensorFlow wants."""
+def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
+    """The driver must support the GPU."""
     kind = matrix.capability(gpu.capability)
     if kind is None or machine.driver is None:
         return
     driver = numbers(machine.driver)
     if kind.oldest_driver is not None and driver < numbers(kind.oldest_driver):
         text = f"{gpu.name} ({kind.architecture}) needs driver {kind.oldest_driver} or newer, not {machine.driver}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
     if kind.last_branch is not None and driver[0] > kind.last_branch:
         last = f"branch {kind.last_branch} was the last for {kind.architecture}"
         text = f"driver {machine.driver} no longer supports {gpu.name}: {last}"
-        yield "against", Reason(rule="driver", text=text)
+        yield Reason("against", "driver", text)
 
 
-def _code_rule(
-    matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu
-) -> Iterator[tuple[str, Reason]]:
+def _code_rule(matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
     code = code_for(release, gpu.capability)
     if code == "machine code":
         return
     if code is None:
-        text = (
-            f"it holds no code for {gpu.name} (compute capability {gpu.capability}): it runs {coverage_words(release)}"
-        )
-        yield "against", Reason(rule="gpu", text=text)
+        text = f"no code for {gpu.name} (compute capability {gpu.capability}); the build supports {_coverage(release)}"
+        yield Reason("against", "gpu", text)
         return
     drivers = matrix.ptx_drivers(release.cuda)
-    why = f"it holds only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
+    why = f"the build has only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
     failure = "ptx_newer_than_driver"
     if drivers is None:
-        yield "missing", Reason(rule="gpu", text=f"{why}; no driver is known that compiles it", failure=failure)
+        yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
         return
-    surely, perhaps = drivers[1], drivers[0]
+    maybe, certainly = drivers
     if machine.driver is None:
-        yield (
-            "missing",
-            Reason(rule="driver", text=f"the driver; {why}, which needs {surely} or newer", failure=failure),
-        )
-    elif numbers(machine.driver) < numbers(perhaps):
-        text = f"{why}, which driver {machine.driver} is too old to compile: it needs {surely}"
-        yield "against", Reason(rule="driver", text=text, failure=failure)
-    elif numbers(machine.driver) < numbers(surely):
-        text = f"whether driver {machine.driver} compiles its PTX: {why}, and {surely} surely does"
-        yield "missing", Reason(rule="driver", text=text, failure=failure)
+        yield Reason("missing", "driver", f"the driver; {why}, which needs {certainly} or newer", failure=failure)
+    elif numbers(machine.driver) < numbers(maybe):
+        text = f"{why}; compiling it needs driver {certainly}, not {machine.driver}"
+        yield Reason("against", "driver", text, failure=failure)
+    elif numbers(machine.driver) < numbers(certainly):
+        text = f"whether driver {machine.driver} compiles its PTX; {why}, and driver {certainly} does"
+        yield Reason("missing", "driver", text, failure=failure)
     else:
-        yield (
-            "caution",
-            Reason(rule="gpu", text=f"{why}: the driver compiles it at the first start, which may take minutes"),
-        )
+        yield Reason("caution", "gpu", f"{why}; the driver compiles it at the first start, which may take minutes")
 
 
 def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
-    """By what a GPU of that capability runs a build; None: it holds no code for it."""
+    """The kind of code in the build that a GPU of that capability runs; None if there is none."""
     return version_matrix.code_for(release.cubins, release.ptx, capability)
 
 
 def _cudnn_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
-    """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it may resolve to."""
+) -> Iterator[Reason]:
+    """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it can resolve to."""
     asked = cudnn_requirement(release)
     by_ptx = code_for(release, gpu.capability) == "PTX"
     if asked is None:
         if by_ptx:
             text = f"whether the system's cuDNN has code for {gpu.name}, which is newer than cuDNN {release.cudnn}"
-            yield "missing", Reason(rule="cudnn", text=text)
+            yield Reason("missing", "cudnn", text)
         return
     requirement = pins.get(asked.name, asked)
     major = numbers(release.cuda)[0]
@@ -199,21 +173,23 @@ def _cudnn_rule(
     if not rows:
         if by_ptx:
             text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.name} ({gpu.capability})"
-            yield "missing", Reason(rule="cudnn", text=text)
+            yield Reason("missing", "cudnn", text)
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
-        said = " or ".join(dict.fromkeys(row.capabilities for row in rows))
-        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}): it is for {said}"
-        yield "against", Reason(rule="cudnn", text=text)
+        supported = " or ".join(dict.fromkeys(row.capabilities for row in rows))
+        text = (
+            f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}), only for {supported}"
+        )
+        yield Reason("against", "cudnn", text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]
     least = min(drivers, key=numbers, default=None)
     if least is None or least == matrix.oldest_driver(release.cuda):
-        return  # the driver's own rule says so
+        return  # _driver_rule reports it
     if machine.driver is not None and numbers(machine.driver) < numbers(least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
-        yield "against", Reason(rule="cudnn", text=text)
+        yield Reason("against", "cudnn", text)
 
 
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:
@@ -221,13 +197,13 @@ def _requirements(release: Release, machine: Machine, pins: Mapping[str, Require
     return (f"{release.distribution}{extra}=={release.version}", *(str(pin) for pin in pins.values()))
 
 
-def python_words(release: Release) -> str:
+def _pythons(release: Release) -> str:
     """``Python 3.9 to 3.12``."""
     minors = python_minors(release.python)
     return f"Python {minors[0]}" if len(minors) == 1 else f"Python {minors[0]} to {minors[-1]}"
 
 
-def coverage_words(release: Release) -> str:
-    """``compute capability 6.0 to 9.0, and newer ones by PTX``."""
+def _coverage(release: Release) -> str:
+    """``compute capability 6.0 to 9.0, and newer ones with PTX``."""
     least, most = release.cubins[0], release.cubins[-1]
-    return f"compute capability {least / 10:.1f} to {most / 10:.1f}, and newer ones by PTX"
+    return f"compute capability {least / 10:.1f} to {most / 10:.1f}, and newer ones with PTX"

@@ -1,4 +1,4 @@
-"""From what people and drivers call a GPU to its compute capability."""
+"""Finds the compute capability of a GPU by its name."""
 
 from __future__ import annotations
 
@@ -11,32 +11,15 @@ from kdoctor.errors import UsageError, near_miss
 from kdoctor.matrix.model import GpuKind, VersionMatrix
 
 _BRANDS = frozenset({"nvidia", "tesla", "geforce"})
-"""Words that say nothing about the model, and that models of the matrix go without."""
+"""Words that do not identify a model, and are not in the matrix."""
 
-_VARIANTS = frozenset(
-    [
-        "ti",
-        "super",
-        "d",
-        "laptop",
-        "mobile",
-        "gpu",
-        "graphics",
-        "generation",
-        "edition",
-        "server",
-        "workstation",
-        "max",
-        "q",
-        "with",
-        "design",
-        "device",
-    ]
+_VARIANT = re.compile(
+    r"ti|super|d|laptop|mobile|gpu|graphics|generation|edition|server|workstation|max|q|with|design|device"
 )
-"""Words that tell variants of one model apart, which have one capability."""
+"""Words for variants of one model, which share a capability."""
 
 _SIZE = re.compile(r"\d+(gb|g|mb)|sxm\d?|pcie|nvl|hbm\d?e?|\d+q|\d+c")
-"""Memory, form factor and virtual shares."""
+"""Memory, form factor and virtual GPU profiles."""
 
 _GLUED = re.compile(r"\b(rtx|gtx)(?=\d)|(?<=\d{3})(?=(?:ti|super)\b)")
 _CAPABILITY = re.compile(r"(?:cc|sm_?|compute_?)?\s*(\d{1,2})\.?(\d)", re.IGNORECASE)
@@ -46,10 +29,10 @@ _SUGGESTED = 6
 
 @dataclass(frozen=True, kw_only=True)
 class NamedGpu:
-    """A GPU that is asked about."""
+    """A GPU to judge."""
 
     name: str
-    """As it was named."""
+    """As it was given."""
     capability: str
     """``8.0``."""
     arm_only: bool = False
@@ -57,16 +40,16 @@ class NamedGpu:
 
 
 class GpuNameError(UsageError):
-    """A GPU's name matches no model of the matrix, or models of different capabilities."""
+    """A GPU name matches no model of the matrix, or models of different capabilities."""
 
 
 def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
-    """The GPU of that name: what a driver says, a part of it that is clear, or a compute capability.
+    """The GPU of that name: as the driver spells it, an unambiguous part of it, or a compute capability.
 
     ``NVIDIA A100-SXM4-80GB``, ``A100``, ``3090``, ``RTX 4090 Laptop GPU``, ``8.6``, ``sm_86``.
 
     Raises:
-        GpuNameError: no model has that name, or several of different capabilities have.
+        GpuNameError: no model matches, or several with different capabilities do.
     """
     stated = _CAPABILITY.fullmatch(name.strip())
     if stated and (name.strip().lower()[:2] in ("cc", "sm", "co") or "." in name):
@@ -79,15 +62,15 @@ def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
         arm_only = all(model in kind.arm_models for _, model in found)
         return NamedGpu(name=name, capability=kind.capability, arm_only=arm_only)
     if capabilities:
-        said = ", ".join(dict.fromkeys(f"{model} ({kind.capability})" for kind, model in found[:_SUGGESTED]))
+        models = ", ".join(dict.fromkeys(f"{model} ({kind.capability})" for kind, model in found[:_SUGGESTED]))
         more = ", ..." if len(found) > _SUGGESTED else ""
         raise GpuNameError(
-            f"the GPU {name!r} may be several, of different compute capabilities: {said}{more}",
-            hint="Write more of its name, or its compute capability, such as --gpu 8.6",
+            f"GPU name {name!r} is ambiguous: {models}{more}",
+            hint="Give the full name, or the compute capability, such as --gpu 8.6",
         )
     raise GpuNameError(
-        f"the matrix knows no GPU {name!r}{_suggestion(matrix, words)}",
-        hint="Name it as `nvidia-smi --list-gpus` does, or give its compute capability, such as --gpu 8.6 "
+        f"unknown GPU {name!r}{_suggestion(matrix, words)}",
+        hint="Give the name that nvidia-smi --list-gpus prints, or the compute capability, such as --gpu 8.6 "
         "(nvidia-smi --query-gpu=compute_cap --format=csv)",
     )
 
@@ -96,7 +79,7 @@ def _of_capability(matrix: VersionMatrix, name: str, capability: str) -> NamedGp
     kind = matrix.capability(capability)
     if kind is None:
         known = ", ".join(row.capability for row in matrix.gpus)
-        raise GpuNameError(f"--gpu {name}: the matrix knows no GPU of that compute capability", hint=f"Known: {known}")
+        raise GpuNameError(f"--gpu {name}: unknown compute capability", hint=f"Known: {known}")
     return NamedGpu(name=name, capability=capability, arm_only=not kind.models)
 
 
@@ -112,25 +95,25 @@ def _models(matrix: VersionMatrix) -> Iterator[tuple[GpuKind, str, list[str]]]:
 
 
 def _matches(matrix: VersionMatrix, words: list[str]) -> list[tuple[GpuKind, str]]:
-    """The models that the words name in full, the longest names only; else those that they name a clear part of."""
+    """The models with the longest names that are completely in the words; else those that contain all the words."""
     whole = [(kind, model, len(parts)) for kind, model, parts in _models(matrix) if _contains(words, parts)]
     if whole:
         longest = max(length for _, _, length in whole)
         return [(kind, model) for kind, model, length in whole if length == longest]
-    short = [word for word in words if word not in _VARIANTS and not _SIZE.fullmatch(word)]
+    short = [word for word in words if not _VARIANT.fullmatch(word) and not _SIZE.fullmatch(word)]
     if not any(len(word) >= _FEWEST_CHARACTERS for word in short):
         return []
     return [(kind, model) for kind, model, parts in _models(matrix) if _in_order(short, parts)]
 
 
 def _contains(words: list[str], parts: list[str]) -> bool:
-    """Whether the parts of a model's name stand in the words, one after the other."""
+    """Whether the words contain the parts of a model's name as a sequence."""
     starts = range(len(words) - len(parts) + 1)
     return any(all(map(fnmatchcase, words[start : start + len(parts)], parts)) for start in starts)
 
 
 def _in_order(words: list[str], parts: list[str]) -> bool:
-    """Whether all words stand in the parts of a model's name, in that order."""
+    """Whether the parts of a model's name contain all words, in that order."""
     rest = iter(parts)
     return all(any(fnmatchcase(word, part) for part in rest) for word in words)
 

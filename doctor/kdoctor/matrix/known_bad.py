@@ -1,4 +1,4 @@
-"""Which combinations that are known to go wrong a release may end in on a machine, and what keeps it from them."""
+"""Finds the known-bad combinations that installing a release may lead to, and the pins that prevent them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")
 
 def known_bad_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
-) -> Iterator[tuple[str, Reason]]:
-    """The combinations that installing this release on this machine ends in, or may end in."""
+) -> Iterator[Reason]:
+    """The combinations that installing this release on this machine leads to, or may lead to."""
     for row in matrix.known_bad:
         if machine.for_cpu and ("cudnn" in row.when or "capability" in row.when or row.effect == "no-gpu"):
             continue
         if not may_meet(row, release, machine, pins):
             continue
-        text = f"{row.symptom} ({row.fix})"
+        text = f"{row.symptom}; fix: {row.fix}"
         if row.job is None and row.effect in _STOPS and _must_meet(row, release, machine, pins):
             if row.effect == "not-installable" and machine.for_cpu:
                 continue
-            yield "against", Reason(rule="known-bad", text=text, failure=row.id)
+            yield Reason("against", "known-bad", text, failure=row.id)
         elif row.job is not None and set(row.when) & {"tensorflow", "capability"}:
-            yield "caution", Reason(rule="known-bad", text=f"with {row.job}: {text}", failure=row.id)
+            yield Reason("caution", "known-bad", f"with {row.job}: {text}", failure=row.id)
 
 
 def pins_for(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[str, Requirement]:
-    """Requirements, by distribution, that keep the release's ranges from resolving to a known-bad combination.
+    """Requirements by distribution that prevent the release's ranges from resolving to a known-bad combination.
 
-    Rows are taken in order; one whose combination an earlier pin already excludes adds nothing.
+    Rows apply in order; a row that an earlier pin already excludes adds nothing.
     """
     pins: dict[str, Requirement] = {}
     for row in matrix.known_bad:
@@ -50,7 +50,7 @@ def pins_for(matrix: VersionMatrix, release: Release, machine: Machine) -> dict[
 
 
 def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
-    """Whether an environment of this release on this machine may be in the combination."""
+    """Whether an environment with this release on this machine may match the combination."""
     for name, spec in row.when.items():
         if name == "tensorflow":
             if not specifier(spec).contains(release.version, prereleases=True):
@@ -69,7 +69,7 @@ def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[st
 
 
 def _must_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> bool:
-    """Whether it is in the combination whatever is resolved: nothing of it is left to a range."""
+    """Whether it matches the combination however its requirements resolve."""
     for name in row.when:
         if name in ("tensorflow", "capability", "python"):
             continue
@@ -81,7 +81,7 @@ def _must_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[
 
 
 def _asked(name: str, release: Release, machine: Machine) -> Requirement | None:
-    """What the release asks of a distribution that a combination names; ``cudnn`` is the wheel of its CUDA."""
+    """What the release requires of a distribution in a combination; ``cudnn`` is the wheel for its CUDA."""
     if name == "cudnn":
         return cudnn_requirement(release)
     python = ".".join(machine.python.split(".")[:2]) if machine.python else None
@@ -90,9 +90,9 @@ def _asked(name: str, release: Release, machine: Machine) -> Requirement | None:
 
 @cache
 def overlap(first: SpecifierSet, second: SpecifierSet) -> bool:
-    """Whether some version meets both specifiers.
+    """Whether some version matches both specifiers.
 
-    Only the versions that they name and their neighbours need trying, because nothing changes in between.
+    Only the versions in the specifiers and their neighbours are tried, because nothing changes in between.
     """
     both = (first, second)
     named = [item.version.removesuffix(".*") for each in both for item in each]

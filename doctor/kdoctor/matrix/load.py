@@ -1,274 +1,249 @@
-"""Finds the matrix files, reads them, and makes one matrix of them.
+"""Finds the matrix files, reads them, and merges them into one matrix.
 
-The shipped matrix comes by the entry point ``kdoctor.matrices``, as the checklists come by theirs: a package, whose
-``*.yaml`` are matrices. A file of the user's own extends it or stands alone (``extends``).
+The entry point ``kdoctor.matrices`` names a package whose ``*.yaml`` files are shipped matrices. A user's file extends
+the shipped matrix or replaces it (``extends``).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata, resources
 from itertools import pairwise
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kdoctor.errors import did_you_mean
-from kdoctor.matrix.document import Document, Row, cited, read_document
-from kdoctor.matrix.fields import Mistakes, Path
 from kdoctor.matrix.model import Release, VersionMatrix, numbers, parse_requirement, python_minors
-from kdoctor.matrix.rows import SECTIONS, read_release
-from kdoctor.yamldoc import DocumentError, Problem, YamlSourceError, read_yaml
+from kdoctor.matrix.schema import KEYS, NOT_INHERITED, MatrixDocument
+from kdoctor.yamldoc import DocumentError, Node, Problem, YamlSourceError, read_file, read_yaml, validate
 
 ENTRY_POINTS = "kdoctor.matrices"
-"""The group of entry points that bring packages with matrices."""
+"""The group of entry points for packages with matrices."""
 
 VARIABLE = "KDOCTOR_MATRIX"
-"""The environment variable that names a matrix file, where no option does."""
+"""The environment variable that names a matrix file if no option does."""
 
 _NOUN = "version matrix"
+_SHIPPED = "the shipped version matrix"
 
 
 class MatrixError(DocumentError):
-    """A version matrix cannot be used. It carries every problem that was found."""
+    """A version matrix cannot be used. Carries every problem that was found."""
 
 
 def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = None) -> VersionMatrix:
-    """The shipped matrix, with the file of the user's own over it.
+    """The shipped matrix, extended or replaced by the user's file.
 
     Args:
-        path: the value of ``--matrix``; an empty text counts as given.
-        environ: where ``KDOCTOR_MATRIX`` is looked up if there is no path; an empty value counts as unset.
+        path: the value of ``--matrix``; an empty string counts as given.
+        environ: where provides ``KDOCTOR_MATRIX`` if ``path`` is None; an empty value counts as unset.
 
     Raises:
-        MatrixError: a file cannot be read, or something in it is wrong.
+        MatrixError: a file cannot be read or is invalid.
     """
-    variable = (environ or {}).get(VARIABLE) or None
-    chosen, shown = (path, path) if path is not None else (variable, f"{variable} ({VARIABLE})")
+    chosen, shown = path, path or "--matrix"
+    if path is None:
+        chosen = (environ or {}).get(VARIABLE) or None
+        shown = f"{chosen} ({VARIABLE})"
     if chosen is None:
-        return _Builder([_shipped()]).build()
-    own = _File(shown or "--matrix", _read(chosen, shown or "--matrix"))
-    if own.document.extends == "nothing":
-        return _Builder([own]).build()
-    return _Builder([_shipped(), own]).build()
+        return loads(shipped_text(), _SHIPPED)
+    try:
+        content = read_file(Path(chosen).expanduser() if chosen.startswith("~") else Path(chosen), _NOUN)
+        extends = read_yaml(content, _NOUN).root.string("extends")
+    except YamlSourceError as error:
+        raise MatrixError(shown, [error.problem]) from error
+    if extends == "shipped":
+        return _Builder().read(_SHIPPED, shipped_text()).read(shown, content).build()
+    return loads(content, shown)
 
 
 def loads(content: bytes, shown: str = "the matrix") -> VersionMatrix:
-    """One file's matrix, which must stand alone.
+    """The matrix of one file.
 
     Raises:
-        MatrixError: something in it is wrong.
+        MatrixError: it is invalid.
     """
-    return _Builder([_File(shown, content)]).build()
+    return _Builder().read(shown, content).build()
 
 
 def shipped_text() -> bytes:
-    """The shipped matrix as it is written.
+    """The content of the shipped matrix.
 
     Raises:
-        MatrixError: it is missing, so kdoctor is not wholly installed.
+        MatrixError: it is missing, so the installation is incomplete.
     """
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         for file in resources.files(entry.load()).iterdir():
             if file.name.endswith(".yaml"):
                 return file.read_bytes()
-    raise _error("the shipped version matrix", "is missing", "Install keras-doctor anew.")
-
-
-class _File:
-    """One file: its document, and where its values stand, which is computed only to tell a mistake."""
-
-    def __init__(self, shown: str, content: bytes, *, trusted: bool = False) -> None:
-        self.shown, self.content = shown, content
-        mistakes = Mistakes()
-        # The plain loader forgets places, duplicate keys and aliases. It is many times as fast, and the shipped file
-        # is held against the strict one by a test.
-        data = _fast(content) if trusted else self._strict(mistakes)
-        document = read_document(data, mistakes)
-        if document is None:
-            raise self.error(mistakes)
-        self.document: Document = document
-        self.mistakes = mistakes
-
-    def _strict(self, mistakes: Mistakes) -> Any:
-        try:
-            source = read_yaml(self.content, _NOUN)
-        except YamlSourceError as error:
-            raise MatrixError(self.shown, [error.problem]) from error
-        if source.problems:
-            read_document(source.data, mistakes)
-            raise MatrixError(self.shown, [*source.problems, *self.error(mistakes).problems])
-        return source.data
-
-    def error(self, mistakes: Mistakes) -> MatrixError:
-        """The mistakes with their lines and columns."""
-        source = read_yaml(self.content, _NOUN)
-        problems = [source.problem(path, message, at_key=at_key) for path, message, at_key in mistakes.found]
-        return MatrixError(self.shown, problems)
-
-
-def _fast(content: bytes) -> Any:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(content, Loader=loader)  # noqa: S506 - both are safe loaders
-
-
-def _shipped() -> _File:
-    return _File("the shipped version matrix", shipped_text(), trusted=True)
-
-
-def _read(path: str, shown: str) -> bytes:
-    file = FilePath(path).expanduser() if path.startswith("~") else FilePath(path)
-    try:
-        if os.path.exists(file) and not os.path.isfile(file):  # noqa: PTH110, PTH113 - they never raise
-            raise _error(shown, "this is no regular file, so no version matrix")
-        return file.read_bytes()
-    except FileNotFoundError as error:
-        near = [item.name for item in file.parent.glob("*.y*ml")] if file.parent.is_dir() else []
-        raise _error(shown, f"there is no such file{did_you_mean(file.name, near)}") from error
-    except (OSError, ValueError) as error:
-        words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _error(shown, f"cannot be read: {words}") from error
+    missing = Problem(line=None, column=None, message="not found")
+    raise MatrixError(_SHIPPED, [missing], hint="Reinstall keras-doctor")
 
 
 class _Builder:
-    """One matrix of several files; a later file's row takes the place of an earlier one with the same key."""
+    """Merges files; a row of a later file replaces an earlier one with the same key."""
 
-    def __init__(self, files: list[_File]) -> None:
-        self._files = files
-        self._mistakes = {file.shown: file.mistakes for file in files}
-        self._sources = {name: text for file in files for name, text in file.document.sources.items()}
-        self._rows: dict[str, dict[str, tuple[_File, Row]]] = {section: {} for section in SECTIONS}
+    def __init__(self) -> None:
+        self._files: list[tuple[str, MatrixDocument, Node]] = []
+        self._rows: dict[str, dict[str, tuple[Any, Node]]] = {section: {} for section in KEYS}
+        self._releases: dict[str, Node] = {}
+        """By version, with the values that ``same_as`` inherits."""
+
+    def read(self, shown: str, content: bytes) -> _Builder:
+        """Add a file.
+
+        Raises:
+            MatrixError: it is invalid.
+        """
+        try:
+            source = read_yaml(content, _NOUN, shown)
+        except YamlSourceError as error:
+            raise MatrixError(shown, [error.problem]) from error
+        root = source.root
+        refused = MatrixDocument.other_schema(root, _NOUN)
+        if refused:
+            raise MatrixError(shown, [*source.problems, refused])
+        problems = [*source.problems, *self._missing_sections(root), *self._inherit(root)]
+        document, invalid = validate(MatrixDocument, root, _NOUN)
+        if document is None or problems:
+            raise MatrixError(shown, list(dict.fromkeys([*problems, *invalid])))
+        problems = list(self._add_rows(document, root))
+        if problems:
+            raise MatrixError(shown, problems)
+        self._files.append((shown, document, root))
+        return self
+
+    def _missing_sections(self, root: Node) -> Iterator[Problem]:
+        if root.string("extends") in (None, "nothing"):
+            for section in ("sources", "registering", *KEYS):
+                if root.get(section) is None:
+                    yield root.problem(f"missing key {section!r}")
+
+    def _inherit(self, root: Node) -> Iterator[Problem]:
+        """Give every release the values of the row that it is the same as."""
+        for row in root.entries("tensorflow"):
+            wanted = row.string("same_as")
+            base = self._releases.get(wanted or "")
+            if wanted is not None and base is None:
+                message = f"no row for TensorFlow {wanted} precedes this one{did_you_mean(wanted, self._releases)}"
+                yield row.value["same_as"].problem(message)
+            elif base is not None:
+                inherited = {
+                    key: replace(node, mark=row.mark, key=None)
+                    for key, node in base.value.items()
+                    if key not in NOT_INHERITED
+                }
+                row.value = {**inherited, **row.value}
+            self._releases[row.string("version") or ""] = row
+
+    def _add_rows(self, document: MatrixDocument, root: Node) -> Iterator[Problem]:
+        for section, keys in KEYS.items():
+            first: dict[str, Node] = {}
+            for index, row in enumerate(getattr(document, section)):
+                node = root.at((section, index))
+                stated = {key: getattr(row, key) for key in keys if getattr(row, key) is not None}
+                name = ", ".join(f"{key} {value}" for key, value in stated.items())
+                if name in first:
+                    yield node.problem(f"duplicate row with {name} (first on line {first[name].mark.line})")
+                first[name] = node
+                self._rows[section][name] = (row, node)
 
     def build(self) -> VersionMatrix:
         """The matrix.
 
         Raises:
-            MatrixError: the files are wrong, or contradict themselves or each other.
+            MatrixError: the rows contradict each other.
         """
-        known: dict[str, Mapping[str, Any]] = {}
-        for file in self._files:
-            for section in SECTIONS:
-                for key, row in file.document.sections[section].items():
-                    read = replace(row, value=self._release(row, file, known)) if section == "tensorflow" else row
-                    self._rows[section][key] = (file, read)
-        self._raise()
-        matrix = self._matrix()
-        self._contradictions(matrix)
-        self._raise()
-        return matrix
-
-    def _wrong(self, file: _File, path: Path, message: str) -> None:
-        self._mistakes[file.shown].add(path, message)
-
-    def _raise(self) -> None:
-        for file in self._files:
-            if self._mistakes[file.shown].found:
-                raise file.error(self._mistakes[file.shown])
-
-    def _release(self, row: Row, file: _File, known: dict[str, Mapping[str, Any]]) -> Release:
-        """A release; one that builds on another takes what it does not have from the rows before it."""
-        raw: Mapping[str, Any] = row.value
-        wanted = raw.get("same_as")
-        base: Mapping[str, Any] = {}
-        if wanted is not None:
-            base = known.get(str(wanted), {})
-            if not base:
-                message = f"same_as: no TensorFlow {wanted} stands before this row{did_you_mean(str(wanted), known)}"
-                self._wrong(file, (*row.path, "same_as"), message)
-        release = read_release(raw, base, row.path, self._mistakes[file.shown])
-        known[release.version] = {**base, **raw}
-        return release
-
-    def _values(self, section: str) -> tuple[Any, ...]:
-        return tuple(row.value for _, row in self._rows[section].values())
-
-    def _matrix(self) -> VersionMatrix:
-        last = self._files[-1].document
-        stated = [file.document.registering for file in self._files if file.document.registering]
-        return VersionMatrix(
-            name=" and ".join(file.shown.removeprefix("the ") for file in self._files),
+        _, last, root = self._files[-1]
+        stated = [document.registering for _, document, _ in self._files if document.registering]
+        rows = {section: tuple(row for row, _ in found.values()) for section, found in self._rows.items()}
+        matrix = VersionMatrix(
+            name=" and ".join(shown.removeprefix("the ") for shown, _, _ in self._files),
             updated=last.updated,
             platform=last.platform,
-            releases=tuple(sorted(self._values("tensorflow"), key=lambda row: row.key)),
-            cuda_majors=tuple(sorted(self._values("cuda_majors"), key=lambda row: row.major)),
-            cuda_releases=tuple(sorted(self._values("cuda_releases"), key=lambda row: numbers(row.release))),
-            cudnn=self._values("cudnn"),
-            gpus=tuple(sorted(self._values("gpus"), key=lambda row: row.number)),
-            libraries=self._values("libraries"),
+            releases=tuple(sorted(rows["tensorflow"], key=lambda row: row.key)),
+            cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
+            cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
+            cudnn=rows["cudnn"],
+            gpus=tuple(sorted(rows["gpus"], key=lambda row: row.number)),
+            libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
-            keras=self._values("keras"),
-            known_bad=self._values("known_bad"),
-            sources=self._sources,
+            keras=rows["keras"],
+            known_bad=rows["known_bad"],
+            sources={name: text for _, document, _ in self._files for name, text in document.sources.items()},
         )
+        problems = [
+            *self._about_sources(matrix),
+            *self._about_releases(matrix),
+            *self._about_drivers(matrix),
+            *self._about_models(),
+        ]
+        if len({document.platform for _, document, _ in self._files}) > 1:
+            message = f"platform is {last.platform!r}, but the shipped matrix has {self._files[0][1].platform!r}"
+            problems.append(root.at(("platform",)).problem(message))
+        if problems:
+            raise MatrixError(self._files[-1][0], problems)
+        return matrix
 
-    def _contradictions(self, matrix: VersionMatrix) -> None:
-        """Note what the rows say against each other, and what they name that is not there."""
-        if len({file.document.platform for file in self._files}) > 1:
-            self._wrong(self._files[-1], ("platform",), "the platform is not that of the matrix that this one extends")
+    def _about_sources(self, matrix: VersionMatrix) -> Iterator[Problem]:
         for rows in self._rows.values():
-            for file, row in rows.values():
-                for source in row.value.source:
-                    if cited(source, matrix.sources) is None:
+            for row, node in rows.values():
+                for source in row.source:
+                    if matrix.citation(source) is None:
                         meant = did_you_mean(source, matrix.sources)
-                        self._wrong(
-                            file, (*row.path, "source"), f"the source {source!r} is not listed in 'sources'{meant}"
-                        )
-        for file, row in self._rows["tensorflow"].values():
-            for key, message in _about_release(row.value, matrix):
-                self._wrong(file, (*row.path, key), message)
-        self._about_drivers(matrix)
-        self._about_models()
+                        yield node.at(("source",)).problem(f"source {source!r} is not listed in 'sources'{meant}")
 
-    def _about_drivers(self, matrix: VersionMatrix) -> None:
-        for file, row in self._rows["cuda_releases"].values():
-            major = numbers(row.value.release)[0]
+    def _about_releases(self, matrix: VersionMatrix) -> Iterator[Problem]:
+        for release, node in self._rows["tensorflow"].values():
+            for key, message in _contradictions(release, matrix):
+                yield node.at((key,)).problem(f"TensorFlow {release.version}: {message}")
+
+    def _about_drivers(self, matrix: VersionMatrix) -> Iterator[Problem]:
+        for row, node in self._rows["cuda_releases"].values():
+            major = numbers(row.release)[0]
             if f"major {major}" not in self._rows["cuda_majors"]:
-                self._wrong(file, row.path, f"CUDA {row.value.release}: 'cuda_majors' does not know this major")
+                yield node.problem(f"CUDA {row.release}: 'cuda_majors' has no row for CUDA {major}")
                 continue
-            stated, floor = self._rows["cuda_majors"][f"major {major}"]
-            own_policy = stated is not file and file is self._files[0]
-            least = floor.value.oldest_driver
-            if row.value.driver and numbers(row.value.driver) < numbers(least) and not own_policy:
-                message = f"driver {row.value.driver} is older than its major needs ({least}, 'cuda_majors')"
-                self._wrong(file, (*row.path, "driver"), message)
-        majors = matrix.cuda_majors
-        for older, newer in pairwise(majors):
+            floor, stated = self._rows["cuda_majors"][f"major {major}"]
+            # A file may raise or lower the floor of shipped releases.
+            is_override = stated.mark.file != node.mark.file == self._files[0][0]
+            if row.driver and numbers(row.driver) < numbers(floor.oldest_driver) and not is_override:
+                message = f"driver {row.driver} is older than CUDA {major} needs ({floor.oldest_driver}, 'cuda_majors')"
+                yield node.at(("driver",)).problem(message)
+        for older, newer in pairwise(matrix.cuda_majors):
             if numbers(older.oldest_driver) >= numbers(newer.oldest_driver):
-                file, row = self._rows["cuda_majors"][f"major {newer.major}"]
-                message = f"CUDA {newer.major} needs no newer driver than CUDA {older.major}: one of the two is wrong"
-                self._wrong(file, (*row.path, "oldest_driver"), message)
+                _, node = self._rows["cuda_majors"][f"major {newer.major}"]
+                message = (
+                    f"CUDA {newer.major} needs driver {newer.oldest_driver}, which is not newer than "
+                    f"{older.oldest_driver} for CUDA {older.major}"
+                )
+                yield node.at(("oldest_driver",)).problem(message)
 
-    def _about_models(self) -> None:
+    def _about_models(self) -> Iterator[Problem]:
         seen: dict[str, str] = {}
-        for file, row in self._rows["gpus"].values():
-            for model in (*row.value.models, *row.value.arm_models):
-                other = seen.setdefault(model.lower(), row.value.capability)
-                if other != row.value.capability:
-                    self._wrong(file, row.path, f"the model {model!r} has compute capability {other}, too: keep one")
+        for row, node in self._rows["gpus"].values():
+            for model in (*row.models, *row.arm_models):
+                other = seen.setdefault(model.lower(), row.capability)
+                if other != row.capability:
+                    message = f"model {model!r} has two compute capabilities, {other} and {row.capability}"
+                    yield node.problem(message)
+            if not row.models and not row.arm_models:
+                yield node.problem("'models' or 'arm_models' is required")
 
 
-def _about_release(release: Release, matrix: VersionMatrix) -> list[tuple[str, str]]:
-    """What is wrong with a release's row beside the others: the key, and the message."""
-    found: list[tuple[str, str]] = []
-    name = f"TensorFlow {release.version}"
-    if matrix.oldest_driver(release.cuda) is None:
-        found.append(("cuda", f"{name}: 'cuda_majors' does not know CUDA {release.cuda}"))
-    if matrix.ptx_drivers(release.cuda) is None:
-        found.append(("cuda", f"{name}: 'cuda_releases' has no driver for CUDA {release.cuda}"))
-    if not python_minors(release.python):
-        found.append(("python", f"{name}: no Python version meets {release.python!r}"))
+def _contradictions(release: Release, matrix: VersionMatrix) -> Iterator[tuple[str, str]]:
+    """What is inconsistent in a release's row: the key, and the message."""
     major = numbers(release.cuda)[0]
+    if matrix.oldest_driver(release.cuda) is None:
+        yield "cuda", f"'cuda_majors' has no row for CUDA {release.cuda}"
+    if matrix.ptx_drivers(release.cuda) is None:
+        yield "cuda", f"'cuda_releases' has no driver for CUDA {release.cuda}"
+    if not python_minors(release.python):
+        yield "python", f"no Python version matches {release.python!r}"
     for line in release.and_cuda or ():
         package = parse_requirement(line).name
         if package.startswith("nvidia-") and not package.endswith(f"-cu{major}"):
-            found.append(("and_cuda", f"{name} was built against CUDA {major}, but asks for {package}"))
+            yield "and_cuda", f"built with CUDA {major}, but [and-cuda] requires {package}"
     if release.and_cuda is not None and not release.runpath:
-        found.append(("runpath", f"{name}: it has [and-cuda] libraries, but 'runpath' names no folder for them"))
-    return found
-
-
-def _error(shown: str, message: str, hint: str | None = None) -> MatrixError:
-    return MatrixError(shown, [Problem(line=None, column=None, message=message)], hint=hint)
+        yield "runpath", "[and-cuda] installs libraries, but 'runpath' has no folder for them"

@@ -1,8 +1,8 @@
-"""What ``kdoctor matrix`` knows of the machine: what was asked about, and for the rest what this machine says at once.
+"""The machine that ``kdoctor matrix`` judges: from the options, and from this machine for everything else.
 
-It reads files only: the kernel module's version and the models from /proc/driver/nvidia, the C library's version and
-the names of installed distributions. Only where those do not tell a GPU's compute capability is NVML asked, by its
-probe, in a child with a deadline.
+Only files are read: /proc/driver/nvidia for the kernel module's version and the models, the version of the C library,
+and the installed distributions. NVML is queried, in a child process with a deadline, only if those files do not
+identify a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -35,16 +36,15 @@ from kdoctor.probes.target import choose_target
 T = TypeVar("T")
 
 READ_DEADLINE_S = 2.0
-"""Seconds that /proc/driver/nvidia has to answer: a sick driver may block its readers."""
+"""Deadline in seconds for reading /proc/driver/nvidia, which a broken driver may block."""
 
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
-_LEAST_DRIVER_NUMBERS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the options name; what they do not is this machine's."""
+    """The values of the options. What they do not state is read from this machine."""
 
     driver: str | None = None
     gpus: tuple[str, ...] = ()
@@ -52,21 +52,21 @@ class Asked:
 
     @property
     def anything(self) -> bool:
-        """Whether a machine is asked about at all."""
+        """Whether an option describes a machine."""
         return self.driver is not None or bool(self.gpus) or self.python is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The machine, and where each thing of it is from."""
+    """The machine, and the origin of each fact."""
 
     machine: Machine
     facts: tuple[Fact, ...]
     installed: str | None
-    """Version of the TensorFlow of the index that the target has, if it has one."""
+    """Version of ``tensorflow`` or ``tf-nightly`` in the target environment."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Gpus:
     gpus: tuple[NamedGpu, ...] | None
     unnamed: tuple[str, ...]
@@ -74,23 +74,23 @@ class _Gpus:
 
 
 def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *, root: Path = Path("/")) -> Found:
-    """The machine that is asked about.
+    """The machine to judge.
 
     Args:
-        matrix: knows the GPUs.
-        asked: what the options name.
+        matrix: for the names of GPUs.
+        asked: the options.
         environ: the user's environment variables.
-        root: root of /proc and /dev; tests set another.
+        root: root of /proc and /dev, for tests.
 
     Raises:
-        UsageError: an option's value is no driver version, no Python, or no GPU that the matrix knows.
+        UsageError: an option is not a driver version, not a Python, or not a GPU in the matrix.
     """
-    # Whoever names driver or GPU asks about another machine, whose C library and processor are not ours.
+    # --driver and --gpu describe another machine, whose C library and processor are unknown.
     here = asked.driver is None and not asked.gpus
     driver, driver_fact = _driver(asked.driver, root)
-    gpus = _named(matrix, asked.gpus) if asked.gpus else _own_gpus(matrix, environ, root, asked)
+    gpus = _named_gpus(matrix, asked.gpus, "--gpu") if asked.gpus else _own_gpus(matrix, environ, root, asked)
     python, python_fact, folders = _python(asked.python, environ)
-    installed, installed_fact = _installed(folders)
+    installed = _installed(folders)
     machine = Machine(
         driver=driver,
         gpus=gpus.gpus,
@@ -100,33 +100,32 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         platform=_platform() if here else None,
     )
     facts = [driver_fact, gpus.fact, python_fact]
-    if here and machine.glibc:
-        facts.append(Fact(label="glibc", value=machine.glibc, origin="this machine"))
-    if installed_fact is not None:
-        facts.append(installed_fact)
-    return Found(machine=machine, facts=tuple(facts), installed=installed)
+    if machine.glibc:
+        facts.append(Fact("glibc", machine.glibc, "this machine"))
+    if folders:
+        shown = ", ".join(f"{name} {version}" for name, version in installed.items())
+        facts.append(Fact("Installed", shown or "no TensorFlow", "site-packages"))
+    return Found(
+        machine=machine, facts=tuple(facts), installed=installed.get("tensorflow") or installed.get("tf-nightly")
+    )
 
 
 def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
-    if option is not None:
-        return _driver_version(option), Fact(label="Driver", value=option.strip(), origin="--driver")
-    version = _within(READ_DEADLINE_S, lambda: _kernel_module(root))
-    if version:
-        return version, Fact(label="Driver", value=version, origin="the loaded kernel module")
-    return None, Fact(label="Driver", value="not known", origin="no NVIDIA kernel module is loaded here; see --driver")
-
-
-def _driver_version(option: str) -> str:
+    if option is None:
+        version = _within(READ_DEADLINE_S, lambda: _kernel_module(root))
+        if version:
+            return version, Fact("Driver", version, "the loaded kernel module")
+        return None, Fact("Driver", "unknown", "no NVIDIA kernel module is loaded; see --driver")
     text = option.strip()
     parts = _numbers(text)
-    if len(parts) < _LEAST_DRIVER_NUMBERS or parts[0] < 100:  # noqa: PLR2004 - every driver of this century has three digits
-        hint = "Such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
-        raise UsageError(f"--driver {option}: this is no version of an NVIDIA driver", hint=hint)
-    return text
+    if len(parts) < 2 or parts[0] < 100:  # noqa: PLR2004 - 535.161.08
+        hint = "Expected a version such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+        raise UsageError(f"--driver {option}: not a version of an NVIDIA driver", hint=hint)
+    return text, Fact("Driver", text, "--driver")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """A dotted version as integers; nothing where it is none."""
+    """A dotted version as integers; empty if it is not one."""
     try:
         return numbers(text)
     except ValueError:
@@ -134,61 +133,50 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _kernel_module(root: Path) -> str | None:
-    if not any((root / path).exists() for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version")):
-        return None  # before anything is imported that reads them
-
     version, _ = parse_version(read_text(root / "proc/driver/nvidia/version") or "")
     return version or read_text(root / "sys/module/nvidia/version") or None
 
 
-def _named(matrix: VersionMatrix, names: tuple[str, ...]) -> _Gpus:
-    gpus = tuple(find_gpu(matrix, name) for name in names)
-    return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "--gpu"))
-
-
 def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, asked: Asked) -> _Gpus:
     models = _within(READ_DEADLINE_S, lambda: _models(root)) or ()
-    gpus, unnamed = _look_up(matrix, models)
-    if models and not unnamed:
-        return _Gpus(gpus=gpus, unnamed=(), fact=_gpu_fact(gpus, (), "/proc/driver/nvidia/gpus"))
-    driver_here = (root / "proc/driver/nvidia").is_dir() or (root / "dev/dxg").exists()
-    if driver_here and root == Path("/"):
-        asked_driver = _ask_driver(matrix, environ)
-        if asked_driver is not None:
-            return asked_driver
-    if models:
-        return _Gpus(gpus=gpus, unnamed=unnamed, fact=_gpu_fact(gpus, unnamed, "/proc/driver/nvidia/gpus"))
-    if driver_here:
-        fact = Fact(label="GPUs", value="not known", origin="the driver did not name any; see --gpu")
-        return _Gpus(gpus=None, unnamed=(), fact=fact)
+    found = _named_gpus(matrix, models, "/proc/driver/nvidia/gpus", strict=False)
+    if models and not found.unnamed:
+        return found
+    has_driver = (root / "proc/driver/nvidia").is_dir() or (root / "dev/dxg").exists()
+    if has_driver and root == Path("/"):
+        found = _nvml_gpus(matrix, environ) or found
+    if found.gpus or found.unnamed:
+        return found
+    if has_driver:
+        return _Gpus(None, (), Fact("GPUs", "unknown", "the driver reports none; see --gpu"))
     if asked.driver is not None:
-        return _Gpus(
-            gpus=None, unnamed=(), fact=Fact(label="GPUs", value="not known", origin="none is named; see --gpu")
-        )
-    fact = Fact(label="GPUs", value="none", origin="no NVIDIA driver here: judged for the CPU")
-    return _Gpus(gpus=(), unnamed=(), fact=fact)
+        return _Gpus(None, (), Fact("GPUs", "unknown", "none given; see --gpu"))
+    return _Gpus((), (), Fact("GPUs", "none", "no NVIDIA driver; judged for the CPU"))
 
 
 def _models(root: Path) -> tuple[str, ...]:
-    """The models as the kernel module names them, one for each GPU."""
+    """The model of each GPU, as the kernel module names it."""
     files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
     found = (_MODEL.search(read_text(file) or "") for file in files)
-    return tuple(match[1] if match else "a GPU that has no name" for match in found)
+    return tuple(match[1] if match else "a GPU without a name" for match in found)
 
 
-def _look_up(matrix: VersionMatrix, models: tuple[str, ...]) -> tuple[tuple[NamedGpu, ...], tuple[str, ...]]:
+def _named_gpus(matrix: VersionMatrix, names: Sequence[str], origin: str, *, strict: bool = True) -> _Gpus:
+    """The GPUs with these names; unless ``strict``, unknown names are kept."""
     gpus: list[NamedGpu] = []
     unnamed: list[str] = []
-    for model in models:
+    for name in names:
         try:
-            gpus.append(find_gpu(matrix, model))
+            gpus.append(find_gpu(matrix, name))
         except GpuNameError:
-            unnamed.append(model)
-    return tuple(gpus), tuple(unnamed)
+            if strict:
+                raise
+            unnamed.append(name)
+    return _with_fact(gpus, unnamed, origin)
 
 
-def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | None:
-    """The GPUs by NVML, with their capabilities; None where it does not answer."""
+def _nvml_gpus(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | None:
+    """The GPUs and capabilities that NVML reports; None if it does not respond."""
     context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(environ), children=Children())
     facts = collect_facts([PROBE], context).get(Gpus)
     if not isinstance(facts, Gpus) or not facts.devices:
@@ -201,25 +189,28 @@ def _ask_driver(matrix: VersionMatrix, environ: Mapping[str, str]) -> _Gpus | No
         if kind is not None:
             gpus.append(NamedGpu(name=name, capability=kind.capability))
         else:
-            unnamed.append(f"{name} (compute capability {device.compute_capability or 'not known'})")
-    found = tuple(gpus), tuple(unnamed)
-    return _Gpus(gpus=found[0], unnamed=found[1], fact=_gpu_fact(*found, "NVML"))
+            unnamed.append(f"{name} (compute capability {device.compute_capability or 'unknown'})")
+    return _with_fact(gpus, unnamed, "NVML")
 
 
-def _gpu_fact(gpus: tuple[NamedGpu, ...], unnamed: tuple[str, ...], origin: str) -> Fact:
-    words = [f"{gpu.name}, compute capability {gpu.capability}" for gpu in gpus]
-    words += [f"{name}, which the matrix does not know" for name in unnamed]
-    counted = [f"{words.count(word)} x {word}" if words.count(word) > 1 else word for word in dict.fromkeys(words)]
-    return Fact(label="GPUs", value="; ".join(counted), origin=origin)
+def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) -> _Gpus:
+    shown = [f"{gpu.name}, compute capability {gpu.capability}" for gpu in gpus]
+    shown += [f"{name}, not in the matrix" for name in unnamed]
+    counts = [f"{number} x {text}" if number > 1 else text for text, number in Counter(shown).items()]
+    return _Gpus(tuple(gpus), tuple(unnamed), Fact("GPUs", "; ".join(counts), origin))
 
 
 def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, tuple[str, ...]]:
-    """The Python version, where it is from, and the folders that its distributions may be in."""
+    """The Python version, its origin, and the folders of its distributions."""
     if option is not None and "/" not in option and "\\" not in option:
-        return _python_version(option), Fact(label="Python", value=option.strip(), origin="--python"), ()
-
+        text = option.strip()
+        parts = _numbers(text)
+        if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
+            hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
+            raise UsageError(f"--python {option}: not a version of Python 3", hint=hint)
+        return text, Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
-    fact = Fact(label="Python", value=target.version, origin=f"{target.python}, {target.chosen_by}")
+    fact = Fact("Python", target.version, f"{target.python}, {target.chosen_by}")
     if target.python == sys.executable:
         return target.version, fact, tuple(sys.path)
     prefix = Path(target.python).parent.parent
@@ -227,35 +218,17 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, 
     return target.version, fact, tuple(glob.glob(str(prefix / f"lib*/python{minor}/site-packages")))  # noqa: PTH207
 
 
-def _python_version(option: str) -> str:
-    parts = _numbers(option.strip())
-    if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
-        hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
-        raise UsageError(f"--python {option}: this is no version of Python 3", hint=hint)
-    return option.strip()
-
-
-def _installed(folders: tuple[str, ...]) -> tuple[str | None, Fact | None]:
-    """The TensorFlow in these folders."""
-    if not folders:
-        return None, None
-    found = dict(_distributions(folders))
-    if not found:
-        return None, Fact(label="Installed", value="no TensorFlow", origin="its site-packages")
-    words = ", ".join(f"{name} {version}" for name, version in found.items())
-    version = found.get("tensorflow") or found.get("tf-nightly")
-    return version, Fact(label="Installed", value=words, origin="its site-packages")
-
-
-def _distributions(folders: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for name in _DISTRIBUTIONS:
+def _installed(folders: tuple[str, ...]) -> dict[str, str]:
+    """The TensorFlow distributions in these folders, name to version."""
+    found: dict[str, str] = {}
+    for name in _DISTRIBUTIONS if folders else ():
         for distribution in metadata.distributions(name=name, path=list(folders)):
-            yield name, distribution.version or "of no version"
-            break
+            found.setdefault(name, distribution.version or "of unknown version")
+    return found
 
 
 def _glibc() -> str | None:
-    """The C library's version; None where it is another, such as musl."""
+    """The version of glibc; None for another C library such as musl."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (AttributeError, ValueError, OSError):
@@ -269,7 +242,7 @@ def _platform() -> str:
 
 
 def _within(deadline_s: float, read: Callable[[], T]) -> T | None:
-    """What the function returns, or None where it fails or takes longer; it may go on in its thread."""
+    """What the function returns, or None if it fails or takes longer. It may keep running in its thread."""
     results: list[T] = []
 
     def run() -> None:

@@ -1,39 +1,43 @@
-"""The version matrix as values: which TensorFlow was built for what, and what is known to go wrong.
+"""The version matrix as values: what each TensorFlow release was built for, and what is known to fail.
 
-Pure data, immutable, with the look-ups that need no judgement. :mod:`kdoctor.matrix.load` reads it from files,
-:mod:`kdoctor.matrix.compatibility` judges a machine by it, and checks ask for it as they ask for facts.
+Immutable, with lookups but no judgement. The rows validate themselves; :mod:`kdoctor.matrix.load` reads them from
+files. :mod:`kdoctor.matrix.compatibility` judges a machine with them, and checks request the matrix like facts.
 """
+# ruff: noqa: RUF012 - pydantic copies the defaults
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from kdoctor.yamldoc import StrictPart, invalid, strings_of
 
 Linkage = Literal["static", "dynamic"]
 Effect = Literal["not-installable", "no-gpu", "crash", "wrong-results", "unproven"]
-EFFECTS: tuple[Effect, ...] = ("not-installable", "no-gpu", "crash", "wrong-results", "unproven")
-"""What a known-bad combination does: it cannot be installed; it finds no GPU; it stops with an error; it trains or
-reports wrongly; nobody has shown that it works."""
+"""What a known-bad combination does: it cannot be installed; it finds no GPU; it raises an error; it trains or reports
+incorrectly; it has not been shown to work."""
 
-Sources = tuple[str, ...]
-"""Where a row is from, in words."""
+_CAPABILITY = re.compile(r"\d{1,2}\.\d")
+_SHORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def numbers(text: str) -> tuple[int, ...]:
     """A dotted version as integers, for comparing: ``535.161.08`` is 535, 161, 8.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a dotted version.
     """
     parts = text.split(".")
     if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r} is no dotted version")
+        raise ValueError(f"{text!r} is not a dotted version")
     return tuple(int(part) for part in parts)
 
 
@@ -49,50 +53,92 @@ def parse_requirement(text: str) -> Requirement:
     return Requirement(text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Nccl:
+def _parsed_by(parse: Callable[[str], object], noun: str) -> AfterValidator:
+    def check(text: str) -> str:
+        try:
+            parse(text)
+        except (ValueError, InvalidVersion, InvalidSpecifier, InvalidRequirement):
+            raise invalid(f"{text!r} is not {noun}") from None
+        return text
+
+    return AfterValidator(check)
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise invalid("is empty")
+    return text
+
+
+def _capability(text: str) -> str:
+    if not _CAPABILITY.fullmatch(text):
+        raise invalid(f"{text!r} is not a compute capability such as '8.6'")
+    return text
+
+
+def _architectures(value: Any) -> Any:
+    is_list = isinstance(value, list) and all(isinstance(item, int) and 10 <= item < 1000 for item in value)  # noqa: PLR2004
+    if not is_list or value != sorted(set(value)):
+        raise invalid(f"expected ascending architectures such as [70, 80, 90], not {value!r:.60}")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_filled)]
+Dotted = Annotated[Text, _parsed_by(numbers, "a dotted version such as '12.5.1'")]
+VersionText = Annotated[Text, _parsed_by(Version, "a version (PEP 440) such as '2.21.0'")]
+SpecifierText = Annotated[Text, _parsed_by(specifier, "a version specifier (PEP 440) such as '>=3.10,<3.14'")]
+RequirementText = Annotated[Text, _parsed_by(parse_requirement, "a requirement (PEP 508) such as 'numpy<2'")]
+Capability = Annotated[Text, AfterValidator(_capability)]
+Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(strings_of)]
+Requirements = Annotated[tuple[RequirementText, ...], Field(strict=False), BeforeValidator(strings_of)]
+Architectures = Annotated[tuple[int, ...], Field(strict=False), BeforeValidator(_architectures)]
+Positive = Annotated[int, Field(gt=0)]
+Sources = Texts
+"""Where a row is from: short names of the matrix's sources, or text."""
+
+
+class Nccl(StrictPart):
     """The NCCL of a release."""
 
     linkage: Linkage
-    """``static``: inside TensorFlow, so an installed NCCL is not used; ``dynamic``: opened when TensorFlow needs it."""
-    version: str | None
-    """The version inside, or for ``dynamic`` the range that is asked for; None where nobody measured it."""
-    basis: str
+    """``static``: inside TensorFlow, which ignores an installed NCCL; ``dynamic``: loaded when TensorFlow needs it."""
+    version: Text | None = None
+    """The version inside, or the requested range for ``dynamic``; None if it was not measured."""
+    basis: Text
     """``measured``, or what it was inferred from."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(StrictPart):
     """One TensorFlow release: its Linux x86-64 wheel."""
 
-    version: str
-    """As the index names it: ``2.15.0.post1``."""
-    distribution: str
+    version: VersionText
+    """As the package index names it: ``2.15.0.post1``."""
+    distribution: Text = "tensorflow"
     """``tensorflow`` or ``tf-nightly``."""
-    python: str
-    """The Python versions that it has wheels for, as a specifier."""
-    requires: tuple[str, ...]
-    """What it asks of Keras, NumPy, protobuf and others (PEP 508), as its METADATA does."""
-    and_cuda: tuple[str, ...] | None
-    """What its extra ``[and-cuda]`` adds; None: it has no such extra, the libraries must come from elsewhere."""
-    cuda: str
-    """CUDA release that it was built against: ``12.5.1``, or ``12.2`` where the build does not say more."""
-    cudnn: str | None
-    """cuDNN release that it was built against, ``major.minor``; None where the build no longer says."""
-    cubins: tuple[int, ...]
-    """Architectures that it holds machine code for: 80 is sm_80."""
-    ptx: tuple[int, ...]
-    """Architectures whose intermediate code (PTX) it holds: 90 is compute_90."""
+    python: SpecifierText
+    """The Python versions that it has wheels for."""
+    requires: Requirements
+    """What it requires of Keras, NumPy, protobuf and others, from its METADATA."""
+    and_cuda: Annotated[Requirements | None, AfterValidator(lambda lines: lines or None)] = None
+    """What its extra ``[and-cuda]`` adds; None if it has no such extra."""
+    cuda: Dotted
+    """CUDA release that it was built with: ``12.5.1``, or ``12.2`` if the build does not say more."""
+    cudnn: Dotted | None = None
+    """cuDNN release that it was built with, ``major.minor``; None if the build does not say."""
+    cubins: Architectures
+    """Architectures that it has machine code for: 80 is sm_80."""
+    ptx: Architectures
+    """Architectures that it has intermediate code (PTX) for: 90 is compute_90."""
     nccl: Nccl
-    glibc: str
-    """The oldest C library that the wheel may be installed beside."""
-    runpath: tuple[str, ...]
-    """Folders of ``site-packages/nvidia`` in which libtensorflow_framework looks for libraries by itself."""
-    note: str | None
-    inferred_from: str | None
-    """The release that what was not read of this one is taken from."""
-    verified: str | None
-    """When it was held against the real wheel, and what of it."""
+    glibc: Dotted
+    """The oldest C library that the wheel supports."""
+    runpath: Texts
+    """Folders of ``site-packages/nvidia`` that libtensorflow_framework searches for libraries."""
+    note: Text | None = None
+    inferred_from: Annotated[VersionText | None, Field(validation_alias="same_as")] = None
+    """The release that provides the values that were not read from this one."""
+    verified: Text | None = None
+    """When it was compared with the real wheel, and which parts."""
     source: Sources
 
     @cached_property
@@ -102,11 +148,11 @@ class Release:
 
     @property
     def prerelease(self) -> bool:
-        """Whether it is a nightly or another pre-release: never advised."""
+        """Whether it is a nightly or another pre-release, which is never recommended."""
         return self.key.is_prerelease
 
     def requirement(self, name: str, python: str | None = None) -> Requirement | None:
-        """What it or its extra asks of a distribution; the first where several hold and no Python is named."""
+        """What it or its extra requires of a distribution; the first match if several apply and no Python is given."""
         for line in (*self.requires, *(self.and_cuda or ())):
             requirement = parse_requirement(line)
             if requirement.name.replace("_", "-").lower() != name:
@@ -116,126 +162,117 @@ class Release:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CudaMajor:
+class CudaMajor(StrictPart):
     """The oldest driver that runs programs of any release of this major (minor-version compatibility)."""
 
-    major: int
-    oldest_driver: str
+    major: Positive
+    oldest_driver: Dotted
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class CudaRelease:
+class CudaRelease(StrictPart):
     """A CUDA toolkit and the driver that came with it."""
 
-    release: str
+    release: Dotted
     """``12.5.1``."""
-    driver: str | None
-    """Its own driver, which compiles its PTX; None where that is not known."""
+    driver: Dotted | None = None
+    """Its driver, which compiles its PTX; None if not known."""
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class CudnnSupport:
+class CudnnSupport(StrictPart):
     """What some releases of cuDNN support."""
 
-    versions: str
-    """Which releases, as a specifier."""
-    cuda: int
+    versions: SpecifierText
+    cuda: Positive
     """Major release of CUDA that they are built for."""
-    capabilities: str
-    """The compute capabilities that they have code for, as a specifier."""
-    oldest_driver: str | None
+    capabilities: SpecifierText
+    """The compute capabilities that they have code for."""
+    oldest_driver: Dotted | None = None
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuKind:
+class GpuKind(StrictPart):
     """GPUs of one compute capability."""
 
-    capability: str
+    capability: Capability
     """``8.6``."""
-    architecture: str
-    models: tuple[str, ...]
-    """Names, and patterns of names (``RTX 30[5-9]0``), as the driver spells them without brand words."""
-    arm_models: tuple[str, ...]
-    """Those that only come with an Arm processor, for which TensorFlow's wheels are CPU builds."""
-    oldest_driver: str | None
-    """The first driver that knows them, where a source says so."""
-    last_branch: int | None
-    """The last driver branch that supports them, where it has ended."""
+    architecture: Text
+    models: Texts = ()
+    """Names, and patterns of names (``RTX 30[5-9]0``), as the driver spells them without the brand."""
+    arm_models: Texts = ()
+    """Models that only come with an Arm processor, for which TensorFlow's wheels are CPU builds."""
+    oldest_driver: Dotted | None = None
+    """The first driver that supports them, if a source names it."""
+    last_branch: Positive | None = None
+    """The last driver branch that supports them, if support has ended."""
     source: Sources
 
     @property
     def number(self) -> int:
-        """86 for 8.6, as architectures are named in builds."""
+        """86 for 8.6, as builds name architectures."""
         major, minor = numbers(self.capability)
         return major * 10 + minor
 
 
-@dataclass(frozen=True, kw_only=True)
-class Libraries:
-    """The libraries that builds of some CUDA or cuDNN major open by name."""
+class Libraries(StrictPart):
+    """The libraries that builds for some CUDA or cuDNN major load by name. None matches any build."""
 
-    cuda: int | None
-    """Only builds for this major of CUDA; None: any."""
-    cudnn: int | None
-    """Only builds for this major of cuDNN; None: any."""
-    nccl: Linkage | None
-    """Only builds that link NCCL so; None: any."""
-    sonames: Mapping[str, str]
+    cuda: Positive | None = None
+    """Only builds for this major of CUDA."""
+    cudnn: Positive | None = None
+    """Only builds for this major of cuDNN."""
+    nccl: Linkage | None = None
+    """Only builds that link NCCL this way."""
+    sonames: dict[str, Text]
     """``cudart``: ``libcudart.so.12``."""
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class KerasBehaviour:
-    """What some releases of Keras do over several replicas."""
+class KerasBehaviour(StrictPart):
+    """What some releases of Keras do with several replicas."""
 
-    versions: str
-    """Which releases, as a specifier."""
+    versions: SpecifierText
     weights: Literal["right", "wrong"]
     """Whether even batches give the weights of a single device."""
     reported: Literal["right", "wrong"]
-    """Whether the loss and the metrics that it reports are right."""
-    ragged: str
+    """Whether the reported loss and metrics are correct."""
+    ragged: Text
     """What an uneven final batch does."""
-    empty_replica: str
+    empty_replica: Text
     """What a final batch does that leaves a replica without examples, with BatchNormalization."""
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownBad:
-    """A combination of versions that is known to go wrong."""
+class KnownBad(StrictPart):
+    """A combination of versions that is known to fail."""
 
-    id: str
-    """The failure's id; two rows may tell of one failure at different versions."""
-    when: Mapping[str, str]
+    id: Text
+    """The id of the failure; two rows may describe one failure at different versions."""
+    when: dict[str, SpecifierText]
     """Distribution (``tensorflow``, ``keras``, ``nvidia-cudnn-cu12``), or ``cudnn``, ``capability``, ``python``, to the
-    bad versions as a specifier; all must hold."""
-    job: str | None
-    """What it takes besides, in the job itself or in the environment; None: nothing."""
+    bad versions. All must match."""
+    job: Text | None = None
+    """What else it takes, in the job or in the environment; None if nothing."""
     effect: Effect
-    symptom: str
-    """What people see."""
-    ended_by: Mapping[str, str]
-    """The versions that end it; empty: none is known."""
-    install: tuple[str, ...]
-    """Requirements to add to an install command, so that it cannot resolve to the bad combination."""
-    fix: str
+    symptom: Text
+    """What users see."""
+    ended_by: dict[str, SpecifierText] = {}
+    """The versions that fix it; empty if none is known."""
+    install: Requirements = ()
+    """Requirements for an install command, so that it cannot resolve to the bad combination."""
+    fix: Text
     source: Sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionMatrix:
-    """Everything that the matrix knows."""
+    """The whole matrix."""
 
     name: str
-    """Where it was read from: ``shipped``, or the files."""
+    """Where it was read from: shipped, or the files."""
     updated: str
-    """The day on which it was last held against the world."""
+    """The day of the last review."""
     platform: str
     """The platform that its wheels are for: ``linux-x86_64``."""
     releases: tuple[Release, ...]
@@ -248,11 +285,15 @@ class VersionMatrix:
     """By rising capability."""
     libraries: tuple[Libraries, ...]
     registering: tuple[str, ...]
-    """The libraries without any of which TensorFlow registers no GPU at all."""
+    """The libraries that TensorFlow needs to register any GPU."""
     keras: tuple[KerasBehaviour, ...]
     known_bad: tuple[KnownBad, ...]
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Short names of sources to the citation."""
+    """Short names of sources to citations."""
+
+    def citation(self, source: str) -> str | None:
+        """The text of a source: its citation if it is a short name; None for a short name that is not listed."""
+        return self.sources.get(source) if _SHORT_NAME.fullmatch(source) else source
 
     def release(self, version: str) -> Release | None:
         """The release of exactly that version."""
@@ -263,15 +304,15 @@ class VersionMatrix:
         return next((kind for kind in self.gpus if kind.capability == capability), None)
 
     def oldest_driver(self, cuda: str) -> str | None:
-        """The oldest driver that runs programs of that CUDA release; None for a major that is not known."""
+        """The oldest driver that runs programs of that CUDA release; None for an unknown major."""
         major = numbers(cuda)[0]
         return next((row.oldest_driver for row in self.cuda_majors if row.major == major), None)
 
     def ptx_drivers(self, cuda: str) -> tuple[str, str] | None:
-        """The drivers from which PTX of that CUDA release may, and surely does, compile; None where not known.
+        """The oldest driver that may compile PTX of that CUDA release, and the oldest that does; None if not known.
 
-        They differ where the build says a minor release only, such as ``12.2``: then they are those of its first
-        and of its last patch.
+        They differ if the build names only a minor release such as ``12.2``: then they belong to its first and last
+        patch release.
         """
         wanted = numbers(cuda)
         drivers = [row.driver for row in self.cuda_releases if numbers(row.release)[: len(wanted)] == wanted]
@@ -279,7 +320,7 @@ class VersionMatrix:
         return (known[0], known[-1]) if known and len(known) == len(drivers) else None
 
     def sonames(self, release: Release) -> dict[str, str]:
-        """The libraries that a release opens, short name to the file that it asks the loader for."""
+        """The libraries that a release loads: short name to file name."""
         cuda = numbers(release.cuda)[0]
         cudnn = self.cudnn_major(release)
         found: dict[str, str] = {}
@@ -289,7 +330,7 @@ class VersionMatrix:
         return found
 
     def cudnn_major(self, release: Release) -> int | None:
-        """The major of cuDNN that a release was built against, or at least asks for."""
+        """The major of cuDNN that a release was built with, or the lowest that it requires."""
         if release.cudnn is not None:
             return numbers(release.cudnn)[0]
         requirement = cudnn_requirement(release)
@@ -297,19 +338,19 @@ class VersionMatrix:
         return min(floors, default=None)
 
     def keras_behaviour(self, version: str) -> KerasBehaviour | None:
-        """What a release of Keras does over several replicas; None where nobody measured it."""
+        """What a release of Keras does with several replicas; None if it was not measured."""
         fitting = (row for row in self.keras if specifier(row.versions).contains(version, prereleases=True))
         return next(fitting, None)
 
     def known_bad_for(self, versions: Mapping[str, str]) -> Iterator[KnownBad]:
-        """The known-bad combinations that these versions are surely in.
+        """The known-bad combinations that these versions match.
 
         Args:
-            versions: what is there: ``{"tensorflow": "2.21.0", "cudnn": "9.5.1", "capability": "7.0"}``. A row that
-                asks about anything else is left out.
+            versions: for example ``{"tensorflow": "2.21.0", "cudnn": "9.5.1", "capability": "7.0"}``. Rows about
+                anything else are left out.
 
         Raises:
-            packaging.version.InvalidVersion: one of them is no version.
+            packaging.version.InvalidVersion: one of them is not a version.
         """
         for row in self.known_bad:
             if all(
@@ -320,7 +361,7 @@ class VersionMatrix:
 
 
 def cudnn_requirement(release: Release) -> Requirement | None:
-    """What the release's ``[and-cuda]`` asks of cuDNN."""
+    """What the release's ``[and-cuda]`` requires of cuDNN."""
     for line in release.and_cuda or ():
         if line.startswith("nvidia-cudnn-"):
             return parse_requirement(line)
@@ -328,9 +369,9 @@ def cudnn_requirement(release: Release) -> Requirement | None:
 
 
 def code_for(cubins: Sequence[int], ptx: Sequence[int], capability: str) -> Literal["machine code", "PTX"] | None:
-    """By what a GPU of that compute capability runs a build with that code; None: the build holds none for it.
+    """The kind of code in a build that a GPU of that compute capability runs; None if there is none.
 
-    Machine code runs on GPUs of its own major capability that are not older, PTX on all that are not older.
+    Machine code runs on GPUs of the same major capability and the same or a newer minor, PTX on all newer GPUs.
     """
     major, minor = numbers(capability)
     number = major * 10 + minor
@@ -340,6 +381,6 @@ def code_for(cubins: Sequence[int], ptx: Sequence[int], capability: str) -> Lite
 
 
 def python_minors(text: str) -> tuple[str, ...]:
-    """The minor releases of Python 3 that a specifier admits, oldest first: ``3.9``, ``3.10``, ..."""
+    """The minor releases of Python 3 that match a specifier, oldest first: ``3.9``, ``3.10``, ..."""
     wanted = specifier(text)
     return tuple(minor for minor in (f"3.{number}" for number in range(6, 30)) if wanted.contains(minor))

@@ -18,7 +18,7 @@ _MINOR = 2
 
 
 class UnknownReleaseError(UsageError):
-    """The matrix does not know this TensorFlow, so nothing is said about it."""
+    """The matrix has no row for this TensorFlow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,28 +27,28 @@ class Needs:
 
     release: Release
     oldest_driver: str | None
-    """The oldest driver, for GPUs that it has machine code for; newer CUDA minors run on it, too."""
+    """The oldest driver, for GPUs that it has machine code for."""
     ptx_driver: str | None
-    """The oldest driver that surely compiles its PTX, for all newer GPUs."""
+    """The oldest driver that compiles its PTX, for all newer GPUs."""
     by_machine_code: tuple[GpuKind, ...]
     """GPUs that it has machine code for."""
     by_ptx: tuple[GpuKind, ...]
-    """GPUs that run it by PTX, unless ``excluded`` names them."""
+    """GPUs that run it with PTX, without those in ``excluded``."""
     excluded: tuple[GpuKind, ...]
-    """GPUs that its code would fit, but which it is known to fail on, or which only come with an Arm processor."""
+    """GPUs that it has code for but is known to fail on, or that only come with an Arm processor."""
     sonames: dict[str, str]
-    """The libraries that it opens."""
+    """The libraries that it loads: short name to file name."""
     known_bad: tuple[KnownBad, ...]
-    """What is known to go wrong with it, or with what it may be installed with."""
+    """Known-bad combinations of it, or of what is installed with it."""
     command: str
     """The command that installs it for current GPUs."""
 
 
 def find_release(matrix: VersionMatrix, text: str) -> Release:
-    """The release that was asked for: ``2.19.1``, ``2.19`` (its newest patch release), ``nightly``.
+    """The release that a text names: ``2.19.1``, ``2.19`` (its newest patch release), ``nightly``.
 
     Raises:
-        UnknownReleaseError: the matrix has none, or the text is no version.
+        UnknownReleaseError: the matrix has no such release, or the text is not a version.
     """
     wanted = text.strip().lower()
     if wanted in ("nightly", "tf-nightly"):
@@ -58,7 +58,7 @@ def find_release(matrix: VersionMatrix, text: str) -> Release:
     try:
         version = Version(wanted)
     except InvalidVersion:
-        raise UnknownReleaseError(f"{text!r} is no TensorFlow version", hint=_known(matrix)) from None
+        raise UnknownReleaseError(f"{text!r} is not a TensorFlow version", hint=_known(matrix)) from None
     if len(version.release) == _MINOR and not version.is_prerelease:
         fitting = [
             item for item in matrix.releases if not item.prerelease and item.key.release[:_MINOR] == version.release
@@ -68,17 +68,16 @@ def find_release(matrix: VersionMatrix, text: str) -> Release:
     if fitting:
         return fitting[-1]
     raise UnknownReleaseError(
-        f"the matrix does not know TensorFlow {text}: nothing is said about it, for that would be a guess",
-        hint=_known(matrix)
-        + " Newer rows can be added with --matrix FILE; kdoctor check reads an installed build itself.",
+        f"the matrix has no row for TensorFlow {text}",
+        hint=f"{_known(matrix)} Add rows with --matrix FILE. kdoctor check reads an installed build itself.",
     )
 
 
 def requirements(matrix: VersionMatrix, text: str) -> Needs:
-    """What the release needs that was asked for.
+    """What the release with that name needs.
 
     Raises:
-        UnknownReleaseError: the matrix does not know it.
+        UnknownReleaseError: the matrix has no row for it.
     """
     release = find_release(matrix, text)
     ptx = matrix.ptx_drivers(release.cuda)
@@ -98,7 +97,7 @@ def requirements(matrix: VersionMatrix, text: str) -> Needs:
 
 
 def _may_run(matrix: VersionMatrix, release: Release, kind: GpuKind) -> bool:
-    """Whether nothing about this kind of GPU is against it; what is against the release itself is told apart."""
+    """Whether it runs on this kind of GPU, ignoring problems of the release itself."""
     gpu = NamedGpu(name=kind.architecture, capability=kind.capability, arm_only=not kind.models)
     verdict = judge(matrix, release, Machine(gpus=(gpu,)))
     alone = {row.id for row in matrix.known_bad if set(row.when) == {"tensorflow"}}
@@ -106,7 +105,7 @@ def _may_run(matrix: VersionMatrix, release: Release, kind: GpuKind) -> bool:
 
 
 def _concerning(matrix: VersionMatrix, release: Release) -> tuple[KnownBad, ...]:
-    """The known-bad combinations that this release may be in, on some GPU and with some of what it may resolve to."""
+    """The known-bad combinations that this release may match, on some GPU and with some resolution."""
     kinds = tuple(NamedGpu(name=kind.architecture, capability=kind.capability) for kind in matrix.gpus)
     machine = Machine(gpus=kinds)
     return tuple(row for row in matrix.known_bad if may_meet(row, release, machine, {}))
@@ -116,4 +115,4 @@ def _known(matrix: VersionMatrix) -> str:
     newest: dict[tuple[int, ...], str] = {}
     for release in matrix.releases:
         newest[release.key.release[:2]] = release.version
-    return f"It knows: {', '.join(newest.values())} and patch releases."
+    return f"Known releases: {', '.join(newest.values())} and their older patch releases."

@@ -1,4 +1,4 @@
-"""What is known of a machine, and what is said about a release on it."""
+"""What is known about a machine, and the verdict on a release."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "librari
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What is known of the machine that TensorFlow shall run on. None is "not known", which is never "good"."""
+    """What is known about the machine that TensorFlow should run on. None means unknown, which is never good."""
 
     driver: str | None = None
     """Version of the NVIDIA driver."""
     gpus: tuple[NamedGpu, ...] | None = None
-    """Its GPUs; an empty tuple: it has none, and the CPU is asked about."""
+    """Its GPUs; empty to judge the CPU."""
     python: str | None = None
     """Python, ``major.minor`` or longer."""
     glibc: str | None = None
-    """Version of the C library; None also where it does not matter."""
+    """Version of the C library; None also if it does not matter."""
     platform: str | None = None
-    """``linux-x86_64``; None: the matrix's own."""
+    """``linux-x86_64``; None for the platform of the matrix."""
     unnamed_gpus: tuple[str, ...] = ()
-    """GPUs of the machine that the matrix does not know."""
+    """GPUs of the machine that are not in the matrix."""
 
     @property
     def for_cpu(self) -> bool:
@@ -36,14 +36,15 @@ class Machine:
         return self.gpus == () and not self.unnamed_gpus
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Reason:
-    """One thing that rules a release out, that is not known, or that one should know."""
+    """Why a release does not run, what is not known, or what to know about it."""
 
+    kind: Literal["against", "missing", "caution"]
     rule: Rule
     text: str
     failure: str | None = None
-    """Id of the failure mode that this is, where it has one."""
+    """Id of the failure mode, if it is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +52,29 @@ class Verdict:
     """Whether one release runs on a machine."""
 
     release: Release
-    outcome: Outcome
-    against: tuple[Reason, ...] = ()
-    """Why it does not run."""
-    missing: tuple[Reason, ...] = ()
-    """What would have to be known to say that it runs."""
-    cautions: tuple[Reason, ...] = ()
-    """What to know when it runs."""
+    reasons: tuple[Reason, ...] = ()
     requirements: tuple[str, ...] = ()
-    """What to install, with the pins that keep a range from resolving to something broken."""
+    """What to install, with pins against known-bad combinations."""
+
+    @property
+    def against(self) -> tuple[Reason, ...]:
+        """Why it does not run."""
+        return tuple(reason for reason in self.reasons if reason.kind == "against")
+
+    @property
+    def missing(self) -> tuple[Reason, ...]:
+        """The facts that are missing for a verdict."""
+        return tuple(reason for reason in self.reasons if reason.kind == "missing")
+
+    @property
+    def cautions(self) -> tuple[Reason, ...]:
+        """What to know if it runs."""
+        return tuple(reason for reason in self.reasons if reason.kind == "caution")
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether it runs."""
+        return "does-not-run" if self.against else "unknown" if self.missing else "runs"
 
     @property
     def command(self) -> str:

@@ -1,4 +1,4 @@
-"""What ``kdoctor matrix`` shows, before it is written in a format."""
+"""What ``kdoctor matrix`` shows, in any format."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Machine, Verdict
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Fact:
-    """One thing known of the machine, for the head of the page."""
+    """A fact about the machine, for the head of the page."""
 
     label: str
     """``Driver``, ``GPUs``, ``Python``, ..."""
     value: str
     origin: str
-    """Where it is from: an option, or a file of this machine."""
+    """An option, or a file of this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """The matrix judged on a machine; or what one release needs, with its verdict if a machine was named."""
+    """The verdicts for a machine; or what one release needs, with its verdict if a machine was given."""
 
     matrix: VersionMatrix
     machine: Machine | None
@@ -32,7 +32,7 @@ class View:
     verdicts: tuple[Verdict, ...] = ()
     """Newest first."""
     installed: str | None = None
-    """The version of the distribution ``tensorflow`` or ``tf-nightly`` that the target has."""
+    """The version of ``tensorflow`` or ``tf-nightly`` in the target environment."""
     needs: Needs | None = None
 
     @property
@@ -42,7 +42,7 @@ class View:
 
     @property
     def nearest(self) -> Verdict | None:
-        """Where none runs: the newest one that only lacks facts, else the one with the least against it."""
+        """If none runs: the newest one that only lacks facts, else the one with the fewest problems."""
         if self.best is not None or self.needs is not None:
             return None
         stable = [item for item in self.verdicts if not item.release.prerelease]
@@ -51,13 +51,13 @@ class View:
 
 
 def reasons(verdict: Verdict) -> list[str]:
-    """Why a release does not run, or what is not known, in words."""
+    """Why a release does not run, or what is not known."""
     against = [f"{reason.text}{_failure(reason.failure)}" for reason in verdict.against]
-    return against or [f"not known: {reason.text}{_failure(reason.failure)}" for reason in verdict.missing]
+    return against or [f"unknown: {reason.text}{_failure(reason.failure)}" for reason in verdict.missing]
 
 
 def notes(verdict: Verdict) -> list[str]:
-    """What to know of a release that runs."""
+    """What to know about a release that runs."""
     return [f"{reason.text}{_failure(reason.failure)}" for reason in verdict.cautions]
 
 
@@ -68,23 +68,23 @@ def python_range(release: Release) -> str:
 
 
 def code_range(release: Release) -> str:
-    """``6.0-9.0``: the capabilities between which it has machine code."""
+    """``6.0-9.0``: the range of capabilities with machine code."""
     return f"{release.cubins[0] / 10:.1f}-{release.cubins[-1] / 10:.1f}"
 
 
 def asks(release: Release, names: Sequence[str]) -> list[str]:
-    """What it asks of these distributions, as its METADATA says it."""
+    """What it requires of these distributions, as in its METADATA."""
     wanted = [line for line in release.requires if line.startswith(tuple(names))]
     return [line for line in wanted if not line.startswith("keras-preprocessing")]
 
 
-def nccl_words(release: Release) -> str:
+def nccl_text(release: Release) -> str:
     """Which NCCL it uses, and whether an installed one matters."""
     nccl = release.nccl
-    version = nccl.version or "version not known"
+    version = nccl.version or "unknown version"
     if nccl.linkage == "static":
-        return f"{version}, inside TensorFlow: an installed NCCL is not used ({nccl.basis})"
-    return f"{version}, opened when it is needed ({nccl.basis})"
+        return f"{version}, built into TensorFlow, which ignores an installed NCCL ({nccl.basis})"
+    return f"{version}, loaded when needed ({nccl.basis})"
 
 
 def _failure(failure: str | None) -> str:

@@ -34,6 +34,13 @@ _TOKENS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
 )
 
+_IDENTIFYING = re.compile(r"[/\\]|GPU-[0-9a-f]|MIG-|\*\*\*|\b\d+(?:\.\d+){3}:\d+", re.IGNORECASE)
+
+
+def is_identifying(value: str) -> bool:
+    """Whether a value looks like a path, a device's serial number, an address or a masked secret."""
+    return _IDENTIFYING.search(value) is not None
+
 
 def is_secret_name(name: str) -> bool:
     """Whether a variable or key of that name probably holds a secret."""

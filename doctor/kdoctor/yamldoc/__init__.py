@@ -1,6 +1,23 @@
-"""Documents that people write in YAML: read safely, and every mistake told with its line and column."""
+"""YAML documents written by people: read safely, every error reported with file, line and column."""
 
+from kdoctor.yamldoc.nodes import Mark, Node, Path
 from kdoctor.yamldoc.problems import DocumentError, Problem
-from kdoctor.yamldoc.source import Path, Source, YamlSourceError, read_yaml
+from kdoctor.yamldoc.source import Source, YamlSourceError, read_file, read_yaml
+from kdoctor.yamldoc.validation import StrictDocument, StrictPart, invalid, strings_of, validate
 
-__all__ = ["DocumentError", "Path", "Problem", "Source", "YamlSourceError", "read_yaml"]
+__all__ = [
+    "DocumentError",
+    "Mark",
+    "Node",
+    "Path",
+    "Problem",
+    "Source",
+    "StrictDocument",
+    "StrictPart",
+    "YamlSourceError",
+    "invalid",
+    "read_file",
+    "read_yaml",
+    "strings_of",
+    "validate",
+]

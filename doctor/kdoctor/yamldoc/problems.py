@@ -1,4 +1,4 @@
-"""What is wrong with a document that a person wrote, and where."""
+"""Problems in documents that people write, with their places."""
 
 from __future__ import annotations
 
@@ -13,32 +13,29 @@ _LONGEST = 300
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Problem:
-    """One mistake in a document."""
+    """One error in a document."""
 
     line: int | None
-    """Counted from 1; None where the file could not be read at all."""
+    """Counted from 1; None if the file could not be read at all."""
     column: int | None
     """Counted from 1."""
     message: str
-    """What is wrong, in one sentence, with the word that was probably meant."""
+    """What is wrong, in one sentence, with a suggestion."""
     source: str = ""
-    """The file, where it is not the one that was asked for."""
+    """The file, if it is not the one that was asked for."""
 
 
 class DocumentError(UsageError):
-    """A document cannot be used. It carries every problem that was found."""
+    """A document cannot be used. Carries every problem that was found."""
 
     def __init__(self, source: str, problems: Sequence[Problem], *, hint: str | None = None) -> None:
         self.source = source
         """The file, or the name that was asked for."""
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0)))
-        super().__init__(self._text(), hint=hint)
-
-    def _text(self) -> str:
-        lines = [_line(self.source, problem) for problem in self.problems[:_SHOWN]]
+        lines = [_line(source, problem) for problem in self.problems[:_SHOWN]]
         if len(self.problems) > _SHOWN:
             lines.append(f"... and {len(self.problems) - _SHOWN} more")
-        return "\n".join(lines)
+        super().__init__("\n".join(lines), hint=hint)
 
 
 def _line(source: str, problem: Problem) -> str:

@@ -18,7 +18,7 @@ def decided(*results: Result, policy: RollbackPolicy | None = POLICY) -> tuple[D
     return decisions(results, checklist)
 
 
-def test_failures_are_sorted_by_course_the_gravest_first() -> None:
+def test_failures_are_grouped_by_course_most_severe_first() -> None:
     assert decided(
         failure("host.memory"), failure("gpu.same-model"), failure("gpu.free"), failure("versions.cuda-build")
     ) == (
@@ -29,7 +29,7 @@ def test_failures_are_sorted_by_course_the_gravest_first() -> None:
             criteria=("at_once: gpu.free", "at_once: versions.*"),
         ),
         Decision(action="fix forward", checks=("gpu.same-model",), decides="ada", criteria=("fix_forward: gpu",)),
-        Decision(action="investigate", checks=("host.memory",), decides="ada", criteria=("no criterion names it",)),
+        Decision(action="investigate", checks=("host.memory",), decides="ada", criteria=("no rule covers it",)),
     )
 
 
@@ -40,20 +40,20 @@ def test_failures_are_sorted_by_course_the_gravest_first() -> None:
         ({"at_once": ("gpu",), "fix_forward": ("gpu.*",)}, "fix forward", "fix_forward: gpu.*"),
         ({"at_once": ("severity:error",), "investigate": ("gpu",)}, "investigate", "investigate: gpu"),
         ({"at_once": ("severity:error",)}, "roll back at once", "at_once: severity:error"),
-        ({"at_once": ("severity:warning",)}, "investigate", "no criterion names it"),
+        ({"at_once": ("severity:warning",)}, "investigate", "no rule covers it"),
         ({"at_once": ("gpu.f*",), "fix_forward": ("gpu.*",)}, "roll back at once", "at_once: gpu.f*"),
     ],
 )
-def test_the_most_exact_criterion_counts_and_of_equals_the_gravest(
+def test_most_specific_rule_wins_and_ties_go_to_the_most_severe(
     policy: dict[str, tuple[str, ...]], action: str, criterion: str
 ) -> None:
     (decision,) = decided(failure("gpu.free"), policy=RollbackPolicy(decides="ada", within="an hour", **policy))
     assert (decision.action, decision.criteria, decision.within) == (action, (criterion,), "an hour")
 
 
-def test_only_failures_are_decided() -> None:
+def test_passed_and_unknown_checks_need_no_decision() -> None:
     assert decided(result("gpu.free"), result("gpu.same-model", Status.UNKNOWN)) == ()
 
 
-def test_a_checklist_without_the_section_decides_nothing() -> None:
+def test_checklist_without_rollback_section_has_no_decisions() -> None:
     assert decided(failure("gpu.free"), policy=None) == ()

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
-from helpers.catalogs import small_catalog
+from helpers.catalogs import gpu_check, host_check, small_catalog
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.engine.catalog import Catalog
 from kdoctor.model import GpuAssumption, Severity
 
@@ -42,8 +45,6 @@ OVER = "schema: kdoctor/checklist/v1\nname: cluster\nversion: 1\nextends: ./team
 
 @pytest.fixture
 def catalog() -> Catalog:
-    from helpers.catalogs import gpu_check, host_check  # the assumptions of this test need two more judges
-
     return small_catalog(
         gpu_check("gpu.model-expected", judges=["gpus.model"]),
         host_check("versions.packages-expected", judges=["packages"]),
@@ -72,7 +73,7 @@ def overridden(checklist: Checklist) -> dict[str, tuple[str, str]]:
     return {item.what: (item.old, item.new) for item in checklist.overrides}
 
 
-def test_a_bare_overlay_is_the_base_under_another_name(tmp_path: Path, catalog: Catalog) -> None:
+def test_bare_overlay_is_the_base_under_another_name(tmp_path: Path, catalog: Catalog) -> None:
     checklist = load(tmp_path, catalog, OVER)
     base = load_checklist(str(tmp_path / "team.yaml"), catalog)
     assert (checklist.name, checklist.version, checklist.owner) == ("cluster", 1, "ml-platform")
@@ -83,7 +84,7 @@ def test_a_bare_overlay_is_the_base_under_another_name(tmp_path: Path, catalog: 
     assert checklist.overrides == ()
 
 
-def test_an_overlay_replaces_part_by_part(tmp_path: Path, catalog: Catalog) -> None:
+def test_overlay_replaces_single_keys(tmp_path: Path, catalog: Catalog) -> None:
     checklist = load(
         tmp_path,
         catalog,
@@ -129,7 +130,7 @@ rollback: {at_once: [host], within: an hour}
     assert {item.inherited_from for item in checklist.overrides} == {str(tmp_path / "team.yaml")}
 
 
-def test_what_is_inherited_can_be_left_out_with_a_reason(tmp_path: Path, catalog: Catalog) -> None:
+def test_inherited_entry_can_be_left_out_with_a_reason(tmp_path: Path, catalog: Catalog) -> None:
     without = "without: {gpu.free: shared nodes, host.memory: not ours, smoke.baseline: slow, baseline: slow}\n"
     checklist = load(tmp_path, catalog, OVER + without)
     ids = [entry.check.id for entry in checklist.entries]
@@ -142,7 +143,7 @@ def test_what_is_inherited_can_be_left_out_with_a_reason(tmp_path: Path, catalog
     assert overridden(checklist)["checks.gpu.free"] == ("listed", "nothing")
 
 
-def test_a_scenario_that_comes_back_ends_the_reason_to_do_without(tmp_path: Path, catalog: Catalog) -> None:
+def test_scenario_that_is_listed_again_drops_the_inherited_reason(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "middle.yaml").write_text(
         OVER.replace("cluster", "middle") + "without: {smoke.baseline: slow, baseline: slow}\n"
     )
@@ -156,9 +157,7 @@ def test_a_scenario_that_comes_back_ends_the_reason_to_do_without(tmp_path: Path
     assert [Path(name).name for name in checklist.extends] == ["middle.yaml", "team.yaml"]
 
 
-def test_a_shipped_checklist_can_be_extended_by_name(tmp_path: Path, catalog: Catalog) -> None:
-    from dataclasses import replace
-
+def test_shipped_checklist_is_extended_by_name(tmp_path: Path, catalog: Catalog) -> None:
     write(tmp_path, OVER)
     shipped = replace(catalog, checklists={"shipped": tmp_path / "team.yaml"})
     (tmp_path / "mine.yaml").write_text(OVER.replace("./team.yaml", "shipped") + "owner: me\n")
@@ -168,67 +167,74 @@ def test_a_shipped_checklist_can_be_extended_by_name(tmp_path: Path, catalog: Ca
 
 
 @pytest.mark.parametrize(
-    ("over", "expected"),
+    ("over", "place", "named"),
     [
         (
             OVER + "checks: [{id: gpu.fre}]",
-            "cluster.yaml:5:15: unknown check 'gpu.fre'; did you mean 'gpu.free'?",
+            "5:15",
+            ["'gpu.fre'", "'gpu.free'"],
         ),
         (
             OVER.replace("version: 1\n", ""),
-            "cluster.yaml:1:1: 'version' is missing: a checklist that extends another still has its own",
+            "1:1",
+            ["missing", "'version'"],
         ),
         (
             OVER + "without: {gpu.fre: x}",
-            "cluster.yaml:5:11: nothing of the name 'gpu.fre' is inherited; did you mean 'gpu.free'?",
+            "5:11",
+            ["'gpu.fre'", "'gpu.free'"],
         ),
         (
             OVER + "checks: [{id: gpu.free}]\nwithout: {gpu.free: x}",
-            "cluster.yaml:6:11: gpu.free is listed in this checklist and named under 'without': keep one",
+            "6:11",
+            ["gpu.free", "both"],
         ),
         (
             OVER.replace("./team", "./teem"),
-            "cluster.yaml:4:10: extends './teem.yaml': teem.yaml: there is no such file; did you mean 'team.yaml'?",
+            "4:10",
+            ["'./teem.yaml'", "'team.yaml'"],
         ),
         (
             OVER.replace("./team.yaml", "cpu-smok"),
-            "cluster.yaml:4:10: extends 'cpu-smok': cpu-smok: no checklist of that name is shipped",
+            "4:10",
+            ["'cpu-smok'", "Available: none"],
         ),
-        (OVER.replace("./team.yaml", "[a, b]"), "cluster.yaml:4:10: 'extends' names one checklist, by name or path"),
-        (OVER.replace("./team.yaml", "./cluster.yaml"), (
-            "cluster.yaml:4:10: checklists extend each other in a circle: cluster.yaml -> cluster.yaml"
-        )),
+        (OVER.replace("./team.yaml", "[a, b]"), "4:10", ["'extends'"]),
+        (OVER.replace("./team.yaml", "./cluster.yaml"), "4:10", ["cluster.yaml -> cluster.yaml"]),
     ],
-)  # fmt: skip
-def test_mistakes_are_told_where_they_stand(tmp_path: Path, catalog: Catalog, over: str, expected: str) -> None:
-    assert problems(tmp_path, catalog, over).startswith(expected)
+)
+def test_mistake_is_reported_at_its_place(
+    tmp_path: Path, catalog: Catalog, over: str, place: str, named: list[str]
+) -> None:
+    found = problems(tmp_path, catalog, over)
+    assert found.startswith(f"cluster.yaml:{place}: ")
+    assert [name for name in named if name not in found] == []
 
 
-def test_a_mistake_below_is_told_with_the_file_that_it_stands_in(tmp_path: Path, catalog: Catalog) -> None:
-    told = problems(tmp_path, catalog, OVER, BASE.replace("id: gpu.free", "id: gpu.fre"))
-    assert told == "team.yaml:15:9: unknown check 'gpu.fre'; did you mean 'gpu.free'?"
+def test_mistake_in_the_base_names_the_file_of_the_base(tmp_path: Path, catalog: Catalog) -> None:
+    found = problems(tmp_path, catalog, OVER, BASE.replace("id: gpu.free", "id: gpu.fre"))
+    assert found.startswith("team.yaml:15:9: ")
+    assert "'gpu.fre'" in found
 
 
-def test_a_circle_is_told_whole(tmp_path: Path, catalog: Catalog) -> None:
+def test_circle_of_three_files_is_reported(tmp_path: Path, catalog: Catalog) -> None:
     for name, below in (("a", "b"), ("b", "c"), ("c", "b")):
         (tmp_path / f"{name}.yaml").write_text(OVER.replace("./team.yaml", f"./{below}.yaml"))
     with pytest.raises(ChecklistError) as caught:
         load_checklist(str(tmp_path / "a.yaml"), catalog)
-    told = str(caught.value).replace(f"{tmp_path}/", "")
-    assert told == "c.yaml:4:10: checklists extend each other in a circle: b.yaml -> c.yaml -> b.yaml"
+    found = str(caught.value).replace(f"{tmp_path}/", "")
+    assert found.startswith("c.yaml:4:10: ")
+    assert "b.yaml -> c.yaml -> b.yaml" in found
 
 
-def test_another_schema_below_is_refused(tmp_path: Path, catalog: Catalog) -> None:
-    told = problems(tmp_path, catalog, OVER, BASE.replace("checklist/v1", "checklist/v2"))
-    assert told.startswith("team.yaml:1:9: the schema kdoctor/checklist/v2 is not known to this kdoctor")
+def test_base_of_another_schema_is_refused(tmp_path: Path, catalog: Catalog) -> None:
+    found = problems(tmp_path, catalog, OVER, BASE.replace("checklist/v1", "checklist/v2"))
+    assert found.startswith("team.yaml:1:9: ")
+    assert "kdoctor/checklist/v2" in found
 
 
-def test_the_schema_for_editors_knows_overlays() -> None:
-    import jsonschema
-
-    from kdoctor.checklist.document import json_schema
-
-    validator = jsonschema.Draft202012Validator(json_schema())
+def test_json_schema_accepts_overlays() -> None:
+    validator = jsonschema.Draft202012Validator(ChecklistDocument.json_schema())
     over = yaml.safe_load(OVER + "scenarios: [{id: smoke.baseline, replicas: 4}]")
     validator.validate(over)
     assert not validator.is_valid({key: value for key, value in over.items() if key != "extends"})

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
@@ -22,11 +20,11 @@ def ids(catalog: Catalog, *names: str, strategy: str | None = None, tier: str | 
     return tuple(scenario.id for scenario in choose_scenarios(catalog, names, strategy=strategy, tier=tier))
 
 
-def test_it_is_the_quick_tier_unless_more_is_said(catalog: Catalog) -> None:
+def test_default_is_the_quick_tier(catalog: Catalog) -> None:
     assert ids(catalog) == ids(catalog, tier="quick") == QUICK
 
 
-def test_each_tier_holds_the_ones_before_it(catalog: Catalog) -> None:
+def test_each_tier_includes_the_smaller_ones(catalog: Catalog) -> None:
     quick, standard, full = (set(ids(catalog, tier=tier)) for tier in ("quick", "standard", "full"))
     assert quick < standard < full == set(catalog.scenarios) - {OWN_MODEL}
 
@@ -38,23 +36,23 @@ def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "words"),
+    ("names", "options", "pattern"),
     [
-        (("basline",), {}, "there is no scenario 'basline'; did you mean 'smoke.baseline'?"),
-        (("batchs",), {}, "there is no scenario 'batchs'; did you mean 'smoke.odd-batches'?"),
-        ((), {"strategy": "miror"}, "--strategy miror: it is one of mirrored, one-device"),
-        ((), {"tier": "fast"}, "--tier fast: it is one of quick, standard, full"),
-        (("baseline",), {"strategy": "tpu"}, "no scenario is both"),
+        (("basline",), {}, "'basline'.*'smoke.baseline'"),
+        (("batchs",), {}, "'batchs'.*'smoke.odd-batches'"),
+        ((), {"strategy": "miror"}, "--strategy miror.* mirrored, one-device"),
+        ((), {"tier": "fast"}, "--tier fast.* quick, standard, full"),
+        (("baseline",), {"strategy": "tpu"}, "--tier and --strategy"),
     ],
 )
-def test_what_there_is_not_is_a_usage_error(
-    catalog: Catalog, names: tuple[str, ...], options: dict[str, str], words: str
+def test_unknown_names_are_usage_errors(
+    catalog: Catalog, names: tuple[str, ...], options: dict[str, str], pattern: str
 ) -> None:
-    with pytest.raises(UsageError, match=re.escape(words)):
+    with pytest.raises(UsageError, match=pattern):
         ids(catalog, *names, **options)
 
 
-def test_the_checklist_asks_for_every_check_of_its_scenarios_and_trains_them(catalog: Catalog) -> None:
+def test_checklist_has_every_check_of_its_scenarios(catalog: Catalog) -> None:
     checklist = checklist_of(catalog, choose_scenarios(catalog, ["state"]), "smoke-chosen", replicas=3)
     assert {entry.check.id for entry in checklist.entries} == {
         "smoke.state",
@@ -73,13 +71,13 @@ def test_without_a_number_of_replicas_gpus_are_expected(catalog: Catalog) -> Non
     assert {entry.replicas for entry in checklist.scenarios} == {"gpus"}
 
 
-def test_the_time_is_that_of_the_cases_and_one_import(catalog: Catalog) -> None:
+def test_typical_time_adds_cases_to_one_import(catalog: Catalog) -> None:
     scenarios = choose_scenarios(catalog)
     alone = sum(scenario.typical_s for scenario in scenarios)
     assert typical_seconds(scenarios) - typical_seconds(scenarios, parallel=2) == pytest.approx(alone / 2)
 
 
-def test_scenarios_on_jax_ask_for_no_tensorflow(catalog: Catalog) -> None:
+def test_jax_scenarios_do_not_require_tensorflow(catalog: Catalog) -> None:
     for names, asked in ((["data-parallel"], False), (["data-parallel", "baseline"], True)):
         checklist = checklist_of(catalog, choose_scenarios(catalog, names), "some", replicas=2)
         planned = {item.check.id for item in plan(checklist, catalog)}
@@ -94,7 +92,7 @@ def test_each_framework_is_imported_once(catalog: Catalog) -> None:
     assert typical_seconds([one, other]) < typical_seconds([one]) + typical_seconds([other])
 
 
-def test_what_takes_each_pair_in_turn_counts_them(catalog: Catalog) -> None:
+def test_scenarios_over_pairs_scale_with_the_number_of_pairs(catalog: Catalog) -> None:
     (pairs,) = choose_scenarios(catalog, ["pairs"])
     at_two, at_sixteen = (typical_seconds([pairs], replicas=number) for number in (2, 16))
     assert at_sixteen - at_two == pytest.approx(120 * pairs.pair_s)

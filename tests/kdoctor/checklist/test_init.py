@@ -26,7 +26,7 @@ def drafted(folder: Path, catalog: Catalog, *facts: FactGroup) -> tuple[Checklis
     return load_checklist(str(folder / "node.yaml"), catalog), text
 
 
-def test_a_gpu_node_is_expected_as_it_stands(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_expects_the_current_state_of_a_gpu_node(tmp_path: Path, catalog: Catalog) -> None:
     checklist, text = drafted(tmp_path, catalog, *h100_node(), environment(NCCL_DEBUG="WARN"))
     assert (checklist.name, checklist.version, checklist.owner) == ("node", 1, "ml-platform")
     stated = checklist.assumptions
@@ -42,7 +42,7 @@ def test_a_gpu_node_is_expected_as_it_stands(tmp_path: Path, catalog: Catalog) -
     assert text.count("#") > 20
 
 
-def test_what_lies_beneath_the_packages_is_expected_too(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_expects_driver_libraries_and_flags(tmp_path: Path, catalog: Catalog) -> None:
     image = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
     flags = environment(
         XLA_FLAGS="--xla_gpu_autotune_level=4 --xla_gpu_deterministic_ops", TF_DETERMINISTIC_OPS="1",
@@ -68,28 +68,28 @@ def test_what_lies_beneath_the_packages_is_expected_too(tmp_path: Path, catalog:
     assert "# here: 2.27.7" in text
 
 
-def test_legacy_keras_is_expected_as_such(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_expects_legacy_keras(tmp_path: Path, catalog: Catalog) -> None:
     legacy = keras(package="tf-keras", version="2.21.0", legacy=True)
     assert drafted(tmp_path, catalog, *cpu_host(), legacy)[0].assumptions.framework == {"flavour": "tf-keras"}
 
 
-def test_a_machine_without_gpus_expects_no_driver_and_no_cuda(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_without_gpus_expects_neither_driver_nor_cuda(tmp_path: Path, catalog: Catalog) -> None:
     stated = drafted(tmp_path, catalog, *cpu_host(), libraries())[0].assumptions
     assert (stated.driver, stated.sdk, stated.libraries) == (None, {}, {})
 
 
-def test_without_a_gpu_none_is_expected(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_without_gpus_expects_none(tmp_path: Path, catalog: Catalog) -> None:
     checklist, _ = drafted(tmp_path, catalog, *cpu_host())
     assert checklist.assumptions.gpus == GpuAssumption(count=0)
     assert {entry.replicas for entry in checklist.scenarios} == {2}
 
 
-def test_what_is_not_known_is_not_expected(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_without_facts_has_no_assumptions(tmp_path: Path, catalog: Catalog) -> None:
     checklist, _ = drafted(tmp_path, catalog)
     assert checklist.assumptions.stated() == frozenset()
 
 
-def test_paths_and_serial_numbers_do_not_get_in(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_omits_paths_and_serial_numbers(tmp_path: Path, catalog: Catalog) -> None:
     variables = environment(
         CUDA_VISIBLE_DEVICES="GPU-00000000-1111-2222-3333-444444444444", XLA_FLAGS="--dir=/home/ada"
     )
@@ -99,7 +99,7 @@ def test_paths_and_serial_numbers_do_not_get_in(tmp_path: Path, catalog: Catalog
     assert "/home/ada" not in text
 
 
-def test_odd_versions_and_models_are_written_so_that_they_mean_themselves(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_escapes_odd_versions_and_models(tmp_path: Path, catalog: Catalog) -> None:
     odd = packages(package("tensorflow", "2.21.0+cpu.local"), package("keras", "3"), package("numpy", "not a version"))
     mixed = gpus(2, gpu(0, name="NVIDIA [x] *"), gpu(1, name="NVIDIA [x] *"))
     checklist, _ = drafted(tmp_path, catalog, *h100_node(2), odd, mixed)
@@ -107,6 +107,6 @@ def test_odd_versions_and_models_are_written_so_that_they_mean_themselves(tmp_pa
     assert checklist.assumptions.gpus == GpuAssumption(count=2, model="NVIDIA [[]x] [*]")
 
 
-def test_gpus_of_two_models_are_counted_only(tmp_path: Path, catalog: Catalog) -> None:
+def test_draft_of_mixed_gpus_expects_only_their_number(tmp_path: Path, catalog: Catalog) -> None:
     two = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
     assert drafted(tmp_path, catalog, *h100_node(2), two)[0].assumptions.gpus == GpuAssumption(count=2)

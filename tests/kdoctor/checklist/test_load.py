@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import FULL, HEAD, NO_SCENARIOS, read
-from kdoctor.checklist.document import json_schema
 from kdoctor.checklist.problems import ChecklistError, Problem
+from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.engine.catalog import Catalog
 from kdoctor.engine.report import Waiver
 from kdoctor.model import GpuAssumption, Severity
@@ -23,7 +24,7 @@ def catalog() -> Catalog:
     return small_catalog()
 
 
-def test_a_checklist_is_read_whole(tmp_path: Path, catalog: Catalog) -> None:
+def test_whole_checklist_is_read(tmp_path: Path, catalog: Catalog) -> None:
     checklist = read(tmp_path, catalog, FULL)
     assert (checklist.name, checklist.version, checklist.owner) == ("job", 3, "ml-platform")
     assert checklist.assumptions.python == ">=3.10,<3.14"
@@ -41,7 +42,7 @@ def test_a_checklist_is_read_whole(tmp_path: Path, catalog: Catalog) -> None:
     assert checklist.rollback.at_once == ("versions.*",)
 
 
-def test_severity_is_the_checks_own_unless_it_is_set(tmp_path: Path, catalog: Catalog) -> None:
+def test_severity_defaults_to_that_of_the_check(tmp_path: Path, catalog: Catalog) -> None:
     checklist = read(tmp_path, catalog, HEAD + "checks: [{id: host.shared-memory}]" + NO_SCENARIOS)
     assert checklist.entries[0].severity is Severity.WARNING
 
@@ -54,17 +55,17 @@ def test_rules_carry_assumptions_and_waivers(tmp_path: Path, catalog: Catalog) -
     assert (rules.fail_on, rules.allow_unknown, rules.today) == (Severity.WARNING, True, date(2030, 1, 1))
 
 
-def test_a_quoted_date_and_a_byte_order_mark_are_read(tmp_path: Path, catalog: Catalog) -> None:
+def test_quoted_date_and_byte_order_mark_are_read(tmp_path: Path, catalog: Catalog) -> None:
     text = "\ufeff" + FULL.replace("2030-12-31", "'2030-12-31'")
     assert read(tmp_path, catalog, text).waivers[0].expires == date(2030, 12, 31)
 
 
-def test_the_schema_accepts_what_is_read_and_refuses_what_is_not() -> None:
-    document = yaml.load(FULL.replace("2030-12-31", "'2030-12-31'"), Loader=yaml.SafeLoader)
-    validator = jsonschema.Draft202012Validator(json_schema())
-    jsonschema.Draft202012Validator.check_schema(json_schema())
+def test_schema_accepts_valid_and_refuses_invalid_documents() -> None:
+    document: dict[str, Any] = yaml.load(FULL.replace("2030-12-31", "'2030-12-31'"), Loader=yaml.SafeLoader)
+    validator = jsonschema.Draft202012Validator(ChecklistDocument.json_schema())
+    jsonschema.Draft202012Validator.check_schema(ChecklistDocument.json_schema())
     validator.validate(document)
-    wrongs: tuple[dict[str, object], ...] = (
+    wrongs: tuple[dict[str, Any], ...] = (
         {"extra": 1},
         {"checks": []},
         {"version": "3"},
@@ -76,7 +77,7 @@ def test_the_schema_accepts_what_is_read_and_refuses_what_is_not() -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_mangled_checklist_ends_in_a_checklist_or_in_a_clear_error(
+def test_mangled_checklist_is_read_or_has_problems_with_lines(
     tmp_path: Path, catalog: Catalog, data: st.DataObject
 ) -> None:
     content = FULL.encode()
@@ -89,5 +90,5 @@ def test_a_mangled_checklist_ends_in_a_checklist_or_in_a_clear_error(
     try:
         assert read(tmp_path, catalog, content[:start] + middle + content[end:]).entries
     except ChecklistError as error:
-        broken = error.problems or (Problem(line=-1, column=-1, message="told nothing"),)
+        broken = error.problems or (Problem(line=-1, column=-1, message="no problem"),)
     assert all(problem.line is None or problem.line > 0 for problem in broken)

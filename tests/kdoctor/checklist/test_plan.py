@@ -8,6 +8,7 @@ from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.model import Assumptions, GpuAssumption, Severity
 
+NO_SMOKE = "smoke trainings are skipped (--no-smoke)"
 CATALOG = small_catalog(
     host_check("host.unlisted"), gpu_check("gpu.replicas", scenario=None), gpu_check("smoke.all-trainings")
 )
@@ -30,31 +31,31 @@ def checklist(*ids: str, assumptions: Assumptions | None = None) -> Checklist:
     )
 
 
-def told(planned: tuple[PlannedCheck, ...]) -> dict[str, str | None]:
+def deselected(planned: tuple[PlannedCheck, ...]) -> dict[str, str | None]:
     return {entry.check.id: entry.deselected for entry in planned}
 
 
-def test_everything_is_planned_with_prerequisites_first() -> None:
+def test_prerequisites_are_planned_first() -> None:
     planned = plan(checklist(), CATALOG)
-    assert told(planned) == {
+    assert deselected(planned) == {
         "gpu.free": None,
         "host.memory": None,
         "host.shared-memory": None,
         "smoke.baseline": None,
     }
-    assert list(told(planned)) == ["gpu.free", "host.memory", "host.shared-memory", "smoke.baseline"]
+    assert list(deselected(planned)) == ["gpu.free", "host.memory", "host.shared-memory", "smoke.baseline"]
 
 
-def test_an_entry_keeps_what_the_checklist_says_and_a_prerequisite_its_own() -> None:
+def test_entry_keeps_its_settings_and_prerequisite_its_defaults() -> None:
     by_id = {entry.check.id: entry for entry in plan(checklist(), CATALOG)}
     assert (by_id["gpu.free"].severity, by_id["gpu.free"].accept_unknown) == (Severity.INFO, "why not")
     assert (by_id["host.memory"].severity, by_id["host.memory"].accept_unknown) == (Severity.ERROR, None)
 
 
 @pytest.mark.parametrize("pattern", ["host.shared-memory", "host.sh*", "*shared*"])
-def test_select_brings_prerequisites_along(pattern: str) -> None:
+def test_select_includes_prerequisites(pattern: str) -> None:
     not_selected = f"not selected (--select {pattern})"
-    assert told(plan(checklist(), CATALOG, select=[pattern])) == {
+    assert deselected(plan(checklist(), CATALOG, select=[pattern])) == {
         "gpu.free": not_selected,
         "host.memory": None,
         "host.shared-memory": None,
@@ -63,66 +64,67 @@ def test_select_brings_prerequisites_along(pattern: str) -> None:
 
 
 def test_select_takes_several_patterns_and_families() -> None:
-    planned = told(plan(checklist(), CATALOG, select=["gpu", "smoke.*"]))
+    planned = deselected(plan(checklist(), CATALOG, select=["gpu", "smoke.*"]))
     assert planned["gpu.free"] is None
     assert planned["smoke.baseline"] is None
     assert planned["host.memory"] == "not selected (--select gpu --select smoke.*)"
 
 
-def test_skip_leaves_out_even_a_prerequisite() -> None:
-    planned = told(plan(checklist(), CATALOG, skip=["host.memory"]))
-    assert planned["host.memory"] == "left out by --skip host.memory"
+def test_skip_excludes_even_a_prerequisite() -> None:
+    planned = deselected(plan(checklist(), CATALOG, skip=["host.memory"]))
+    assert "--skip host.memory" in (planned["host.memory"] or "")
     assert planned["host.shared-memory"] is None
 
 
-def test_no_smoke_leaves_the_trainings_out() -> None:
+def test_no_smoke_excludes_trainings() -> None:
     planned = plan(checklist(), CATALOG, smoke=False)
-    assert told(planned)["smoke.baseline"] == "trainings were left out (--no-smoke)"
+    assert deselected(planned)["smoke.baseline"] == NO_SMOKE
     assert scenarios_to_run(checklist(), planned) == ()
 
 
 @pytest.mark.parametrize(
-    ("option", "pattern", "message"),
+    ("option", "pattern", "named"),
     [
-        ("select", "gpu.fre", "--select gpu.fre: this matches no check; did you mean 'gpu.free'?"),
-        ("skip", "smok", "--skip smok: this matches no check; did you mean 'smoke'?"),
-        ("select", "", "--select : this matches no check"),
-        ("select", "host.unlisted", "--select host.unlisted: checklist job does not ask for host.unlisted"),
-        ("skip", "versions", "--skip versions: checklist job does not ask for versions.python-supported"),
+        ("select", "gpu.fre", "'gpu.free'"),
+        ("skip", "smok", "'smoke'"),
+        ("select", "", "no check"),
+        ("select", "host.unlisted", "checklist job"),
+        ("skip", "versions", "versions.python-supported"),
     ],
 )
-def test_a_pattern_that_matches_nothing(option: str, pattern: str, message: str) -> None:
+def test_pattern_without_a_match_is_refused(option: str, pattern: str, named: str) -> None:
     select, skip = ([pattern], []) if option == "select" else ([], [pattern])
     with pytest.raises(SelectionError) as caught:
         plan(checklist(), CATALOG, select=select, skip=skip)
-    assert caught.value.message == message
+    assert caught.value.message.startswith(f"--{option} {pattern}: ")
+    assert named in caught.value.message
 
 
-def test_an_empty_selection_is_refused() -> None:
-    with pytest.raises(SelectionError, match="nothing is left to check") as caught:
+def test_empty_selection_is_refused() -> None:
+    with pytest.raises(SelectionError) as caught:
         plan(checklist(), CATALOG, select=["smoke"], smoke=False)
     assert caught.value.hint
-    assert caught.value.hint.startswith("--select smoke --no-smoke together leave no check")
+    assert caught.value.hint.startswith("--select smoke --no-smoke ")
 
 
-def test_only_awaited_scenarios_are_run() -> None:
+def test_only_scenarios_of_planned_checks_run() -> None:
     everything = plan(checklist(), CATALOG)
     assert [entry.scenario.id for entry in scenarios_to_run(checklist(), everything)] == ["smoke.baseline"]
     assert scenarios_to_run(checklist(), plan(checklist(), CATALOG, select=["host"])) == ()
 
 
-def test_a_check_of_all_trainings_waits_for_every_scenario_and_is_left_out_without_them() -> None:
+def test_check_of_all_trainings_needs_every_scenario() -> None:
     asked = checklist("host.memory", "smoke.all-trainings")
     alone = plan(asked, CATALOG, select=["smoke.all-trainings"])
     assert [entry.scenario.id for entry in scenarios_to_run(asked, alone)] == ["smoke.baseline"]
     assert scenarios_to_run(asked, plan(asked, CATALOG, select=["host"])) == ()
     left_out = plan(asked, CATALOG, smoke=False)
-    assert told(left_out)["smoke.all-trainings"] == "trainings were left out (--no-smoke)"
+    assert deselected(left_out)["smoke.all-trainings"] == NO_SMOKE
     assert scenarios_to_run(asked, left_out) == ()
     no_gpus = checklist("host.memory", "smoke.all-trainings", assumptions=Assumptions(gpus=GpuAssumption(count=0)))
     assert scenarios_to_run(no_gpus, plan(no_gpus, CATALOG)) == ()
 
 
-def test_assumptions_reach_the_rules_of_gpu_checks() -> None:
+def test_gpu_checks_stay_planned_without_gpus() -> None:
     without = checklist(assumptions=Assumptions(gpus=GpuAssumption(count=0)))
     assert len(plan(without, CATALOG)) == 4

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from helpers.catalogs import gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
 from kdoctor.check import Check, check
-from kdoctor.diff.compare import compare
-from kdoctor.diff.model import Change, Comparison, Kind
+from kdoctor.diff.compare import (
+    LOCK_CHANGED_ALONE,
+    LOCK_OUTDATED,
+    LOCK_UNCHANGED,
+    VERSION_UNCHANGED,
+    compare,
+)
+from kdoctor.diff.model import Comparison, Kind
 from kdoctor.diff.sources import Side, from_files
 from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Host
@@ -36,10 +42,10 @@ def limits_check() -> Check:
         farthest: str = "NODE",
         idle_from: int = 8,
     ) -> Iterator[Outcome]:
-        """The limits are kept.
+        """Limits are kept.
 
         Why: they must be.
-        Remedy: mend it.
+        Remedy: fix it.
         Source: this test.
         """
         limits = (max_used_mib, least_share, loss_tolerance, allow_processes, refusals, farthest, idle_from)
@@ -100,7 +106,7 @@ rollback:
   investigate: [gpu]
 """
 
-# What is written instead of what, and what that change means, with the place that it is told at.
+# An edit (old text, new text), the kind of change, and the place that it is reported at.
 EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     # heads
     ("name: job", "name: task", "moved", "name"),
@@ -219,7 +225,7 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
      "waivers.gpu.free (*)"),
     ("  - {check: host.memory, subject: host, reason: known, owner: ada, expires: 2030-06-30}\n", "", "tightened",
      "waivers.host.memory (host)"),
-    # what is decided in advance
+    # rollback policy
     ("decides: ada", "decides: bob", "moved", "rollback.decides"),
     ("within: an hour", "within: a day", "moved", "rollback.within"),
     ("at_once: [versions.*]", "at_once: []", "loosened", "rollback.versions.*"),
@@ -246,7 +252,7 @@ def compared(folder: Path, old: str, new: str) -> Comparison:
 def edited(old: str, new: str) -> str:
     assert BASE.count(old) >= 1, old
     text = BASE.replace(old, new, 1)
-    # What a checklist names must exist, and what it judges be stated: the parts that go with an edit go along.
+    # What a checklist names must exist, and what it judges must be stated: related parts are edited, too.
     if old == '  python: ">=3.10,<3.14"\n':
         return text
     if "model-expected" in old:
@@ -256,12 +262,12 @@ def edited(old: str, new: str) -> str:
     return text
 
 
-def test_the_table_is_long_enough() -> None:
+def test_table_of_edits_is_complete() -> None:
     assert len(EDITS) >= 60
 
 
 @pytest.mark.parametrize(("old", "new", "kind", "where"), EDITS, ids=[f"{n}-{edit[3]}" for n, edit in enumerate(EDITS)])
-def test_an_edit_is_told_as_what_it_means(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
+def test_edit_has_its_kind(tmp_path: Path, old: str, new: str, kind: Kind, where: str) -> None:
     found = compared(tmp_path, BASE, edited(old, new))
     assert [(change.kind) for change in found.changes if change.where == where] == [kind]
 
@@ -283,7 +289,7 @@ def test_loosened_one_way_is_tightened_the_other(tmp_path: Path, old: str, new: 
     }
 
 
-def test_a_checklist_against_itself_is_empty(tmp_path: Path) -> None:
+def test_checklist_equals_itself(tmp_path: Path) -> None:
     found = compared(tmp_path, BASE, BASE)
     assert (found.changes, found.notes) == ((), ())
 
@@ -304,13 +310,13 @@ def reordered(draw: st.DrawFn) -> str:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(reordered())
-def test_reordering_and_comments_never_show(tmp_path: Path, text: str) -> None:
+def test_order_and_comments_do_not_matter(tmp_path: Path, text: str) -> None:
     assert compared(tmp_path, BASE, text).changes == ()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(range(len(EDITS))), min_size=1, max_size=4, unique=True))
-def test_several_edits_are_mirrored_too(tmp_path: Path, chosen: list[int]) -> None:
+def test_several_edits_are_mirrored(tmp_path: Path, chosen: list[int]) -> None:
     text = BASE
     for number in chosen:
         old, new, *_ = EDITS[number]
@@ -319,14 +325,14 @@ def test_several_edits_are_mirrored_too(tmp_path: Path, chosen: list[int]) -> No
     try:
         there, back = compared(tmp_path, BASE, text), compared(tmp_path, text, BASE)
     except Exception as error:  # noqa: BLE001 - two edits together may make a checklist that is refused
-        assert "job.yaml" in str(error)  # noqa: PT017 - and then in words
+        assert "job.yaml" in str(error)  # noqa: PT017 - the message names the file
         return
     assert {(item.where, MIRRORED[item.kind]) for item in there.changes} == {
         (item.where, item.kind) for item in back.changes
     }
 
 
-def test_how_it_is_put_together_does_not_show(tmp_path: Path) -> None:
+def test_split_into_files_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / "team.yaml").write_text(BASE)
     over = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nextends: ./team.yaml\n"
     new = side(tmp_path, over, name="over.yaml")
@@ -338,7 +344,7 @@ def locked(folder: Path, text: str, **changes: Any) -> Side:
     return replace(chosen, lock=lock(**{"expectations": chosen.expectations, **changes}))
 
 
-def test_recorded_facts_move(tmp_path: Path) -> None:
+def test_changed_facts_of_the_lock_are_moved(tmp_path: Path) -> None:
     facts = {**lock().facts, "packages": {**lock().facts["packages"], "keras": "3.16.0"}}
     new = locked(tmp_path, BASE, facts=facts, accepted=(Accepted(check="gpu.free", reason="x"),), measured={})
     found = compare(locked(tmp_path, BASE), new)
@@ -347,47 +353,40 @@ def test_recorded_facts_move(tmp_path: Path) -> None:
         ("moved", "lock.packages.keras", "3.15.1", "3.16.0"),
     ]
     assert found.changes[2].where.startswith("lock.smoke.baseline/")
-    assert found.notes == (
-        "The lock changed, and no expectation did: was this change of the machine or the packages meant?",
-    )
+    assert found.notes == (LOCK_CHANGED_ALONE,)
 
 
-def test_a_lock_of_another_day_alone_is_cosmetic(tmp_path: Path) -> None:
+def test_lock_of_another_day_is_cosmetic(tmp_path: Path) -> None:
     found = compare(locked(tmp_path, BASE), locked(tmp_path, BASE, recorded="2026-05-01T06:00:00+00:00"))
     assert [(item.kind, item.where) for item in found.changes] == [("cosmetic", "lock.recorded")]
     assert found.notes == ()
 
 
-def test_an_expectation_that_changed_without_the_lock_is_pointed_out(tmp_path: Path) -> None:
+def test_changed_expectations_without_a_new_lock_are_noted(tmp_path: Path) -> None:
     old = locked(tmp_path, BASE)
     new = replace(side(tmp_path, BASE.replace("severity: warning", "severity: error")), lock=old.lock)
-    assert compare(old, new).notes == (
-        "Expectations changed, and the lock did not: record it anew (kdoctor checklist record).",
-        "The lock was recorded under other expectations than the checklist has now: record it anew.",
-        "Expectations changed, and the checklist's version did not.",
-    )
+    assert compare(old, new).notes == (LOCK_UNCHANGED, LOCK_OUTDATED, VERSION_UNCHANGED)
 
 
-def test_a_lock_that_came_or_went_is_told(tmp_path: Path) -> None:
+def test_added_and_removed_locks_are_changes(tmp_path: Path) -> None:
     with_lock, without = locked(tmp_path, BASE), side(tmp_path, BASE)
-    assert [item.why for item in compare(without, with_lock).changes] == ["a lock was added"]
-    assert compare(with_lock, without).changes == (
-        Change(kind="loosened", where="lock", old=lock().recorded, new=None, why="the lock was removed"),
-    )
+    (added,), (removed,) = compare(without, with_lock).changes, compare(with_lock, without).changes
+    assert (added.kind, added.where, added.old, added.new) == ("tightened", "lock", None, lock().recorded)
+    assert (removed.kind, removed.where, removed.old, removed.new) == ("loosened", "lock", lock().recorded, None)
 
 
-def test_the_lock_beside_a_file_is_read(tmp_path: Path) -> None:
+def test_lock_next_to_a_file_is_read(tmp_path: Path) -> None:
     chosen = side(tmp_path, BASE)
     write_lock(tmp_path / "job.lock.yaml", lock(expectations=chosen.expectations), None)
     assert side(tmp_path, BASE).lock == lock(expectations=chosen.expectations)
 
 
-def test_the_gravest_stands_first(tmp_path: Path) -> None:
+def test_most_severe_kind_is_first(tmp_path: Path) -> None:
     text = BASE.replace("severity: warning", "severity: info").replace("version: 3", "version: 4")
     text = text.replace("decides: ada", "decides: bob").replace("replicas: 4", "replicas: 8")
     kinds = [change.kind for change in compared(tmp_path, BASE, text).changes]
     assert kinds == ["loosened", "tightened", "moved", "cosmetic"]
 
 
-def test_the_catalog_of_this_test_is_what_the_engine_takes() -> None:
+def test_catalog_of_this_test_is_a_catalog() -> None:
     assert isinstance(CATALOG, Catalog)

@@ -43,9 +43,9 @@ def loosen(repository: Path) -> None:
     path.write_text(path.read_text().replace("severity: warning", "severity: info"))
 
 
-def test_a_revision_is_the_base_with_what_it_extends(repository: Path) -> None:
+def test_base_revision_includes_what_it_extends(repository: Path) -> None:
     same = kdoctor("checklist", "diff", "ci/node.yaml", "--base", "main", cwd=repository)
-    assert same.stdout == "ci/node.yaml at main -> ci/node.yaml: no change\n", same.stderr
+    assert same.stdout == "ci/node.yaml at main -> ci/node.yaml: no changes\n", same.stderr
     loosen(repository)
     done = kdoctor("checklist", "diff", "ci/node.yaml", "--base", "main", "-f", "json", cwd=repository)
     document = json.loads(done.stdout)
@@ -55,7 +55,7 @@ def test_a_revision_is_the_base_with_what_it_extends(repository: Path) -> None:
     ]
 
 
-def test_ci_can_fail_on_what_was_loosened(repository: Path) -> None:
+def test_fail_on_loosened_exits_with_1(repository: Path) -> None:
     loosen(repository)
     arguments = ("checklist", "diff", "ci/node.yaml", "--base", "main", "--format", "markdown", "--fail-on")
     done = kdoctor(*arguments, "loosened", cwd=repository)
@@ -65,49 +65,49 @@ def test_ci_can_fail_on_what_was_loosened(repository: Path) -> None:
     assert kdoctor(*arguments, "tightened", cwd=repository).returncode == 0
 
 
-def test_it_works_from_another_folder(repository: Path) -> None:
+def test_base_works_from_another_folder(repository: Path) -> None:
     loosen(repository)
     done = kdoctor("checklist", "diff", "node.yaml", "--base", "HEAD", cwd=repository / "ci")
     assert "1 loosened" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "named"),
     [
-        (("ci/node.yaml", "--base", "nowhere"), "there is no such revision in this repository"),
-        (("ci/node.yaml", "--base", "--help-me"), "there is no such revision in this repository"),
-        (("ci/node.yaml",), "give two checklists, or one with --base REV"),
-        (("a", "b", "--base", "main"), "--base takes one checklist, the new one"),
-        (("ci/none.yaml", "--base", "main"), "there is no such file"),
+        (("ci/node.yaml", "--base", "nowhere"), "--base "),
+        (("ci/node.yaml", "--base", "--help-me"), "--base "),
+        (("ci/node.yaml",), "--base"),
+        (("a", "b", "--base", "main"), "--base"),
+        (("ci/none.yaml", "--base", "main"), "ci/none.yaml: "),
     ],
 )
-def test_bad_input_is_told_in_words(repository: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_arguments_exit_with_2(repository: Path, arguments: tuple[str, ...], named: str) -> None:
     done = kdoctor("checklist", "diff", *arguments, cwd=repository)
     assert done.returncode == 2
-    assert words in done.stderr
+    assert named in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
 
 
-def test_a_base_outside_of_a_repository_is_told(repository: Path) -> None:
+def test_base_outside_a_repository_exits_with_2(repository: Path) -> None:
     shutil.rmtree(repository / ".git")
     done = kdoctor("checklist", "diff", "ci/node.yaml", "--base", "main", cwd=repository, GIT_CEILING_DIRECTORIES="/")
     assert done.returncode == 2
-    assert "is in no git repository" in done.stderr
+    assert "git repository" in done.stderr
 
 
-def test_a_checklist_that_the_base_has_not_is_new(repository: Path) -> None:
+def test_checklist_that_the_base_lacks_is_new(repository: Path) -> None:
     (repository / "ci" / "new.yaml").write_text((repository / "ci" / "node.yaml").read_text())
     done = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--fail-on", "loosened", cwd=repository)
     assert done.returncode == 0
     assert "the whole checklist is new" in done.stderr
     for form, start in (("markdown", "### kdoctor checklist: 1 tightened"), ("json", "{")):
-        told = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--format", form, cwd=repository).stdout
-        assert told.startswith(start)
-        assert "ci/new.yaml is not in main: the whole checklist is new" in told.replace("\\", "")
+        shown = kdoctor("checklist", "diff", "ci/new.yaml", "--base", "main", "--format", form, cwd=repository).stdout
+        assert shown.startswith(start)
+        assert "ci/new.yaml is not in main: the whole checklist is new" in shown.replace("\\", "")
 
 
-def test_as_an_external_diff_git_shows_meanings(repository: Path) -> None:
+def test_external_diff_shows_kinds_of_changes(repository: Path) -> None:
     (repository / ".gitattributes").write_text("ci/*.yaml diff=kdoctor\nteam.yaml diff=kdoctor\n")
     git(repository, "config", "diff.kdoctor.command", f"{' '.join(KDOCTOR)} checklist git-diff")
     loosen(repository)
@@ -119,12 +119,12 @@ def test_as_an_external_diff_git_shows_meanings(repository: Path) -> None:
     assert "1 cosmetic" in shown
     node.write_text("schema: broken\n")
     git(repository, "checkout", "--quiet", "team.yaml")
-    assert "the schema is 'broken', so this is no checklist" in git(repository, "diff", "--ext-diff")
+    assert "'broken'" in git(repository, "diff", "--ext-diff")
     node.unlink()
-    assert "a checklist was removed" in git(repository, "diff", "--ext-diff")
+    assert "checklist removed" in git(repository, "diff", "--ext-diff")
 
 
-def test_by_textconv_git_shows_neither_order_nor_comments(repository: Path) -> None:
+def test_textconv_hides_order_and_comments(repository: Path) -> None:
     (repository / ".gitattributes").write_text("team.yaml diff=kdoctor\n")
     git(repository, "config", "diff.kdoctor.textconv", f"{' '.join(KDOCTOR)} checklist show --plain")
     team = repository / "team.yaml"
@@ -142,7 +142,7 @@ def test_by_textconv_git_shows_neither_order_nor_comments(repository: Path) -> N
     ]
 
 
-def test_what_is_no_valid_checklist_git_shows_by_textconv_as_it_is(repository: Path) -> None:
+def test_textconv_shows_an_invalid_checklist_unchanged(repository: Path) -> None:
     (repository / ".gitattributes").write_text("*.yaml diff=kdoctor\n")
     git(repository, "config", "diff.kdoctor.textconv", f"{' '.join(KDOCTOR)} checklist show --plain")
     node, lock = repository / "ci" / "node.yaml", repository / "ci" / "node.lock.yaml"
@@ -156,5 +156,5 @@ def test_what_is_no_valid_checklist_git_shows_by_textconv_as_it_is(repository: P
     assert "+schema: kdoctor/lock/v1" in git(repository, "diff", "--cached")
 
 
-def test_the_interpreter_of_these_tests_is_the_one_that_git_starts() -> None:
+def test_git_starts_the_interpreter_of_these_tests() -> None:
     assert KDOCTOR[0] == sys.executable

@@ -57,7 +57,7 @@ def at(moment: str) -> Report:
 
 
 def test_last_passing_run_is_found(place: Path) -> None:
-    older = replace(lock(), facts={**lock().facts, "packages": {"keras": "3.14.0"}})
+    older = lock().model_copy(update={"facts": {**lock().facts, "packages": {"keras": "3.14.0"}}})
     kept(place, at("2026-04-01T06:00:00+00:00"), older)
     kept(place, at("2026-05-01T06:00:00+00:00"), lock())
     kept(place, gpu_report(), lock())
@@ -69,11 +69,11 @@ def test_last_passing_run_is_found(place: Path) -> None:
 
 
 def test_equal_locks_are_stored_once_and_pruned_with_their_last_run(place: Path) -> None:
-    other = replace(lock(), facts={**lock().facts, "packages": {"keras": "3.14.0"}})
+    other = lock().model_copy(update={"facts": {**lock().facts, "packages": {"keras": "3.14.0"}}})
     kept(place, cpu_report(), other)
     for measured in (0.1, 0.2, 0.3):
-        noise = {name: replace(item, value=measured) for name, item in lock().measured.items()}
-        kept(place, cpu_report(), replace(lock(), measured=noise))
+        noise = {name: item.model_copy(update={"value": measured}) for name, item in lock().measured.items()}
+        kept(place, cpu_report(), lock().model_copy(update={"measured": noise}))
     assert (count(place, "green"), count(place, "locks")) == (4, 2)
     kept(place, cpu_report(), lock(), KDOCTOR_HISTORY_KEEP="2")
     assert (count(place, "runs"), count(place, "green"), count(place, "locks")) == (2, 2, 1)

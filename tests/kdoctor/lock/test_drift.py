@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ def compared(*changed: FactGroup, results: tuple[Result, ...] = ()) -> Drift:
     return drift(lock(), recorded_facts(node_facts(*changed)), results, "job.lock.yaml")
 
 
-def told(found: Drift) -> list[tuple[str, str | None, str | None]]:
+def changes(found: Drift) -> list[tuple[str, str | None, str | None]]:
     return [(change.fact, change.old, change.new) for change in found.changes]
 
 
@@ -28,13 +28,13 @@ def other_keras(version: str = "3.6.0") -> tuple[FactGroup, ...]:
     return packages(*others, package("keras", version)), keras(version=version)
 
 
-def test_the_same_machine_has_not_drifted() -> None:
+def test_same_machine_has_no_drift() -> None:
     assert compared() == Drift(lock="job.lock.yaml", recorded=RECORDED)
 
 
-def test_what_changed_came_and_went_is_told() -> None:
+def test_changed_added_and_removed_facts_are_drift() -> None:
     found = compared(environment(NCCL_P2P_DISABLE="1"), gpus(7))
-    assert told(found) == [
+    assert changes(found) == [
         ("environment.NCCL_DEBUG", "WARN", None),
         ("environment.NCCL_P2P_DISABLE", None, "1"),
         ("gpus.compute-capability.9.0", "8", "7"),
@@ -46,22 +46,22 @@ def test_what_changed_came_and_went_is_told() -> None:
     ]
 
 
-def test_what_is_assumed_is_explained_by_what_changed() -> None:
+def test_change_explains_a_failed_assumption() -> None:
     found = compared(gpus(driver_version="575.57.08"), results=(failure("versions.runtime-expected"),))
     assert [(change.fact, change.explains) for change in found.changes] == [
         ("driver.version", ("versions.runtime-expected",))
     ]
 
 
-def test_what_an_older_kdoctor_did_not_record_has_not_drifted() -> None:
+def test_fact_that_an_older_kdoctor_did_not_record_is_not_drift() -> None:
     before = lock(keras(settings={}))
     assert "floatx" not in before.facts["keras"]
     named = host(container="docker", image="train:8", image_from="KDOCTOR_IMAGE")
     now = recorded_facts(node_facts(named))
-    assert told(drift(before, now, (), "job.lock.yaml")) == [("host.container", "none", "docker")]
+    assert changes(drift(before, now, (), "job.lock.yaml")) == [("host.container", "none", "docker")]
 
 
-def test_the_likeliest_cause_of_a_failure_stands_first() -> None:
+def test_most_likely_cause_is_first() -> None:
     changed = (*other_keras(), environment(), kernel(version="580.105.09"))
     found = compared(*changed, results=(failure("smoke.baseline"), result("driver.loaded")))
     facts = [change.fact for change in found.changes]
@@ -70,42 +70,43 @@ def test_the_likeliest_cause_of_a_failure_stands_first() -> None:
     assert found.changes[-1].fact in {"driver.module", "environment.NCCL_DEBUG"}
 
 
-def test_the_failure_that_is_explained_best_stands_first() -> None:
+def test_best_explained_failure_is_first() -> None:
     found = compared(*other_keras(), results=(failure("smoke.baseline"), failure("versions.keras-compatible")))
     change = next(change for change in found.changes if change.fact == "packages.keras")
     assert change.explains == ("versions.keras-compatible", "smoke.baseline")
 
 
-def test_a_name_that_a_finding_says_outweighs_all_else() -> None:
+def test_name_in_a_finding_outweighs_everything() -> None:
     others = [package(item.name, item.version) for item in packages().installed if item.name != "h5py"]
     blamed = failure("versions.package-conflicts", finding("tensorflow", observed="h5py 3.20.0 is installed"))
     found = compared(packages(*others, package("h5py", "3.20.0")), keras(backend="jax"), results=(blamed,))
     assert found.changes[0].fact == "packages.h5py"
 
 
-def test_what_failed_at_the_last_green_run_already_is_not_explained() -> None:
+def test_failure_of_the_recorded_run_is_not_explained() -> None:
     hazard = failure("smoke.starved-replica", severity=Severity.WARNING)
     before = lock()
-    before = replace(before, facts={**before.facts, "checks": {hazard.id: "fail", "smoke.baseline": "pass"}})
+    checks = {hazard.id: "fail", "smoke.baseline": "pass"}
+    before = before.model_copy(update={"facts": {**before.facts, "checks": checks}})
     now = recorded_facts(node_facts(*other_keras()))
     found = drift(before, now, (hazard, failure("smoke.baseline")), "job.lock.yaml")
     assert {change.explains for change in found.changes} == {("smoke.baseline",)}
 
 
-def test_but_what_its_finding_names_is() -> None:
+def test_failure_of_the_recorded_run_is_explained_if_its_finding_names_the_change() -> None:
     blamed = failure("versions.package-conflicts", finding("keras", observed="keras 3.6.0"))
     before = lock()
-    before = replace(before, facts={**before.facts, "checks": {blamed.id: "fail"}})
+    before = before.model_copy(update={"facts": {**before.facts, "checks": {blamed.id: "fail"}}})
     found = drift(before, recorded_facts(node_facts(*other_keras())), (blamed,), "job.lock.yaml")
     assert [change.fact for change in found.changes if change.explains] == ["packages.keras"]
 
 
-def test_what_passed_or_is_unknown_is_not_explained() -> None:
+def test_passed_and_unknown_checks_are_not_explained() -> None:
     found = compared(gpus(7), results=(result("gpu.free"), result("gpu.same-model", Status.UNKNOWN)))
     assert all(not change.explains for change in found.changes)
 
 
-def test_a_section_that_cannot_be_read_now_is_said_and_no_drift() -> None:
+def test_unreadable_section_is_listed_and_not_drift() -> None:
     facts = {
         **node_facts(),
         Packages: Unavailable(unavailable="the interpreter hung"),
@@ -118,7 +119,7 @@ def test_a_section_that_cannot_be_read_now_is_said_and_no_drift() -> None:
     )  # fmt: skip
 
 
-def test_a_scenario_that_was_not_run_now_is_no_drift() -> None:
+def test_scenario_that_did_not_run_is_not_drift() -> None:
     facts = {**node_facts(), SmokeRuns: SmokeRuns()}
     assert drift(lock(), recorded_facts(facts), (), "x").changes == ()
 
@@ -133,7 +134,7 @@ def test_a_scenario_that_was_not_run_now_is_no_drift() -> None:
         (None, 0.01, {"scenarios.smoke.baseline/mirrored/loss"}),
     ],
 )
-def test_a_measure_drifts_beyond_its_range(loss: float | None, step_s: float, drifted: set[str]) -> None:
+def test_measure_outside_its_range_is_drift(loss: float | None, step_s: float, drifted: set[str]) -> None:
     run = smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, loss), step_s=step_s))
     assert {change.fact for change in compared(run).changes} == drifted
 
@@ -142,23 +143,26 @@ def step(seconds: float, replicas: int = 8, **changes: Any) -> Drift:
     return compared(smoke_run("smoke.baseline", replicas, smoke_case(replicas=replicas, step_s=seconds), **changes))
 
 
-def test_a_slower_step_is_told_in_words() -> None:
+def test_slower_step_is_reported_with_its_factor() -> None:
     name = "measured.smoke.baseline/mirrored/step-seconds"
-    assert told(step(0.023)) == [(name, "0.01", "0.023 (2.3 times slower, 2 are allowed)")]
+    ((fact, old, new),) = changes(step(0.023))
+    assert (fact, old) == (name, "0.01")
+    assert re.findall(r"[\d.]+", new or "") == ["0.023", "2.3", "2"]
 
 
-def test_a_faster_step_is_no_drift() -> None:
+def test_faster_step_is_not_drift() -> None:
     assert step(0.0001).changes == ()
 
 
-def test_a_step_of_another_training_is_not_compared() -> None:
+def test_step_of_another_training_is_not_compared() -> None:
     for other in (step(0.1, replicas=2), step(0.1, devices_kind="cpu"), step(0.1, version=2)):
         assert not [change for change in other.changes if change.fact.endswith("step-seconds")]
         assert other.changes
 
 
-def test_how_much_slower_is_drift_can_be_set() -> None:
+def test_factor_for_slower_steps_can_be_set() -> None:
     strict = recorded_facts(node_facts(), slower=1.2).measured
     now = recorded_facts(node_facts(smoke_run("smoke.baseline", 8, smoke_case(step_s=0.015))))
-    assert told(drift(lock(measured=strict), now, (), "x"))[0][2] == "0.015 (1.5 times slower, 1.2 are allowed)"
+    new = changes(drift(lock(measured=strict), now, (), "x"))[0][2]
+    assert re.findall(r"[\d.]+", new or "") == ["0.015", "1.5", "1.2"]
     assert drift(lock(), now, (), "x").changes == ()

@@ -25,13 +25,13 @@ def test_gpus_and_topology_are_recorded_by_shape() -> None:
     assert found["packages"]["keras"] == "3.15.1"
 
 
-def test_a_mixed_node_is_counted_by_model() -> None:
+def test_mixed_gpus_are_counted_by_model() -> None:
     mixed = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
     found = recorded_facts(node_facts(mixed)).facts["gpus"]
     assert (found["model.NVIDIA H100 80GB HBM3"], found["model.NVIDIA A100"]) == ("1", "1")
 
 
-def test_no_path_no_serial_number_and_no_host_is_recorded_unless_asked() -> None:
+def test_identifiers_are_recorded_only_on_request() -> None:
     variables = environment(
         CUDA_VISIBLE_DEVICES="GPU-00000000-1111-2222-3333-444444444444",
         LD_LIBRARY_PATH="/home/ada/cuda/lib64",
@@ -49,12 +49,12 @@ def test_no_path_no_serial_number_and_no_host_is_recorded_unless_asked() -> None
     }
     text = str(found.facts)
     assert not re.search(r"/opt|/home|GPU-0|0000:10|node7|4711", text)
-    open_book = str(recorded_facts(facts, identifiers=True).facts)
+    with_identifiers = str(recorded_facts(facts, identifiers=True).facts)
     for trace in ("/opt/job/bin/python", "/home/ada", "GPU-00000000", "0000:10:00.0", "node7", "4711"):
-        assert trace in open_book
+        assert trace in with_identifiers
 
 
-def test_the_image_is_recorded_by_its_name_and_a_file_without_its_path() -> None:
+def test_image_is_recorded_without_the_path_of_a_file() -> None:
     named = host(container="docker", image="registry.example/train:7", image_from="KDOCTOR_IMAGE")
     assert recorded_facts(node_facts(named)).facts["host"]["image"] == "registry.example/train:7"
     file = host(container="apptainer", image="/home/ada/train-7.sif", image_from="APPTAINER_CONTAINER")
@@ -63,7 +63,7 @@ def test_the_image_is_recorded_by_its_name_and_a_file_without_its_path() -> None
     assert "image" not in recorded_facts(node_facts(host(container="docker"))).facts["host"]
 
 
-def test_settings_of_keras_and_condas_own_packages_are_recorded() -> None:
+def test_keras_settings_and_conda_packages_are_recorded() -> None:
     facts = node_facts(replace(packages(), conda=("cudnn=9.10.1=h1", "ml_dtypes=0.5.3=py311_0")))
     found = recorded_facts(facts).facts
     assert found["keras"]["floatx"] == "float32"
@@ -71,7 +71,7 @@ def test_settings_of_keras_and_condas_own_packages_are_recorded() -> None:
     assert "conda" not in recorded_facts(node_facts()).facts
 
 
-def test_a_secret_and_an_address_are_never_recorded() -> None:
+def test_secrets_and_addresses_are_withheld() -> None:
     facts = node_facts(environment(NCCL_COMM_ID="10.0.0.7:1234", NCCL_ENV="https://***@x", CUDA_VERSION="12.8.1.012"))
     assert recorded_facts(facts).facts["environment"] == {
         "CUDA_VERSION": "12.8.1.012", "NCCL_COMM_ID": WITHHELD, "NCCL_ENV": WITHHELD
@@ -79,13 +79,13 @@ def test_a_secret_and_an_address_are_never_recorded() -> None:
     assert recorded_facts(facts, identifiers=True).facts["environment"]["NCCL_ENV"] == WITHHELD
 
 
-def test_what_names_one_job_can_be_left_out() -> None:
+def test_variables_of_one_job_can_be_left_out() -> None:
     facts = node_facts(environment(SLURM_JOB_ID="7", LD_LIBRARY_PATH="/opt/cuda"))
     found = without_job(recorded_facts(facts, identifiers=True))
     assert found.facts["environment"] == {"LD_LIBRARY_PATH": "/opt/cuda"}
 
 
-def test_a_section_that_could_not_be_read_is_not_recorded_as_empty() -> None:
+def test_unreadable_section_is_not_recorded_as_empty() -> None:
     facts: dict[type[FactGroup], FactGroup | Unavailable] = {
         **node_facts(),
         Packages: Unavailable(unavailable="the interpreter hung"),
@@ -99,7 +99,7 @@ def test_a_section_that_could_not_be_read_is_not_recorded_as_empty() -> None:
     assert found.unread["gpus"] == "NVML hung"
 
 
-def test_the_outcome_of_each_case_is_recorded() -> None:
+def test_outcome_of_each_case_is_recorded() -> None:
     run = smoke_run(
         "smoke.model-outside-scope", 8,
         smoke_case("compile-inside", outcome="raised", error_type="RuntimeError", losses=(), weights=None),
@@ -122,12 +122,12 @@ def test_measures_have_their_ranges() -> None:
 
 
 @pytest.mark.parametrize(("step_s", "low", "high"), [(0.002, 0.0, 0.014), (0.1, 0.04, 0.21)])
-def test_the_steps_of_cpu_devices_may_wait_for_a_core(step_s: float, low: float, high: float) -> None:
+def test_steps_on_cpu_devices_have_a_wider_range(step_s: float, low: float, high: float) -> None:
     run = smoke_run("smoke.baseline", 8, smoke_case(step_s=step_s), devices_kind="cpu")
     speed = recorded_facts(node_facts(run)).measured["smoke.baseline/mirrored/step-seconds"]
     assert (speed.value, speed.low, speed.high) == (step_s, low, high)
 
 
-def test_a_scenario_that_did_not_run_is_not_recorded() -> None:
+def test_scenario_that_did_not_run_is_not_recorded() -> None:
     facts = {**node_facts(), SmokeRuns: SmokeRuns(runs={"smoke.baseline": Unavailable(unavailable="no GPU")})}
     assert recorded_facts(facts).scenarios == frozenset()

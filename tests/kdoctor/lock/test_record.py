@@ -38,7 +38,7 @@ def report(*results: Result, **changes: object) -> Report:
 
 
 GOOD = result("host.memory")
-RED = failure("gpu.free")
+FAILED = failure("gpu.free")
 UNKNOWN = result("gpu.same-model", Status.UNKNOWN)
 BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
 
@@ -49,34 +49,34 @@ BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
         ((GOOD,), None),
         ((GOOD, failure("gpu.free", severity=Severity.WARNING)), None),
         ((GOOD, replace(UNKNOWN, accepted="a container")), None),
-        ((GOOD, RED), "gpu.free failed"),
+        ((GOOD, FAILED), "gpu.free failed"),
         ((GOOD, UNKNOWN), "gpu.same-model could not be evaluated"),
         ((GOOD, BLOCKED), "gpu.count-expected could not be evaluated"),
         ((result("host.memory", Status.SKIP),), "nothing was tested"),
         ((), "nothing was tested"),
     ],
 )
-def test_only_a_green_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
+def test_only_a_passing_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
     assert not_green(report(*results)) == why_not
 
 
-def test_an_interrupted_run_is_never_recorded() -> None:
+def test_interrupted_run_is_never_recorded() -> None:
     assert not_green(report(GOOD, interrupted=True)) == "the run was interrupted"
 
 
-def test_what_is_accepted_does_not_count_and_stands_in_the_lock(checklist: Checklist) -> None:
+def test_accepted_failures_are_ignored_and_recorded(checklist: Checklist) -> None:
     accepted = [Accepted(check="gpu.free", reason="a notebook"), Accepted(check="host.memory", reason="x")]
-    run = report(GOOD, RED)
+    run = report(GOOD, FAILED)
     assert not_green(run, accepted[:1]) is None
     assert not_green(run, accepted[1:]) == "gpu.free failed"
     assert not_green(run, accepted) is None
-    assert not_green(report(RED), accepted) == "nothing was tested"
+    assert not_green(report(FAILED), accepted) == "nothing was tested"
     made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
     assert made.accepted == (accepted[0],)
     assert made.facts["checks"] == {"host.memory": "pass", "gpu.free": "fail"}
 
 
-def test_a_measure_within_the_range_of_the_last_lock_keeps_its_number(checklist: Checklist) -> None:
+def test_measure_within_the_previous_range_keeps_its_number(checklist: Checklist) -> None:
     found = recorded_facts(node_facts())
     name, other = "smoke.baseline/mirrored/final-loss", "smoke.baseline/mirrored/step-seconds"
     near, far = Measure(value=0.4999, low=0.499, high=0.501), Measure(value=9.0, low=8.0, high=10.0)
@@ -87,14 +87,14 @@ def test_a_measure_within_the_range_of_the_last_lock_keeps_its_number(checklist:
     assert "gone/x/final-loss" not in made.measured
 
 
-def test_the_same_machine_twice_is_the_same_lock_but_for_the_date(checklist: Checklist) -> None:
+def test_same_machine_gives_the_same_lock_except_for_the_date(checklist: Checklist) -> None:
     one = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
     later = replace(report(GOOD), started_at="2026-05-01T06:00:00+00:00", duration_s=99.0)
     two = make_lock(checklist, later, recorded_facts(node_facts()), previous=one)
-    assert replace(two, recorded=one.recorded) == one
+    assert two.model_copy(update={"recorded": one.recorded}) == one
 
 
-def test_a_step_keeps_its_number_unless_the_range_is_set_otherwise(checklist: Checklist) -> None:
+def test_step_keeps_its_number_unless_the_factor_changes(checklist: Checklist) -> None:
     name = "smoke.baseline/mirrored/step-seconds"
     first = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
     now = node_facts(smoke_run("smoke.baseline", 8, smoke_case(step_s=0.012)))
@@ -104,7 +104,7 @@ def test_a_step_keeps_its_number_unless_the_range_is_set_otherwise(checklist: Ch
     assert strict.measured[name] == Measure(value=0.012, low=0.008, high=0.018)
 
 
-def test_milliseconds_of_a_cpu_step_are_no_change(checklist: Checklist) -> None:
+def test_milliseconds_of_a_cpu_step_are_not_a_change(checklist: Checklist) -> None:
     def recorded(step_s: float, slower: float = 2.0) -> Recorded:
         case = smoke_case(step_s=step_s)
         return recorded_facts(node_facts(smoke_run("smoke.baseline", 8, case, devices_kind="cpu")), slower=slower)

@@ -1,4 +1,4 @@
-"""Which TensorFlow runs on which machine: cases whose answer is measured or documented, not computed here."""
+"""Which TensorFlow runs on which machine: cases with a measured or documented answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rules(verdict: Verdict) -> set[str]:
     return {reason.rule for reason in verdict.against}
 
 
-def test_the_example_of_the_issue() -> None:
+def test_newest_release_for_an_a100_has_its_command() -> None:
     chosen = best(compatible(MATRIX, machine("535.161.08", "A100", python="3.11")))
     assert chosen is not None
     assert chosen.command == ("python -m pip install 'tensorflow[and-cuda]==2.21.0' nvidia-cudnn-cu12==9.24.0.43")
@@ -45,14 +45,14 @@ def test_the_example_of_the_issue() -> None:
     ("driver", "outcome"),
     [("525.60.13", "runs"), ("525.60.11", "does-not-run"), ("520.61.05", "does-not-run"), ("610.43.02", "runs")],
 )
-def test_cuda_12_runs_from_525_60_13_on_by_minor_version_compatibility(driver: str, outcome: str) -> None:
+def test_cuda_12_needs_driver_525_60_13(driver: str, outcome: str) -> None:
     found = judged(machine(driver, "A100"))
     assert found["2.19.1"].outcome == outcome
     assert found["2.21.0"].outcome == outcome
     assert found["2.13.1"].outcome == "runs"
 
 
-def test_an_h100_runs_2_15_by_ptx_alone_and_later_ones_by_machine_code() -> None:
+def test_h100_runs_2_15_with_ptx_and_later_releases_with_machine_code() -> None:
     for version, code in (("2.15.1", "PTX"), ("2.14.1", "PTX"), ("2.16.2", "machine code"), ("2.21.0", "machine code")):
         release = MATRIX.release(version)
         assert release is not None
@@ -65,8 +65,8 @@ def test_an_h100_runs_2_15_by_ptx_alone_and_later_ones_by_machine_code() -> None
     ("driver", "outcome"),
     [("525.147.05", "does-not-run"), ("535.54.03", "unknown"), ("535.104.05", "runs"), ("550.54.14", "runs")],
 )
-def test_ptx_needs_the_driver_of_the_toolkit_that_made_it(driver: str, outcome: str) -> None:
-    """2.15 names CUDA 12.2 only: the driver of 12.2.0 may do, that of 12.2.2 does, an older one does not."""
+def test_ptx_needs_the_driver_of_its_toolkit(driver: str, outcome: str) -> None:
+    """2.15 names only CUDA 12.2: the driver of 12.2.0 may suffice, that of 12.2.2 does, an older one does not."""
     verdict = judged(machine(driver, "H100"))["2.15.1"]
     assert verdict.outcome == outcome
     if outcome == "does-not-run":
@@ -74,8 +74,8 @@ def test_ptx_needs_the_driver_of_the_toolkit_that_made_it(driver: str, outcome: 
     assert judged(machine(driver, "H100"))["2.16.2"].outcome == "runs"
 
 
-def test_libraries_that_nobody_measured_on_a_newer_gpu_leave_it_undecided() -> None:
-    """2.13 takes cuDNN from the system, and of the cuDNN 8.7 of 2.14 the matrix has no row."""
+def test_unmeasured_libraries_on_a_newer_gpu_are_unknown() -> None:
+    """2.13 takes cuDNN from the system, and the matrix has no row for the cuDNN 8.7 of 2.14."""
     found = judged(machine("535.161.08", "H100", python="3.10"))
     assert found["2.13.1"].outcome == "unknown"
     assert found["2.14.1"].outcome == "unknown"
@@ -91,11 +91,11 @@ def test_blackwell_needs_2_21(gpu: str) -> None:
     assert runs == {"2.21.0"}
 
 
-def test_a_driver_before_570_does_not_know_blackwell() -> None:
+def test_driver_before_570_does_not_support_blackwell() -> None:
     assert newest(machine("565.57.01", "B200")) is None
 
 
-def test_xla_on_a_5090_is_cautioned_about() -> None:
+def test_xla_on_a_5090_is_a_caution() -> None:
     cautions = {reason.failure for reason in judged(machine("580.95.05", "RTX 5090"))["2.21.0"].cautions}
     assert "blackwell_xla_ptx85" in cautions
     assert "blackwell_xla_ptx85" not in {
@@ -117,7 +117,7 @@ def test_turing_is_new_enough_for_the_newest_cudnn() -> None:
     assert "nvidia-cudnn-cu12==9.24.0.43" in found["2.21.0"].requirements
 
 
-def test_on_a_v100_the_cudnn_of_2_21_is_said_to_be_unproven() -> None:
+def test_cudnn_of_2_21_on_a_v100_is_a_caution() -> None:
     cautions = judged(machine("535.161.08", "V100"))["2.21.0"].cautions
     assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221", "tf2161_runpath"}
 
@@ -136,7 +136,7 @@ def test_python_3_13_needs_2_20() -> None:
     assert rules(found["2.19.1"]) == {"python"}
 
 
-def test_a_k80_never_runs_2_15_or_newer() -> None:
+def test_k80_never_runs_2_15_or_newer() -> None:
     found = judged(machine("470.256.02", "K80", python="3.10"))
     assert found["2.14.1"].outcome == "runs"
     for version, verdict in found.items():
@@ -144,13 +144,13 @@ def test_a_k80_never_runs_2_15_or_newer() -> None:
             assert "gpu" in rules(verdict), version
 
 
-def test_a_driver_past_its_last_branch_has_left_a_gpu_behind() -> None:
+def test_driver_after_the_last_branch_does_not_support_the_gpu() -> None:
     assert newest(machine("535.161.08", "K80", python="3.10")) is None
     assert newest(machine("580.95.05", "V100")) == "2.21.0"
     assert newest(machine("590.48.01", "V100")) is None
 
 
-def test_of_several_gpus_every_one_must_run_it() -> None:
+def test_every_gpu_must_run_the_release() -> None:
     assert newest(machine("470.256.02", "K80", "A100", python="3.10")) == "2.14.1"
     both = judged(machine("580.95.05", "A100", "B200"))
     assert both["2.20.0"].outcome == "does-not-run"
@@ -164,7 +164,7 @@ def test_2_16_1_finds_no_gpu_and_2_16_2_does() -> None:
     assert found["2.16.2"].outcome == "runs"
 
 
-def test_extras_that_pip_cannot_resolve_are_no_way_to_install() -> None:
+def test_extras_that_pip_cannot_resolve_are_excluded() -> None:
     """Tried with pip on 2026-11-20."""
     found = judged(machine("535.161.08", "A100", python="3.11"))
     assert failures(found["2.15.0"]) == {"tf2150_tensorrt_pins"}
@@ -172,7 +172,7 @@ def test_extras_that_pip_cannot_resolve_are_no_way_to_install() -> None:
     assert judged(machine("535.161.08", "A100", python="3.10"))["2.14.1"].outcome == "runs"
 
 
-def test_ranges_that_admit_a_keras_that_trains_wrongly_get_a_pin() -> None:
+def test_ranges_with_an_incorrect_keras_get_a_pin() -> None:
     found = judged(machine("535.161.08", "A100"))
     assert "keras>=3.10" in found["2.16.2"].requirements
     assert "keras>=3.10" in found["2.19.1"].requirements
@@ -180,20 +180,20 @@ def test_ranges_that_admit_a_keras_that_trains_wrongly_get_a_pin() -> None:
     assert "keras>=3.10" not in found["2.15.1"].requirements
 
 
-def test_a_build_that_numpy_2_breaks_gets_a_pin_where_it_has_none() -> None:
+def test_build_that_numpy_2_breaks_gets_a_pin() -> None:
     found = judged(machine("535.161.08", "A100", python="3.10"))
     assert "numpy<2" in found["2.14.0"].requirements
     assert "numpy<2" in found["2.10.1"].requirements
     assert "numpy<2" not in found["2.14.1"].requirements
 
 
-def test_builds_without_the_extra_say_that_the_system_must_bring_cuda() -> None:
+def test_builds_without_the_extra_need_cuda_on_the_system() -> None:
     verdict = judged(machine("535.161.08", "A100"))["2.13.1"]
     assert verdict.command == "python -m pip install tensorflow==2.13.1"
     assert any("CUDA 11.8" in reason.text for reason in verdict.cautions)
 
 
-def test_what_is_not_known_is_never_a_pass() -> None:
+def test_unknown_facts_are_never_a_pass() -> None:
     for given in (
         machine(None, "A100"),
         machine("535.161.08", "A100", python=None),
@@ -206,17 +206,17 @@ def test_what_is_not_known_is_never_a_pass() -> None:
         assert judged(given)["2.21.0"].missing
 
 
-def test_another_platform_is_not_judged() -> None:
+def test_other_platform_is_unknown() -> None:
     given = Machine(driver="535.161.08", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", platform="linux-aarch64")
     assert {verdict.outcome for verdict in compatible(MATRIX, given)} == {"unknown"}
 
 
-def test_gpus_that_come_with_arm_processors_have_cpu_builds_only() -> None:
+def test_gpus_with_arm_processors_have_only_cpu_builds() -> None:
     verdict = judged(machine("580.95.05", "GH200"))["2.21.0"]
     assert rules(verdict) == {"platform"}
 
 
-def test_without_gpus_python_and_glibc_decide_and_no_cuda_is_installed() -> None:
+def test_without_gpus_only_python_and_glibc_decide() -> None:
     given = Machine(gpus=(), python="3.11", glibc="2.26")
     assert rules(judged(given)["2.21.0"]) == {"glibc"}
     chosen = best(compatible(MATRIX, given))
@@ -224,7 +224,7 @@ def test_without_gpus_python_and_glibc_decide_and_no_cuda_is_installed() -> None
     assert chosen.command == "python -m pip install tensorflow==2.20.0"
 
 
-def test_a_nightly_is_judged_but_never_advised() -> None:
+def test_nightly_is_judged_but_never_advised() -> None:
     verdicts = compatible(MATRIX, machine("580.95.05", "A100", python="3.14"))
     assert verdicts[0].release.distribution == "tf-nightly"
     assert verdicts[0].outcome == "runs"

@@ -25,23 +25,23 @@ MATRIX = load_matrix(environ={})
         ("2.23.0.dev20261026", "2.23.0.dev20261026"),
     ],
 )
-def test_a_text_names_a_release(text: str, version: str) -> None:
+def test_text_finds_its_release(text: str, version: str) -> None:
     assert find_release(MATRIX, text).version == version
 
 
 @pytest.mark.parametrize("text", ["2.22", "2.9", "2.19.7", "1.15", "2.23", "2.21.0rc1", "2"])
-def test_what_is_not_known_is_not_guessed(text: str) -> None:
-    with pytest.raises(UnknownReleaseError, match="does not know TensorFlow"):
+def test_unknown_release_is_not_guessed(text: str) -> None:
+    with pytest.raises(UnknownReleaseError, match="no row for TensorFlow"):
         find_release(MATRIX, text)
 
 
 @pytest.mark.parametrize("text", ["", "latest", "two", "2.19.x"])
-def test_what_is_no_version_is_told(text: str) -> None:
-    with pytest.raises(UnknownReleaseError, match="no TensorFlow version"):
+def test_text_that_is_not_a_version_is_refused(text: str) -> None:
+    with pytest.raises(UnknownReleaseError, match="not a TensorFlow version"):
         find_release(MATRIX, text)
 
 
-def test_2_19_needs() -> None:
+def test_requirements_of_2_19() -> None:
     needs = requirements(MATRIX, "2.19")
     assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.06")
     assert needs.release.cudnn == "9.3"
@@ -62,7 +62,7 @@ def test_2_19_needs() -> None:
     assert needs.release.nccl.linkage == "static"
 
 
-def test_2_21_runs_blackwell_by_ptx_and_opens_nccl() -> None:
+def test_2_21_runs_blackwell_with_ptx_and_loads_nccl() -> None:
     needs = requirements(MATRIX, "2.21")
     assert {kind.capability for kind in needs.by_ptx} == {"10.0", "10.3", "12.0"}
     assert needs.sonames["nccl"] == "libnccl.so.2"
@@ -70,13 +70,13 @@ def test_2_21_runs_blackwell_by_ptx_and_opens_nccl() -> None:
     assert {row.id for row in needs.known_bad} >= {"cudnn_too_new_pre_turing", "cudnn_too_old_tf221"}
 
 
-def test_2_16_1_is_told_to_find_no_gpu_without_losing_its_gpus() -> None:
+def test_2_16_1_lists_its_gpus_and_its_known_problem() -> None:
     needs = requirements(MATRIX, "2.16.1")
     assert "8.0" in {kind.capability for kind in needs.by_machine_code}
     assert "tf2161_runpath" in {row.id for row in needs.known_bad}
 
 
-def test_2_12_names_the_libraries_of_cuda_11() -> None:
+def test_2_12_loads_the_libraries_of_cuda_11() -> None:
     sonames = requirements(MATRIX, "2.12").sonames
     assert (sonames["cudart"], sonames["cufft"], sonames["cudnn"]) == (
         "libcudart.so.11.0",

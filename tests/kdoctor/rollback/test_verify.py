@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-from dataclasses import replace
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from helpers.wheels import wheel
 from kdoctor.checklist.load import load_checklist
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.lock.document import Lock, text_of
-from kdoctor.lock.expectations import expectations_of
+from kdoctor.lock.record import expectations_of
 
 HERE = ".".join(map(str, sys.version_info[:3]))
 
@@ -30,7 +30,8 @@ def job(tmp_path: Path) -> Path:
 def write(job: Path, python: str, packages: dict[str, str]) -> Lock:
     base = lock()
     facts = {**base.facts, "python": {**base.facts["python"], "version": python}, "packages": packages}
-    made = replace(base, expectations=expectations_of(load_checklist(str(job), load_catalog())), facts=facts)
+    expectations = expectations_of(load_checklist(str(job), load_catalog()))
+    made = base.model_copy(update={"expectations": expectations, "facts": facts})
     job.with_name("job.lock.yaml").write_text(text_of(made))
     return made
 

@@ -1,4 +1,4 @@
-"""Where PyYAML was built with libyaml that reads a document: the same values at the same places, and the same words."""
+"""libyaml and PyYAML read the same values at the same places, with the same errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def both(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[Source | str, Sour
 
 
 @pytest.mark.parametrize("text", [PECULIAR, *(file.read_text(encoding="utf-8") for file in SHIPPED)])
-def test_libyaml_reads_what_pyyaml_reads(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_libyaml_and_pyyaml_read_the_same_nodes(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     quick, slow = both(monkeypatch, text)
     assert isinstance(quick, Source)
     assert quick == slow
@@ -71,6 +71,6 @@ def test_libyaml_reads_what_pyyaml_reads(monkeypatch: pytest.MonkeyPatch, text: 
         "[" * 20 + "]" * 20 + "\n",
     ],
 )
-def test_what_is_wrong_is_told_in_the_same_words(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_libyaml_and_pyyaml_report_the_same_errors(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     quick, slow = both(monkeypatch, text)
     assert quick == slow

@@ -1,0 +1,67 @@
+"""A version matrix as a document: what a file may say."""
+# ruff: noqa: RUF012 - pydantic copies the defaults
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from kdoctor.matrix.model import (
+    CudaMajor,
+    CudaRelease,
+    CudnnSupport,
+    GpuKind,
+    KerasBehaviour,
+    KnownBad,
+    Libraries,
+    Release,
+    Text,
+    Texts,
+)
+from kdoctor.yamldoc import StrictDocument, invalid
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "cuda_majors": ("major",),
+    "cuda_releases": ("release",),
+    "cudnn": ("cuda", "versions", "capabilities"),
+    "gpus": ("capability",),
+    "libraries": ("cuda", "cudnn", "nccl"),
+    "tensorflow": ("version",),
+    "keras": ("versions",),
+    "known_bad": ("id", "when"),
+}
+"""Each section, and the keys that identify a row: one failure may have several known-bad rows."""
+
+NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
+"""Keys of a release that a row with ``same_as`` does not take from the other row."""
+
+
+def _date(text: str) -> str:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        raise invalid(f"{text!r} is not a date such as '2026-12-01'") from None
+    return text
+
+
+class MatrixDocument(StrictDocument):
+    """A file with a version matrix, or with rows for the shipped one."""
+
+    schema_: Annotated[Literal["kdoctor/version-matrix/v1"], Field(alias="schema")]
+    extends: Literal["shipped", "nothing"] = "nothing"
+    """``shipped``: rows are added to the shipped matrix and replace its rows. ``nothing``: every key is required."""
+    updated: Annotated[str, AfterValidator(_date)]
+    platform: Text
+    sources: dict[str, Text] = {}
+    registering: Texts = ()
+    cuda_majors: list[CudaMajor] = []
+    cuda_releases: list[CudaRelease] = []
+    cudnn: list[CudnnSupport] = []
+    gpus: list[GpuKind] = []
+    libraries: list[Libraries] = []
+    tensorflow: list[Release] = []
+    keras: list[KerasBehaviour] = []
+    known_bad: list[KnownBad] = []

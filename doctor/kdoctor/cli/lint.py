@@ -43,7 +43,7 @@ def lint(
         typer.Option(metavar="RULE", help="Say what a rule is about, and how to write it right.", show_default=False),
     ] = None,
 ) -> None:
-    """Read training scripts without running them, and find the pitfalls of multi-replica Keras.
+    """Lint training scripts for common multi-GPU mistakes, without running them.
 
     Exit codes: 0 clean; 1 a finding at or over --fail-on, or a file that cannot be read; 2 wrong usage.
     """

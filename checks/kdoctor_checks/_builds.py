@@ -69,7 +69,7 @@ def gpus_of_job(gpus: Gpus, environment: Environment | Unavailable) -> tuple[Gpu
     if isinstance(environment, Unavailable):
         return gpus.devices
     mask = read_mask(environment, gpus.devices)
-    return gpus.devices if mask.untold else mask.visible
+    return gpus.devices if mask.unknown_reason else mask.visible
 
 
 def judge_gpus(gpus: Gpus, environment: Environment, judge: Callable[[Gpu, str], Outcome]) -> Iterator[Outcome]:

@@ -61,8 +61,8 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
 def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Outcome:
     if mask.value is None:
         return Evidence(subject=VARIABLE, observed=f"not set; {counted(len(devices), 'GPU')} visible")
-    if mask.untold:
-        return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.untold}")
+    if mask.unknown_reason:
+        return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.unknown_reason}")
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
         return _finding(mask, f"{mask.value!r} is invalid from {mask.invalid}; {shown}", "existing GPUs, each once")

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering
-from kdoctor_checks._install import install, restore
 
 _LINK = "TensorFlow's GPUs"
 
@@ -40,8 +40,10 @@ def replicas_match(
     Failure modes: silent_one_cpu_replica, slow_gpu_dropped, requested_devices_not_visible
     """
     mask = read_mask(environment, gpus.devices)
-    if gpus.state != "ready" or mask.untold:
-        yield Unjudged(subject=_LINK, reason=mask.untold or f"the driver does not respond: {gpus.error or gpus.state}")
+    if gpus.state != "ready" or mask.unknown_reason:
+        yield Unjudged(
+            subject=_LINK, reason=mask.unknown_reason or f"the driver does not respond: {gpus.error or gpus.state}"
+        )
         return
     if run.devices_kind != "gpu":
         yield Unjudged(subject=_LINK, reason="the training ran on logical CPU devices, as requested")

@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, unknown
 
 _EXPECTED = {
@@ -41,4 +41,4 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
         yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
-        yield finding(part, how_it_ended(case), _EXPECTED.get(part, "it can be created"), _REMEDY)
+        yield finding(part, describe_end(case), _EXPECTED.get(part, "it can be created"), _REMEDY)

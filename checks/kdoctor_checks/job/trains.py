@@ -9,7 +9,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of, training_of
-from kdoctor_checks.smoke._cases import format_losses, how_it_ended
+from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import evidence, finding
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
@@ -29,7 +29,7 @@ def trains(run: SmokeRun) -> Iterator[Outcome]:
     if isinstance(case, Unjudged):
         yield case
     elif isinstance(training, Unjudged) and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
-        yield finding("training", how_it_ended(case), _EXPECTED, _REMEDY)
+        yield finding("training", describe_end(case), _EXPECTED, _REMEDY)
     elif isinstance(training, Unjudged):
         yield training
     elif training.problem:

@@ -16,7 +16,7 @@ _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name
 _TRAINING_PHASES = ("data", "trace", "first step", "between steps", "train")
 
 
-def how_it_ended(case: SmokeCase) -> str:
+def describe_end(case: SmokeCase) -> str:
     """The error, hang or crash that ended a case, with its phase and the relevant line of its output."""
     where = f" {in_phase(case.phase)}" if case.phase else ""
     if case.outcome == "skipped":

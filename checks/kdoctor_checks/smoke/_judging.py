@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._install import install, restore
-from kdoctor_checks.smoke._cases import format_losses, how_it_ended, was_refused
+from kdoctor_checks.smoke._cases import describe_end, format_losses, was_refused
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -86,7 +86,7 @@ def judge_cases(
         if left_out:
             yield left_out
         elif was_refused(case, refusals):
-            yield evidence(case, f"refused: {how_it_ended(case)}")
+            yield evidence(case, f"refused: {describe_end(case)}")
         elif trained and case.outcome != "trained":
             yield did_not_finish(run, case)
         else:
@@ -114,7 +114,7 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
 def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
     """A case that raised, crashed or hung."""
     expected = f"it trains on {requested_replicas(run) or 'all'} {'devices' if run.jax else 'replicas'}"
-    return finding(case, how_it_ended(case), expected, _remedy(run, case))
+    return finding(case, describe_end(case), expected, _remedy(run, case))
 
 
 def _framework(run: SmokeRun) -> str:
@@ -314,7 +314,7 @@ def _replicas(run: SmokeRun, case: SmokeCase) -> str:
 
 def fit_unsupported(run: SmokeRun, case: SmokeCase, strategy: str, remedy: str) -> Finding:
     """``Model.fit`` does not work under a strategy."""
-    observed = f"cannot fit under {strategy}: {how_it_ended(case)}"
+    observed = f"cannot fit under {strategy}: {describe_end(case)}"
     if case.outcome == "trained":
         observed = f"trains incorrectly under {strategy}: losses are {format_losses(case.losses)}"
         observed += f", on one device {format_losses(case.reference_losses)}" if case.reference_losses else ""

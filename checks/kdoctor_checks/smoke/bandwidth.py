@@ -10,7 +10,7 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._gpus import nvlinks
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, evidence, judge_cases, unknown
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
 
@@ -45,7 +45,7 @@ def bandwidth(
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome != "trained":
-            return unknown(case, f"smoke.speed did not finish: {how_it_ended(case)}")
+            return unknown(case, f"smoke.speed did not finish: {describe_end(case)}")
         if run.devices_kind == "cpu":
             return NotApplicable(reason="the replicas are devices of one CPU, without links between them")
         if case.replicas == 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, finding, judge_cases
 
 _REMEDY = (
@@ -34,6 +34,6 @@ def data_parallel_batches(
         if case.outcome == "trained":
             return compare.judge(case)
         batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        return finding(case, f"{batch} over {case.replicas} devices: {how_it_ended(case)}", "it trains", _REMEDY)
+        return finding(case, f"{batch} over {case.replicas} devices: {describe_end(case)}", "it trains", _REMEDY)
 
     yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 
 
@@ -29,7 +29,7 @@ def gradient_accumulation(
         if case.outcome == "raised":
             return finding(
                 case,
-                f"{run.keras or 'this Keras'} cannot accumulate gradients over replicas: {how_it_ended(case)}",
+                f"{run.keras or 'this Keras'} cannot accumulate gradients over replicas: {describe_end(case)}",
                 "it trains",
                 "Remove gradient_accumulation_steps when training on several replicas, or accumulate in a custom "
                 "training loop.",

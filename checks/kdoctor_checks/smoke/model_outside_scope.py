@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended, was_refused
+from kdoctor_checks.smoke._cases import describe_end, was_refused
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     did_not_finish,
@@ -52,7 +52,7 @@ def model_outside_scope(
 
 def _judge(case: SmokeCase) -> Outcome:
     if case.outcome == "raised":
-        return evidence(case, f"refused: {how_it_ended(case)}")
+        return evidence(case, f"refused: {describe_end(case)}")
     if case.name == "compile-inside":
         return finding(case, f"trained on {case.replicas} replicas without an error", "an error from fit", _REMEDY)
     weights = case.weights

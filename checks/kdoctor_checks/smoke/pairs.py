@@ -11,7 +11,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, SmokeCase, SmokePair, SmokeRun, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._fault_location import FaultReporter, Pair
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -83,7 +83,7 @@ class _PairsJudge:
     def _problem(self, pair: SmokePair) -> str | None:
         """What is wrong with a pair."""
         if pair.outcome != "trained":
-            return how_it_ended(_as_case(pair))
+            return describe_end(_as_case(pair))
         if pair.weights is None:
             return "its weights were not read"
         return weights_problem(pair.weights) or self._difference(pair)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     evidence,
@@ -36,7 +36,7 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     def judge(case: SmokeCase) -> Outcome:
         batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
         if case.outcome != "trained":
-            return finding(case, f"{batch}: {how_it_ended(case)}", "it trains", _REMEDY)
+            return finding(case, f"{batch}: {describe_end(case)}", "it trains", _REMEDY)
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
         problem = weights_problem(case.weights) or ("a loss is not finite" if None in case.losses else None)

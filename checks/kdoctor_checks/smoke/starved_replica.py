@@ -8,7 +8,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks.smoke._cases import format_losses, how_it_ended
+from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     evidence,
@@ -43,7 +43,7 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome != "trained":
-            return finding(case, how_it_ended(case), "finite weights", _REMEDY)
+            return finding(case, describe_end(case), "finite weights", _REMEDY)
         return not_replicated(run, case) or _judge_trained(case)
 
     yield from judge_cases(run, ("starved-tail",), judge, replicated=False, trained=False)

@@ -13,8 +13,7 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
 from kdoctor.engine.catalog import Catalog
-from kdoctor.engine.judge import FactTable
-from kdoctor.facts import Environment, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS, FAMILIES
 from kdoctor.text.secrets import is_identifying
 
@@ -34,7 +33,7 @@ _TITLES = {
 _WIDTH = 110
 
 
-def draft(facts: FactTable, catalog: Catalog, *, name: str, owner: str) -> str:
+def draft(facts: Facts, catalog: Catalog, *, name: str, owner: str) -> str:
     """The text of a checklist that expects the machine in its current state.
 
     Args:
@@ -85,7 +84,7 @@ def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, 
     yield from _rollback(start, owner)
 
 
-def _assumptions(facts: FactTable) -> Iterator[str]:
+def _assumptions(facts: Facts) -> Iterator[str]:
     """The current state as expectations: minor releases are fixed, patch releases are free."""
     target = facts.get(Target)
     if isinstance(target, Target):
@@ -125,7 +124,7 @@ _LIBRARIES = ("cudart", "cudnn", "nccl")
 _FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
 
 
-def _beneath(facts: FactTable, gpus: Gpus) -> Iterator[str]:
+def _beneath(facts: Facts, gpus: Gpus) -> Iterator[str]:
     """Driver, CUDA of the build, and libraries."""
     if gpus.driver_version and re.fullmatch(r"\d+(\.\d+)+", gpus.driver_version):
         yield f'  driver: ">={gpus.driver_version}"  # installed here; newer is fine'
@@ -146,7 +145,7 @@ def _release(version: str | None) -> str | None:
     return match[0] if match else None
 
 
-def _variables(facts: FactTable) -> dict[str, str]:
+def _variables(facts: Facts) -> dict[str, str]:
     """The variables that affect training, without those that name a path, a device or a host."""
     environment = facts.get(Environment)
     variables = environment.variables if isinstance(environment, Environment) else {}
@@ -159,7 +158,7 @@ def _variables(facts: FactTable) -> dict[str, str]:
     }
 
 
-def _flags(facts: FactTable, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _flags(facts: Facts, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     keras = facts.get(KerasChoice)
     if isinstance(keras, KerasChoice):
         yield from ((f"keras.{name}", value) for name, value in keras.settings.items())
@@ -170,7 +169,7 @@ def _flags(facts: FactTable, variables: Mapping[str, str]) -> Iterator[tuple[str
                 yield name, value or "true"
 
 
-def _packages(facts: FactTable) -> Iterator[tuple[str, str]]:
+def _packages(facts: Facts) -> Iterator[tuple[str, str]]:
     installed, build, keras = facts.get(Packages), facts.get(TensorFlowBuild), facts.get(KerasChoice)
     if not isinstance(installed, Packages):
         return

@@ -11,9 +11,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from kdoctor.cli.stderr import show
-from kdoctor.engine.judge import FactTable
 from kdoctor.engine.report import Report
 from kdoctor.engine.verdict import exit_code_for
+from kdoctor.facts import Facts
 from kdoctor.history.location import is_off
 from kdoctor.history.record import keep
 from kdoctor.lock.document import Lock
@@ -64,7 +64,7 @@ def keep_run(report: Report, scope: str, make_lock: Callable[[], Lock] | None = 
         warn(f"kdoctor: {note}")
 
 
-def save(path: Path | None, facts: FactTable) -> None:
+def save(path: Path | None, facts: Facts) -> None:
     """Write a snapshot to a file, or to stdout."""
     text = dumps(Snapshot.now(facts))
     if path:

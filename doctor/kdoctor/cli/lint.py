@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.options import FailOnOption, OutputOption
-from kdoctor.cli.stderr import complain, show
+from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor_lint import engine
 from kdoctor_lint.report import FORMATS
@@ -55,7 +56,7 @@ def lint(
         write_atomically(item.path, FORMATS[item.format](report, PLAIN))
     if outputs.stdout != "terminal":
         for note in report.notes:
-            complain(f"kdoctor: {note}")
+            warn(f"kdoctor: {note}")
     show(FORMATS[outputs.stdout](report, canvas_for(sys.stdout, os.environ)))
     if report.fails(Severity(fail_on)):
         raise typer.Exit(1)

@@ -16,7 +16,7 @@ from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.lock.record import make_lock, not_green
+from kdoctor.lock.record import make_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
 from kdoctor.run.assemble import build_report
@@ -65,7 +65,7 @@ def record(
     plan = replace(plan, lock_file=path, lock=previous)
     collected = collect(catalog, snapshot, python, timeout, plan.trainings(replicas))
     report = build_report(collected, plan, use_history=True)
-    why_not = not_green(report, accepted)
+    why_not = reason_not_recordable(report, accepted)
     if why_not:
         show_report(report)
         warn(f"kdoctor: nothing was recorded: {why_not}")

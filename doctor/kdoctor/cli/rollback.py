@@ -20,9 +20,8 @@ from kdoctor.cli import options
 from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.engine.judge import FactTable
 from kdoctor.errors import UsageError
-from kdoctor.facts import Target
+from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
@@ -31,7 +30,7 @@ from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.target import choose_target
-from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.rebuild import RebuildError, base_python, rebuild
 from kdoctor.rollback.render import as_json, as_script, as_text
@@ -94,7 +93,7 @@ def rollback(
     if facts is None:
         facts = collect(catalog, None, python, timeout).facts
     now = recorded_facts(facts, identifiers=lock.identifiers)
-    plan = plan_rollback(lock, now, how_made(facts), place, chosen.asked_as)
+    plan = plan_rollback(lock, now, read_installation(facts), place, chosen.asked_as)
     if script:
         show(as_script(plan))
     else:
@@ -130,7 +129,7 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
             raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
 
 
-def _interpreter(facts: FactTable | None, python: str | None) -> str:
+def _interpreter(facts: Facts | None, python: str | None) -> str:
     """The examined interpreter, as reports name it."""
     target = facts.get(Target) if facts else None
     return target.executable if isinstance(target, Target) else choose_target(python, os.environ).python

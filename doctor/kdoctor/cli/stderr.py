@@ -12,8 +12,6 @@ from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKN
 from kdoctor.errors import UsageError
 from kdoctor.run.log import warn
 
-complain = warn
-
 _service = [False]
 
 _NO_TEMPORARY = "No usable temporary directory"  # from Python's tempfile

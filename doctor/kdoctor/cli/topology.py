@@ -11,9 +11,8 @@ import typer
 from kdoctor.cli.options import PluginOption, SnapshotOption
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.engine.judge import FactTable
 from kdoctor.errors import UsageError
-from kdoctor.facts import Gpus, Host, PciDevices, Unavailable
+from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
@@ -63,7 +62,7 @@ def topology(
         show(write_topology(layout, tree, choices, unicode=canvas_for(sys.stdout, os.environ).unicode))
 
 
-def _read(catalog: Catalog) -> FactTable:
+def _read(catalog: Catalog) -> Facts:
     """The GPUs, PCI devices and host of this machine."""
     context = Context(python=sys.executable, chosen_by="kdoctor's own", environ=dict(os.environ), children=Children())
     return collect_facts([probe for probe in catalog.probes if probe.name in _PROBES], context)

@@ -11,12 +11,9 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Facts, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
-
-FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
-"""Each group of facts by its type. A missing type was not collected."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,7 @@ class Rules:
     """The known releases. Without it, checks that ask for it are unknown."""
 
 
-def judge(plan: Sequence[PlannedCheck], facts: FactTable, rules: Rules) -> tuple[Result, ...]:
+def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Result, ...]:
     """Evaluate every planned check once, prerequisites first. Results are in the plan's order.
 
     A prerequisite that is not in the plan is not evaluated.
@@ -72,7 +69,7 @@ def judge(plan: Sequence[PlannedCheck], facts: FactTable, rules: Rules) -> tuple
     return tuple(results[check_id] for check_id in planned)
 
 
-def _judge_one(entry: PlannedCheck, facts: FactTable, rules: Rules, earlier: Mapping[str, Result]) -> Result:
+def _judge_one(entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping[str, Result]) -> Result:
     check = entry.check
     base = Result(
         id=check.id,
@@ -107,7 +104,7 @@ def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
     return None
 
 
-def _arguments(check: Check, facts: FactTable, rules: Rules) -> dict[str, object] | Unavailable:
+def _arguments(check: Check, facts: Facts, rules: Rules) -> dict[str, object] | Unavailable:
     """The facts that the function asks for by type, or why one of them is unavailable."""
     arguments: dict[str, object] = {}
     for name, wanted in check.facts.items():
@@ -127,7 +124,7 @@ def asks_for(plan: Sequence[PlannedCheck], wanted: type[Any], rules: Rules) -> b
     )
 
 
-def _lookup(check: Check, wanted: type[Any], facts: FactTable, rules: Rules) -> object:
+def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> object:
     if wanted is Assumptions:
         return rules.assumptions
     if wanted is VersionMatrix:

@@ -33,7 +33,7 @@ class Mask:
     """The first invalid entry, and why; CUDA ignores it and all later entries."""
     by_index: bool = False
     """Whether the entries are indices, whose meaning depends on CUDA_DEVICE_ORDER."""
-    untold: str | None = None
+    unknown_reason: str | None = None
     """Why the visible GPUs are unknown, if so."""
 
 
@@ -44,8 +44,8 @@ def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]
     GPU first, by a heuristic that keeps the order of equal GPUs.
     """
     mask = read_mask(environment, gpus)
-    if mask.untold is not None:
-        return f"{VARIABLE}={mask.value!r}: {mask.untold}"
+    if mask.unknown_reason is not None:
+        return f"{VARIABLE}={mask.value!r}: {mask.unknown_reason}"
     named_by_uuid = mask.value is not None and not mask.by_index
     if named_by_uuid or environment.get(ORDER_VARIABLE) == "PCI_BUS_ID" or len(gpus) == 1:
         return mask.visible
@@ -64,14 +64,16 @@ def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
         return Mask(value=value)
     entries = [entry.strip() for entry in value.split(",")]
     if entries[0].startswith("MIG-"):
-        return Mask(value=value, untold="MIG instances are not supported")
+        return Mask(value=value, unknown_reason="MIG instances are not supported")
     by_index = not entries[0].startswith("GPU-")
     find = _by_index if by_index else _by_uuid
     visible: list[Gpu] = []
     for entry in entries:
         found = find(entry, gpus)
         if found is None:
-            return Mask(value=value, by_index=by_index, untold=f"{entry!r}: possibly a GPU whose UUID was not read")
+            return Mask(
+                value=value, by_index=by_index, unknown_reason=f"{entry!r}: possibly a GPU whose UUID was not read"
+            )
         if found in visible:
             visible, found = [], "a repeated GPU hides all GPUs"
         if isinstance(found, str):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kdoctor.engine.judge import FactTable
 from kdoctor.facts import (
     Environment,
     FactGroup,
+    Facts,
     Gpus,
     Host,
     KerasChoice,
@@ -65,7 +65,7 @@ STEP_SECONDS = "/step-seconds"
 """Suffix of measures that drift only upwards: a faster step is not drift."""
 
 
-def recorded_facts(table: FactTable, *, identifiers: bool = False, slower: float = SPEED_FACTOR) -> Recorded:
+def recorded_facts(table: Facts, *, identifiers: bool = False, slower: float = SPEED_FACTOR) -> Recorded:
     """The recorded facts by section.
 
     Args:

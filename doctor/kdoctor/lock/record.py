@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from kdoctor import __version__
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import plain_text
-from kdoctor.engine.judge import FactTable
 from kdoctor.engine.report import Conclusion, Report, Result
 from kdoctor.engine.verdict import conclude
+from kdoctor.facts import Facts
 from kdoctor.lock.document import Accepted, Lock, Measure
 from kdoctor.lock.facts import STEP_SECONDS, Recorded, recorded_facts, without_job
 from kdoctor.model import Status
@@ -22,7 +22,7 @@ def expectations_of(checklist: Checklist) -> str:
     return f"sha256:{hashlib.sha256(plain_text(checklist).encode()).hexdigest()}"
 
 
-def not_green(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:
+def reason_not_recordable(report: Report, accepted: Sequence[Accepted] = ()) -> str | None:
     """Why a run must not be recorded, or None. Accepted failures are ignored."""
     if report.interrupted:
         return "the run was interrupted"
@@ -39,7 +39,7 @@ def make_lock(
     accepted: Sequence[Accepted] = (),
     previous: Lock | None = None,
 ) -> Lock:
-    """The lock of a passing run (see :func:`not_green`).
+    """The lock of a passing run (see :func:`reason_not_recordable`).
 
     A measured number within the range of the previous lock keeps the previous number, so that measuring twice
     changes nothing.
@@ -59,7 +59,7 @@ def make_lock(
     )
 
 
-def own_lock(checklist: Checklist, report: Report, facts: FactTable) -> Lock:
+def own_lock(checklist: Checklist, report: Report, facts: Facts) -> Lock:
     """What a passing run found, for the history of this user on this machine.
 
     Includes paths and serial numbers, which a rollback needs and which stay private. Excludes variables of one job,

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from kdoctor.commands.packages import Installer, installer_of
 from kdoctor.commands.system import Manager, manager_of
-from kdoctor.engine.judge import FactTable
-from kdoctor.facts import Host, Libraries, Packages, Target
+from kdoctor.facts import Facts, Host, Libraries, Packages, Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ class Installation:
         return installer_of(self.target, self.packages, *packages)
 
 
-def read_installation(facts: FactTable) -> Installation:
+def read_installation(facts: Facts) -> Installation:
     """Read the installation from the facts of a machine."""
     target, packages, host, libraries = (facts.get(group) for group in (Target, Packages, Host, Libraries))
     prefix = f"{target.prefix}/" if isinstance(target, Target) else None
@@ -58,6 +57,3 @@ def read_installation(facts: FactTable) -> Installation:
             if item.path and item.package is None and not (prefix and item.path.startswith(prefix))
         ),
     )
-
-
-how_made = read_installation

@@ -7,17 +7,17 @@ import platform
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
-from kdoctor.engine.judge import FactTable, judge, unused_waivers
+from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Target
+from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, find_lock, find_start
 from kdoctor.history.location import is_off
 from kdoctor.lock.document import Lock
 from kdoctor.lock.drift import drift
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.rollback.decisions import with_steps
-from kdoctor.rollback.installers import how_made
+from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.run.measured import gpu_layout, gpu_work, trainings
 from kdoctor.run.plan import Plan
@@ -76,7 +76,7 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
 
 
 def _compare(
-    facts: FactTable,
+    facts: Facts,
     plan: Plan,
     results: tuple[Result, ...],
     decided: tuple[Decision, ...],
@@ -90,11 +90,11 @@ def _compare(
     drifted = drift(lock, now, results, name)
     if not decided:
         return drifted, ()
-    rollback = plan_rollback(lock, now, how_made(facts), name, plan.checklist.asked_as)
+    rollback = plan_rollback(lock, now, read_installation(facts), name, plan.checklist.asked_as)
     return drifted, with_steps(decided, results, rollback)
 
 
-def describe_target(facts: FactTable, default: str) -> str:
+def describe_target(facts: Facts, default: str) -> str:
     """The examined interpreter in one line: path, version, kind of environment, and how it was chosen."""
     target = facts.get(Target)
     if not isinstance(target, Target):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdoctor.engine.judge import FactTable
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Training
-from kdoctor.facts import Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRuns, Spread, Unavailable
+from kdoctor.facts import Facts, Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRuns, Spread, Unavailable
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_NAMES
 from kdoctor.topology.layout import read_layout
 
 
-def trainings(facts: FactTable) -> Iterator[Training]:
+def trainings(facts: Facts) -> Iterator[Training]:
     """Each case of each smoke training."""
     runs = facts.get(SmokeRuns)
     for run in runs.runs.values() if isinstance(runs, SmokeRuns) else ():
@@ -33,7 +32,7 @@ def trainings(facts: FactTable) -> Iterator[Training]:
             )
 
 
-def gpu_work(facts: FactTable) -> Iterator[GpuWork]:
+def gpu_work(facts: Facts) -> Iterator[GpuWork]:
     """What each sampled GPU did while trainings ran."""
     sampling = facts.get(GpuSampling)
     for gpu in sampling.gpus if isinstance(sampling, GpuSampling) else ():
@@ -60,7 +59,7 @@ def gpu_work(facts: FactTable) -> Iterator[GpuWork]:
         )
 
 
-def gpu_layout(facts: FactTable) -> tuple[tuple[GpuNote, ...], tuple[GpuLinkNote, ...]]:
+def gpu_layout(facts: Facts) -> tuple[tuple[GpuNote, ...], tuple[GpuLinkNote, ...]]:
     """The GPUs and the links between them; empty if the driver lists none."""
     gpus, pci = facts.get(Gpus), facts.get(PciDevices)
     if not isinstance(gpus, Gpus) or not gpus.devices:

@@ -13,16 +13,16 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import Catalog
-from kdoctor.engine.judge import FactTable, PlannedCheck, Rules, asks_for
+from kdoctor.engine.judge import PlannedCheck, Rules, asks_for
 from kdoctor.errors import UsageError
-from kdoctor.facts import SmokeRuns
+from kdoctor.facts import Facts, SmokeRuns
 from kdoctor.lock.document import Lock
 from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Severity
 from kdoctor.run.session import RequestedTraining
-from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, OwnJob
+from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, UserModel
 from kdoctor.smoke.scenario import Strategy, Tier
 
 
@@ -39,7 +39,7 @@ class Plan:
     scope: str = ""
     """The options that narrow the run. The history compares only runs of the same scope."""
 
-    def trainings(self, replicas: int | None = None, own: OwnJob | None = None) -> list[RequestedTraining]:
+    def trainings(self, replicas: int | None = None, own: UserModel | None = None) -> list[RequestedTraining]:
         """The trainings that the checks wait for.
 
         Args:
@@ -161,7 +161,7 @@ def own_job(
     deadline_s: float | None,
     *,
     snapshot: Path | None = None,
-) -> OwnJob | None:
+) -> UserModel | None:
     """The user's model and data, if the options name them.
 
     Raises:
@@ -173,7 +173,7 @@ def own_job(
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     if snapshot:
         raise UsageError("--model cannot be used with --snapshot")
-    return OwnJob(
+    return UserModel(
         model=model,
         data=data,
         steps=DEFAULT_STEPS if steps is None else steps,
@@ -182,7 +182,7 @@ def own_job(
     )
 
 
-def has_own_model(facts: FactTable) -> bool:
+def has_own_model(facts: Facts) -> bool:
     """Whether the facts include a run of the user's own model."""
     runs = facts.get(SmokeRuns)
     return isinstance(runs, SmokeRuns) and OWN_MODEL in runs.runs

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.engine.catalog import Catalog
-from kdoctor.engine.judge import FactTable
-from kdoctor.facts import Environment, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
+from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
 from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
@@ -46,7 +45,7 @@ class RequestedTraining:
 class Collected:
     """The facts of a run, and how they were collected."""
 
-    facts: FactTable
+    facts: Facts
     target: str
     """The interpreter, for facts that do not name it."""
     started_at: dt.datetime
@@ -89,7 +88,7 @@ class Examination:
         )
 
     @property
-    def facts(self) -> FactTable:
+    def facts(self) -> Facts:
         """Every group that is known so far, or why it is unavailable."""
         runs: dict[str, SmokeRun | Unavailable] = dict(self._missing)
         for session in self._sessions:
@@ -185,7 +184,7 @@ class Examination:
             )
 
 
-def _visible_gpus(facts: FactTable) -> int | Unavailable:
+def _visible_gpus(facts: Facts) -> int | Unavailable:
     """Number of GPUs that TensorFlow should find: those of the driver that CUDA_VISIBLE_DEVICES does not hide."""
     gpus = facts.get(Gpus)
     if not isinstance(gpus, Gpus):
@@ -198,8 +197,8 @@ def _visible_gpus(facts: FactTable) -> int | Unavailable:
     if not isinstance(environment, Environment):
         return len(gpus.devices)
     mask = read_mask(environment, gpus.devices)
-    if mask.untold:
-        return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r}: {mask.untold}")
+    if mask.unknown_reason:
+        return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r}: {mask.unknown_reason}")
     if not mask.visible:
         return Unavailable(unavailable=f"CUDA_VISIBLE_DEVICES={mask.value!r} hides every GPU")
     return len(mask.visible)

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 from kdoctor.facts.gpus import NvmlState
 from kdoctor.facts.sampling import GpuSampling, SamplingState
 from kdoctor.probes.probe import Context
-from kdoctor.probes.process.background import Companion
+from kdoctor.probes.process.background import BackgroundProcess
 from kdoctor.probes.process.launch import own_program_argv
 from kdoctor.smoke.gpu_samples import KNOWN, CaseNow, GpuTally
 
@@ -44,7 +44,7 @@ class Sampler:
         self._now: CaseNow | None = None
         self._late = False
         settings = {"deadline_s": deadline_s, "interval_s": interval_s, "patience_s": patience_s}
-        self._child = Companion(
+        self._child = BackgroundProcess(
             context.children,
             own_program_argv("kdoctor.probes.nvml.sampling_child", settings),
             env=context.environ,

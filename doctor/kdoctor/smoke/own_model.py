@@ -18,7 +18,7 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnJob:
+class UserModel:
     """The user's model and data, each given as ``package.module:function``."""
 
     model: str

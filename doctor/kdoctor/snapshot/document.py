@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from kdoctor import __version__
 from kdoctor.documents import Document
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Unavailable
+from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
 
@@ -37,13 +37,13 @@ class Snapshot:
     """UTC, ISO 8601."""
     kdoctor: str
     """The version of kdoctor that collected it."""
-    facts: Mapping[type[FactGroup], FactGroup | Unavailable]
+    facts: Facts
     """A group that was never collected is absent."""
     notes: tuple[str, ...] = ()
     """What was ignored while reading."""
 
     @classmethod
-    def now(cls, facts: Mapping[type[FactGroup], FactGroup | Unavailable]) -> Snapshot:
+    def now(cls, facts: Facts) -> Snapshot:
         """A snapshot of these facts, created now."""
         created_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return cls(created_at=created_at, kdoctor=__version__, facts=facts)

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,13 @@ import pytest
 from helpers import nvml_library as nvml
 from helpers.machines import healthy, peculiar, silent
 from helpers.machines.description import Description
-from kdoctor.facts import FactGroup, Gpus, Unavailable
+from kdoctor.facts import FactGroup, Facts, Gpus, Unavailable
 from kdoctor.probes import environment as environment_probe
 from kdoctor.probes import host, kernel, kernel_log, pci
 from kdoctor.probes.collector import collect_facts
 from kdoctor.probes.nvml import probe as nvml_probe
 from kdoctor.probes.probe import ROOT_VARIABLE, Context
 from kdoctor.probes.process.child import Children
-
-FactTable = Mapping[type[FactGroup], "FactGroup | Unavailable"]
 
 PROBES = (
     nvml_probe.PROBE,
@@ -86,7 +84,7 @@ def write(machine: Description, folder: Path) -> dict[str, str]:
     }
 
 
-def collected(machine: Description) -> FactTable:
+def collected(machine: Description) -> Facts:
     """The facts of a description, by the real probes and the real binding."""
     folder = _folder()
     variables = write(machine, folder)
@@ -105,7 +103,7 @@ def collected(machine: Description) -> FactTable:
 
 
 @functools.cache
-def facts(name: str) -> Mapping[type[FactGroup], FactGroup | Unavailable]:
+def facts(name: str) -> Facts:
     """The facts of a machine by its name in ``MACHINES``, collected once a process. Not to be changed."""
     return collected(MACHINES[name]())
 

@@ -14,7 +14,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.report import Report, Result
 from kdoctor.lock.document import Accepted, Measure
 from kdoctor.lock.facts import Recorded, recorded_facts
-from kdoctor.lock.record import make_lock, not_green
+from kdoctor.lock.record import make_lock, reason_not_recordable
 from kdoctor.model import Severity, Status
 
 TEXT = """\
@@ -57,20 +57,20 @@ BLOCKED = result("gpu.count-expected", Status.SKIP, blocked_by="gpu.free")
     ],
 )
 def test_only_a_passing_run_is_recorded(results: tuple[Result, ...], why_not: str | None) -> None:
-    assert not_green(report(*results)) == why_not
+    assert reason_not_recordable(report(*results)) == why_not
 
 
 def test_interrupted_run_is_never_recorded() -> None:
-    assert not_green(report(GOOD, interrupted=True)) == "the run was interrupted"
+    assert reason_not_recordable(report(GOOD, interrupted=True)) == "the run was interrupted"
 
 
 def test_accepted_failures_are_ignored_and_recorded(checklist: Checklist) -> None:
     accepted = [Accepted(check="gpu.free", reason="a notebook"), Accepted(check="host.memory", reason="x")]
     run = report(GOOD, FAILED)
-    assert not_green(run, accepted[:1]) is None
-    assert not_green(run, accepted[1:]) == "gpu.free failed"
-    assert not_green(run, accepted) is None
-    assert not_green(report(FAILED), accepted) == "nothing was tested"
+    assert reason_not_recordable(run, accepted[:1]) is None
+    assert reason_not_recordable(run, accepted[1:]) == "gpu.free failed"
+    assert reason_not_recordable(run, accepted) is None
+    assert reason_not_recordable(report(FAILED), accepted) == "nothing was tested"
     made = make_lock(checklist, run, recorded_facts(node_facts()), accepted=accepted)
     assert made.accepted == (accepted[0],)
     assert made.facts["checks"] == {"host.memory": "pass", "gpu.free": "fail"}

@@ -14,7 +14,7 @@ import pytest
 from helpers import smoke
 from kdoctor.facts import SmokeCase
 from kdoctor.probes.process.child import ChildrenEnded
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
 
@@ -233,7 +233,7 @@ def test_first_line_of_nccl_is_kept(tmp_path: Path) -> None:
     fake = smoke.scenario(tmp_path, bad=f"import os\nos.write(2, {log.encode()!r})\nraise OSError('no')")
     case = smoke.only_case(fake)
     assert case.log_lines == (cause, *after[-9:])
-    assert cause in how_it_ended(case)
+    assert cause in describe_end(case)
 
 
 def test_temporary_files_are_removed_and_not_in_the_artifacts(tmp_path: Path) -> None:

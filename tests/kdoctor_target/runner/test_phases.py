@@ -8,7 +8,7 @@ import pytest
 
 from helpers import smoke
 from kdoctor.facts import SmokeCase
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 
 pytestmark = pytest.mark.tensorflow
 
@@ -58,16 +58,16 @@ def hung(folder: Path, *, in_trace: bool = False, call: int = 0) -> SmokeCase:
 def test_error_in_trace_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, in_trace=True)
     assert (case.phase, case.finished, case.steps) == ("trace", "data", 0)
-    assert all(phase in how_it_ended(case) for phase in ("trace", "data"))
+    assert all(phase in describe_end(case) for phase in ("trace", "data"))
 
 
 def test_error_in_third_step_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path, call=5)  # each of two replicas calls once a step
     assert (case.phase, case.finished, case.steps) == ("step 3", "step 2", 2)
-    assert all(phase in how_it_ended(case) for phase in ("step 3", "step 2"))
+    assert all(phase in describe_end(case) for phase in ("step 3", "step 2"))
 
 
 def test_error_while_saving_is_located(tmp_path: Path) -> None:
     case = hung(tmp_path)
     assert (case.phase, case.finished, case.steps) == ("save", "step 8", 8)
-    assert all(phase in how_it_ended(case) for phase in ("save", "step 8"))
+    assert all(phase in describe_end(case) for phase in ("save", "step 8"))

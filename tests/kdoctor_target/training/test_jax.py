@@ -17,7 +17,7 @@ from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import ON_JAX, SCENARIOS
 from kdoctor.smoke.session import PRELOAD, SmokeSettings, run_scenarios
-from kdoctor_checks.smoke._cases import how_it_ended
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.data_parallel import data_parallel
 from kdoctor_checks.smoke.model_parallel import model_parallel
@@ -128,7 +128,7 @@ def test_indivisible_batch_is_refused_in_its_step(runs: dict[str, SmokeRun]) -> 
     tail = _case(runs, "smoke.data-parallel-batches", "uneven-tail")
     assert tail.outcome == "raised"
     assert (tail.phase, tail.finished) == ("step 6", "step 5")
-    assert "divi" in how_it_ended(tail)
+    assert "divi" in describe_end(tail)
 
 
 @pytest.mark.parametrize(("name", "devices", "bytes_held"), [("model-axis", 2, 0.505), ("data-and-model", 4, 0.503)])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, OnRecord, Process
 
 
-class Companion:
+class BackgroundProcess:
     """A child in the background. It must end when its standard input closes."""
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from kdoctor.documents import DIALECT
 from kdoctor.errors import did_you_mean
 from kdoctor.text.kinds import describe_kind
 from kdoctor.yamldoc.nodes import Node, Path
@@ -31,7 +32,7 @@ class StrictDocument(StrictPart):
         """The JSON Schema (draft 2020-12), titled by the document's schema version."""
         schema = cls.model_json_schema(by_alias=True)
         title = schema["properties"]["schema"]["const"]
-        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
+        return {"$schema": DIALECT, **schema, "title": title}
 
     @classmethod
     def other_schema(cls, node: Node, noun: str) -> Problem | None:

@@ -1,0 +1,92 @@
+"""Public helpers to test checks: healthy facts, and the evaluation of one check on them.
+
+result = compute_check(shared_memory, healthy(Host, shm_total_bytes=64 * 2**20))
+assert result.status is Status.FAIL
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar
+
+from kdoctor.check import Check
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.judge import PlannedCheck, Rules, judge
+from kdoctor.engine.report import Result
+from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Assumptions
+from kdoctor.snapshot.document import loads
+
+__all__ = ["compute_check", "healthy", "with_gpu"]
+
+Group = TypeVar("Group", bound=FactGroup)
+
+_shipped_matrix = cache(load_matrix)
+
+
+@cache
+def _node() -> Facts:
+    """A node with 8 H100 GPUs on which every built-in check passes or does not apply."""
+    text = resources.files(__name__).joinpath("h100-node.json").read_text(encoding="utf-8")
+    return loads(text, load_catalog().fact_groups).facts
+
+
+def healthy(group: type[Group], **changes: Any) -> Group:
+    """The facts of a healthy node with 8 H100 GPUs.
+
+    Args:
+        group: the fact group, or ``SmokeRun`` for a run of ``smoke.baseline``.
+        changes: fields that differ from the healthy node.
+
+    Raises:
+        KeyError: the node has no such group (the group of a plugin, for example).
+    """
+    found = _node()[group if group is not SmokeRun else SmokeRuns]
+    if group is SmokeRun and isinstance(found, SmokeRuns):
+        found = found.runs["smoke.baseline"]
+    if not isinstance(found, group):
+        raise KeyError(group.group)
+    return replace(found, **changes)
+
+
+def with_gpu(gpus: Gpus, index: int, **changes: Any) -> Gpus:
+    """The same GPUs with changed fields of one of them."""
+    devices = (replace(gpu, **changes) if gpu.index == index else gpu for gpu in gpus.devices)
+    return replace(gpus, devices=tuple(devices))
+
+
+def compute_check(
+    check: Check,
+    *facts: FactGroup,
+    assumptions: Assumptions | None = None,
+    missing: Mapping[type[FactGroup], str] | None = None,
+    matrix: VersionMatrix | None = None,
+    **parameters: Any,
+) -> Result:
+    """Evaluate a check on these facts only. Groups that are not given are unavailable.
+
+    Args:
+        check: the check, evaluated without its prerequisites.
+        facts: groups of facts; of two groups of the same type, the last one counts.
+        assumptions: the checklist's assumptions.
+        missing: groups to make unavailable, with the reason.
+        matrix: the version matrix; the shipped one by default.
+        parameters: the check's parameters, as a checklist would set them.
+    """
+    table: dict[type[FactGroup], FactGroup | Unavailable] = {}
+    for group in facts:
+        if isinstance(group, SmokeRun):
+            table[SmokeRuns] = SmokeRuns(runs={check.scenario or group.scenario: group})
+        else:
+            table[type(group)] = group
+    table |= {group: Unavailable(unavailable=reason) for group, reason in (missing or {}).items()}
+    plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
+    rules = Rules(assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or _shipped_matrix())
+    (result,) = judge(plan, table, rules)
+    return result

@@ -1,48 +1,152 @@
-"""The example of CONTRIBUTING.md is a check that works."""
+"""The recipes of CONTRIBUTING.md, followed in a copy of the repository: the files that they name are enough."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from helpers.facts import host
-from helpers.judging import compute_check
-from kdoctor.check import Check
-from kdoctor.model import Status
+from helpers.command import environ
 
-TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+COPIED = ("doctor", "checks", "checklists", "tests", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+STEP = re.compile(
+    r"^`(?P<path>[\w./-]+)`(?:, (?P<where>at the end|after (?P<ticks>`+)(?P<line>[^\n]+?) ?(?P=ticks)))?:\n\n"
+    r"```\w+\n(?P<text>.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
+"""A file to write, or lines to insert into one."""
 
-
-def blocks() -> list[str]:
-    found = re.findall(r"^ +```python\n(.*?)^ +```", TEXT, re.DOTALL | re.MULTILINE)
-    return [re.sub(r"^ {3}", "", block, flags=re.MULTILINE) for block in found]
-
-
-def example() -> Check:
-    module = ModuleType("example")
-    exec(blocks()[0], vars(module))  # noqa: S102 - the page's own code
-    found = vars(module)["swap_unused"]
-    assert isinstance(found, Check)
-    return found
-
-
-def test_its_test_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = ModuleType("kdoctor_checks.host.swap_unused")
-    vars(written)["swap_unused"] = example()
-    monkeypatch.setitem(sys.modules, written.__name__, written)
-    names: dict[str, Any] = {}
-    exec(blocks()[1], names)  # noqa: S102 - the page's own code
-    names["test_swap_in_use_fails"]()
+JOB = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 1
+owner: ada
+extends: cpu-smoke
+checks:
+  - {id: host.swap-unused}
+"""
 
 
-def test_the_example_fails_passes_and_is_unknown() -> None:
-    check = example()
-    assert check.id == "host.swap-unused"
-    assert compute_check(check, host(swap_used_bytes=4096)).status is Status.FAIL
-    assert compute_check(check, host(swap_used_bytes=0)).status is Status.PASS
-    assert compute_check(check, host(swap_used_bytes=None)).status is Status.UNKNOWN
+def follow(recipes: str, folder: Path) -> Iterator[str]:
+    """Write what the recipes say, and yield the paths of new files."""
+    for step in STEP.finditer(recipes):
+        path = folder / step["path"]
+        if step["where"] is None:
+            assert not path.exists(), path
+            path.write_text(step["text"], encoding="utf-8")
+            yield step["path"]
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if step["line"]:
+            place = next(number for number, line in enumerate(lines, 1) if line.startswith(step["line"]))
+        else:
+            place = len(lines)
+        lines.insert(place, step["text"])
+        path.write_text("".join(lines), encoding="utf-8")
+
+
+class Copy:
+    """A copy of the repository in which every recipe was followed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, folder / name)
+        self.new_files = list(follow(TEXT, folder))
+
+    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        sources = os.pathsep.join(str(self.folder / name) for name in ("doctor", "checks", "checklists"))
+        return subprocess.run(
+            [sys.executable, *argv], cwd=self.folder, env=environ(PYTHONPATH=sources), capture_output=True, text=True,
+            check=False, timeout=240,
+        )  # fmt: skip
+
+    def json(self, *argv: str) -> Any:
+        done = self.run("-m", "kdoctor", *argv)
+        assert "Traceback" not in done.stderr, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return Copy(tmp_path_factory.mktemp("contributor"))
+
+
+def test_recipes_cover_the_five_kinds(copy: Copy) -> None:
+    folders = {Path(path).parent.as_posix() for path in copy.new_files}
+    assert folders >= {
+        "checks/kdoctor_checks/host",
+        "doctor/kdoctor/probes",
+        "doctor/kdoctor_target/scenarios",
+        "doctor/kdoctor/report",
+        "doctor/kdoctor_lint/rules",
+    }
+
+
+def test_new_tests_pass(copy: Copy) -> None:
+    tests = [path for path in copy.new_files if Path(path).name.startswith("test_")]
+    done = copy.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout
+
+
+def test_existing_tests_and_tools_accept_the_new_files(copy: Copy) -> None:
+    assert copy.run("docs/generate.py").returncode == 0
+    tests = [
+        "tests/docs/test_generate.py",
+        "tests/kdoctor/engine/test_catalog.py",
+        "tests/kdoctor/report/test_formats.py",
+        "tests/kdoctor_checks/test_collection.py",
+        "tests/kdoctor_checks/test_ids.py",
+        "tests/kdoctor_lint/test_rules.py",
+        "tests/kdoctor_checks/test_never_passes_untested.py",
+    ]
+    done = copy.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not tensorflow", *tests)
+    assert done.returncode == 0, done.stdout[-3000:]
+    new = " or ".join(Path(path).name for path in copy.new_files)
+    done = copy.run(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_voice.py", "tests/test_structure.py", "-k", new
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    done = copy.run("-m", "ruff", "check", "--no-cache", *(path for path in copy.new_files if path.endswith(".py")))
+    assert done.returncode == 0, done.stdout
+
+
+def test_new_check_is_explained_and_evaluated(copy: Copy) -> None:
+    done = copy.run("-m", "kdoctor", "explain", "host.swap-unused")
+    assert "https://docs.kernel.org/" in done.stdout
+    (copy.folder / "job.yaml").write_text(JOB)
+    report = copy.json("check", "--checklist", "job.yaml", "--select", "host.swap-unused", "--format", "json")
+    assert {result["id"]: result["status"] for result in report["results"]}["host.swap-unused"] in {"pass", "fail"}
+
+
+def test_new_probe_is_in_the_snapshot(copy: Copy) -> None:
+    assert copy.json("snapshot", "--no-smoke")["facts"]["uptime"]["seconds"] > 0
+
+
+def test_new_format_writes_the_report(copy: Copy) -> None:
+    done = copy.run("-m", "kdoctor", "check", "--no-smoke", "-c", "cpu-smoke", "--select", "host", "--format", "tsv")
+    assert done.returncode == 0, done.stderr
+    assert "host.memory\tpass" in done.stdout
+
+
+def test_new_lint_rule_finds_its_example(copy: Copy) -> None:
+    (copy.folder / "train.py").write_text("import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n")
+    (finding,) = copy.json("lint", "train.py", "--format", "json")["findings"]
+    assert (finding["rule"], finding["line"]) == ("lint.eager-functions", 2)
+
+
+@pytest.mark.tensorflow
+def test_new_scenario_trains_and_is_judged(copy: Copy) -> None:
+    report = copy.json("smoke", "wide-layer", "--replicas", "2", "--format", "json")
+    assert {result["id"]: result["status"] for result in report["results"]}["smoke.wide-layer"] == "pass"

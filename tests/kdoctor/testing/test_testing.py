@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from kdoctor.check import Check
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import FactGroup, Gpus, Host, PciDevices, SmokeRun
 from kdoctor.model import Status

@@ -65,7 +65,7 @@ docs: $(DEV_STAMP) ## Regenerate the generated pages
 	@$(BIN)/python docs/generate.py
 
 site: $(DOCS_STAMP) ## Build the documentation site into build/site
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 constraints: ## Resolve constraints.txt again (needs uv)
 	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \

@@ -42,15 +42,17 @@ NOT_LOADED = {"canonical", "next", "prev", "alternate"}
 class Page:
     """What one HTML page names."""
 
+    text: str
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
 
 
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.page = Page()
+        self.page = Page(text)
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -81,12 +83,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[str, Page]:
     """Each page by its path below the site."""
-    found = {}
-    for path in site.rglob("*.html"):
-        reader = _Reader()
-        reader.feed(path.read_text(encoding="utf-8"))
-        found[path.relative_to(site).as_posix()] = reader.page
-    return found
+    return {
+        path.relative_to(site).as_posix(): _Reader(path.read_text(encoding="utf-8")).page
+        for path in site.rglob("*.html")
+    }
 
 
 def targets(name: str, page: Page) -> Iterator[tuple[str, str]]:
@@ -117,6 +117,12 @@ def test_every_page_is_within_three_clicks_of_the_start_page(pages: dict[str, Pa
     # The tree of the sources is complete: no page was left out of the build.
     sources = {path for path in (ROOT / "docs").rglob("*.md") if "examples" not in path.parts}
     assert len(pages) == len(sources) + 1  # 404.html
+
+
+def test_included_files_are_in_their_pages(pages: dict[str, Page]) -> None:
+    # A formatter that takes the marker of an include for Python leaves it in the page.
+    assert [name for name, page in pages.items() if "docs/examples/" in page.text] == []
+    assert "scratch_space" in pages["writing-plugins/index.html"].text
 
 
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page]) -> None:

@@ -13,9 +13,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Stamp files: an interrupted set-up has none, so the next run resumes it.
 RUN_STAMP := $(VENV)/.kdoctor-run
 DEV_STAMP := $(VENV)/.kdoctor-dev
+DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services snapshots bench docs constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +24,7 @@ help: ## Show this help
 smoke-test: $(RUN_STAMP) ## Check this machine: kdoctor check --checklist $(CHECKLIST)
 	@$(BIN)/kdoctor check --checklist $(CHECKLIST) $(CHECK_OPTIONS)
 
-test: lint types contracts pytest ## Run everything that CI tests
+test: lint types contracts site pytest ## Run everything that CI tests
 
 lint: $(DEV_STAMP) ## Check style with ruff
 	@$(BIN)/ruff check .
@@ -63,10 +64,13 @@ bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 docs: $(DEV_STAMP) ## Regenerate the generated pages
 	@$(BIN)/python docs/generate.py
 
+site: $(DOCS_STAMP) ## Build the documentation site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 constraints: ## Resolve constraints.txt again (needs uv)
 	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
 	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --group dev \
-	  pyproject.toml -; } > constraints.new
+	  --group docs pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 
 clean: ## Remove the virtual environment and all caches
@@ -88,4 +92,9 @@ $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 $(DEV_STAMP): $(RUN_STAMP)
 	@echo "Installing the test dependencies into $(VENV) (once) ..."
 	@$(PIP) install -qq --constraint constraints.txt --group dev
+	@touch $@
+
+$(DOCS_STAMP): $(DEV_STAMP)
+	@echo "Installing MkDocs Material into $(VENV) (once) ..."
+	@$(PIP) install -qq --constraint constraints.txt --group docs
 	@touch $@

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
+from rich.text import Text
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from kdoctor.check import Check
+from kdoctor.cli import app
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
@@ -179,10 +183,31 @@ def _linked(source: str) -> str:
     return f"<{source}>" if source.startswith("https://") else source
 
 
+def cli_page(_: Catalog) -> str:
+    """The help of each command and subcommand."""
+    notice = "<!-- Written by `make docs` from the commands; change their help, not this page. -->"
+    lines = ["# Command line", "", notice, "", "The output of `--help` for each command, 80 columns wide.", ""]
+    for path in _command_paths(get_command(app), ()):
+        shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*path, "--help"], prog_name="kdoctor").output
+        text = "\n".join(line.rstrip() for line in Text.from_ansi(shown).plain.splitlines()).strip("\n")
+        lines += [f"## {' '.join(('kdoctor', *path))}", "", "```text", text, "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command_paths(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield path
+    if hasattr(command, "list_commands"):
+        context = command.make_context(path[-1] if path else "kdoctor", [], resilient_parsing=True)
+        for name in command.list_commands(context):
+            _, found, _ = command.resolve_command(context, [name])
+            yield from _command_paths(found, (*path, name))
+
+
 PAGES = {
     "checks.md": checks_page,
     "failure-modes.md": failure_modes_page,
     "lint.md": lint_page,
+    "reference/cli.md": cli_page,
     "version-matrix.md": matrix_page,
 }
 """File below docs/ to the function that writes it."""
@@ -192,6 +217,7 @@ def main() -> None:
     """Write every page."""
     catalog = load_catalog()
     for name, write in PAGES.items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(write(catalog), encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ BANNED = {
     r"\bin words\b": "drop it",
     r"\bthe way back\b|\bways? back\b": "rollback",
     r"\bby hand, and\b": "manually",
-    r"\b(is|are|was|were) no (?!longer\b|more than\b|less than\b|GPUs?\b|way\b|(?:[a-z]+ )?need\b)": "is not a, there is no",
+    r"(?<!there )\b(is|are|was|were) no (?!longer\b|more than\b|less than\b|GPUs?\b|way\b|(?:[a-z]+ )?need\b)": "is not a",
     r"\b(it|this|that|which|what|one|text|file|line|lock|page|key|name) stands\b|\bstands? (there|here|in|on|for|beside|before)\b": "is",
     r"\bbeside\b": "next to, with",
     r"\bof (its|your|their|our|one\'s|his|her) own\b": "your, its",

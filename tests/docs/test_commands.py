@@ -1,0 +1,212 @@
+"""Every command of the documentation is run, or listed with the reason why not. (README: tests/test_readme.py.)"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.command import environ
+from helpers.machines import collecting
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+NOT_RUN = {
+    "bash rollback.sh": "changes the environment that it runs in",
+    "docker run": "needs a container engine and GPUs",
+    "kdoctor check --python /opt/conda/envs/job": "needs conda",
+    "kdoctor matrix --python /opt/conda/envs/job": "needs conda",
+    "kdoctor rollback --checklist ci/gpu-node.yaml --verify": "needs a package index",
+    "kdoctor smoke --tier standard": "trains for minutes (make test-smoke)",
+    "kdoctor smoke multi-worker lost-worker": "trains for a minute (make test-smoke)",
+    "kdoctor smoke --strategy parameter-server": "trains for a minute (make test-smoke)",
+    "pipx install": "needs a package index",
+    "python -m pip install": "needs a package index",
+    "python -m venv /opt/kdoctor": "writes to /opt",
+    "/opt/kdoctor/bin/python -m pip install": "needs a package index",
+    "scontrol": "needs Slurm",
+    "srun": "needs Slurm",
+    "systemctl": "needs systemd and root",
+    "uv tool install": "needs a package index",
+}
+"""How a command begins that is not run, and why."""
+
+ON_GPUS = ("kdoctor topology",)
+"""How a command begins that needs GPUs; it runs on a simulated machine with eight."""
+
+EXIT_CODES = {
+    # The default checklist fails without GPUs.
+    "kdoctor check": 1,
+    "kdoctor check && python train.py": 1,
+    "kdoctor check --checklist one-gpu.yaml": 1,
+    "kdoctor check --model jobs.train:build_model --data jobs.train:make_dataset --steps 8": 1,
+    "kdoctor check --no-smoke --snapshot node7.json": 1,
+    "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 kdoctor check --no-smoke": 1,
+    # Without a directory /scratch, the check of the example is unknown.
+    "PYTHONPATH=. kdoctor check --no-smoke --checklist site-node.yaml --plugin site_checks.scratch:PLUGIN": 3,
+    # The work tree drops a check of origin/main. (On checklist.md, it adds many.)
+    "kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened": 1,
+}
+"""Commands whose exit code is not 0 on a machine without a GPU."""
+
+TRAINS = re.compile(
+    r"kdoctor smoke|kdoctor check .*--model|kdoctor check(?!.*--no-smoke) .*cpu-smoke|kdoctor checklist record"
+)
+"""Commands that train. Under other checklists, trainings need GPUs and are skipped."""
+
+
+TRAINED: set[str] = set()
+"""Trainings that ran already: pages repeat some, and one run of each is enough."""
+
+
+def commands_of(page: Path) -> list[str]:
+    """The commands of the page's shell blocks, in order."""
+    blocks = re.findall(r"^```\s*sh\b[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.replace("\\\n", "").splitlines() if line.strip()]
+
+
+def reason_not_run(command: str) -> str | None:
+    return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), None)
+
+
+PAGES = {
+    page.relative_to(DOCS).as_posix(): commands_of(page) for page in sorted(DOCS.rglob("*.md")) if commands_of(page)
+}
+
+
+def _pages() -> Iterator[object]:
+    for name, commands in PAGES.items():
+        run = [command for command in commands if reason_not_run(command) is None]
+        trains = any(TRAINS.search(command) for command in run)
+        yield pytest.param(name, marks=[pytest.mark.tensorflow] if trains else [], id=name)
+
+
+TRAIN_SCRIPT = """\
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+"""
+JOB = """\
+import numpy as np
+import tensorflow as tf
+
+
+def build_model():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    return model
+
+
+def make_dataset():
+    numbers = np.random.default_rng(0)
+    inputs, targets = numbers.random((64, 4), dtype="float32"), numbers.random((64, 1), dtype="float32")
+    batches = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(16, drop_remainder=True)
+    return batches.prefetch(tf.data.AUTOTUNE)
+"""
+CHECKLIST = """\
+schema: kdoctor/checklist/v1
+name: gpu-node
+version: 1
+owner: ml-platform
+assumptions: {gpus: {count: 0}}
+checks: [{id: versions.tensorflow-installed}, {id: host.memory}, {id: host.disk}]
+without: {baseline: too slow for this test, edge-case: the same, failure-path: the same}
+"""
+NVIDIA_SMI = """\
+==============NVSMI LOG==============
+
+Driver Version                            : 570.158.01
+CUDA Version                              : 12.8
+
+Attached GPUs                             : 1
+GPU 00000000:3B:00.0
+    Product Name                          : NVIDIA L4
+    GPU UUID                              : GPU-5a1c0b2e-0000-4000-8000-000000000001
+"""
+NOTEBOOK = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A git repository with the files that the pages assume."""
+    examples = DOCS / "examples"
+    for name in ("one-gpu.yaml", "site-node.yaml"):
+        shutil.copy(examples / name, tmp_path / name)
+    for package, source in (("site_checks/scratch.py", examples / "scratch.py"), ("jobs/train.py", None)):
+        path = tmp_path / package
+        path.parent.mkdir()
+        (path.parent / "__init__.py").touch()
+        path.write_text(JOB if source is None else source.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "train.py").write_text(TRAIN_SCRIPT, encoding="utf-8")
+    (tmp_path / "train.ipynb").write_text(NOTEBOOK, encoding="utf-8")
+    (tmp_path / "smi-q.txt").write_text(NVIDIA_SMI, encoding="utf-8")
+    (tmp_path / "lspci.txt").write_text("3b:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8]\n")
+    (tmp_path / "dmesg.txt").write_text("[    0.000000] Linux version 6.1.0\n", encoding="utf-8")
+    (tmp_path / "ci").mkdir()
+    for name in ("old.yaml", "ci/gpu-node.yaml"):
+        (tmp_path / name).write_text(CHECKLIST, encoding="utf-8")
+    _prepare("git init -q -b main && git add ci && git -c user.name=a -c user.email=a@b.invalid commit -qm 1", tmp_path)
+    _prepare("git branch origin/main", tmp_path)
+    for name in ("new.yaml", "ci/gpu-node.yaml"):
+        (tmp_path / name).write_text(CHECKLIST.replace(", {id: host.disk}", ""), encoding="utf-8")
+    return tmp_path
+
+
+def _prepare(command: str, folder: Path) -> None:
+    done = _run(command, folder)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+
+
+def _run(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"), **variables)
+    command = command.replace("/opt/kdoctor/bin/", "").replace("/opt/job", sys.prefix)
+    return subprocess.run(
+        ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=600
+    )
+
+
+@pytest.mark.parametrize("name", list(_pages()))
+def test_commands_of_the_page_work(name: str, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    if name == "checklist.md":  # its first command writes this file
+        (folder / "ci" / "gpu-node.yaml").unlink()
+    if name == "rollback.md":
+        _prepare("kdoctor checklist record ci/gpu-node.yaml", folder)
+    for command in PAGES[name]:
+        if reason_not_run(command) is not None or command in TRAINED:
+            continue
+        variables = {}
+        if command.startswith(ON_GPUS):
+            variables = collecting.environment("h100-nvswitch", tmp_path_factory.mktemp("machine"))
+        done = _run(command, folder, **variables)
+        assert "Traceback" not in done.stderr, command
+        assert done.returncode == EXIT_CODES.get(command, 0), (command, done.stdout, done.stderr)
+        if TRAINS.search(command) and " ci/" not in command:
+            TRAINED.add(command)
+
+
+def test_every_reason_is_of_a_command() -> None:
+    commands = [command for page in PAGES.values() for command in page]
+    assert [start for start in NOT_RUN if not any(command.startswith(start) for command in commands)] == []
+    assert set(EXIT_CODES) <= set(commands)
+
+
+def test_commands_are_in_shell_blocks() -> None:
+    """A command in a block of another kind is not collected, and so not tested."""
+    strays = [
+        f"{page.relative_to(DOCS)}: {line.strip()}"
+        for page in DOCS.rglob("*.md")
+        if page.relative_to(DOCS).as_posix() != "reference/cli.md"
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.match(r"    kdoctor \w", line)
+    ]
+    assert strays == []

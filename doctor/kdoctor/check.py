@@ -36,7 +36,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A check. Create one with :func:`check`."""
+    """A check. Create one with ``check``."""
 
     id: str
     title: str

@@ -63,7 +63,7 @@ class Remedy:
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback:
-    """How to undo the fix. Create one with :meth:`to`, :meth:`irreversible` or :meth:`nothing`."""
+    """How to undo the fix. Create one with ``to``, ``irreversible`` or ``nothing``."""
 
     kind: Literal["commands", "irreversible", "nothing"]
     why: str

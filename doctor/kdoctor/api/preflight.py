@@ -164,7 +164,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
-    """Call :func:`preflight` and raise if the job should not start.
+    """Call ``preflight`` and raise if the job should not start.
 
     Raises:
         PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.

@@ -1,5 +1,3 @@
-"""Whether there are enough CPUs for the GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

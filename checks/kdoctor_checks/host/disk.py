@@ -1,5 +1,3 @@
-"""Whether there is disk space for checkpoints and temporary files."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the job has enough host memory."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

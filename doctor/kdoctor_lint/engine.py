@@ -10,7 +10,7 @@ from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Finding, Ignored, LintReport, Rule
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
 from kdoctor_lint.script import Script, read_script
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kdoctor.errors import did_you_mean
 from kdoctor_lint.model import Finding, Ignored, Rule
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import IGNORE_WITHOUT_REASON, UNUSED_IGNORE
 from kdoctor_lint.script import Script
 

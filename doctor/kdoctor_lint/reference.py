@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdoctor_lint.model import Rule
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 _HEAD = """# Rules of `kdoctor lint`
 

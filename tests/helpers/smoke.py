@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 from kdoctor.smoke.scenario import Scenario
@@ -47,6 +48,15 @@ def session(
     """A session of one scenario on the CPU that imports nothing before its cases."""
     chosen = SmokeSettings(**{"devices_kind": "cpu", "replicas": 2, "preload": (), "parallel": 2, **settings})
     return SmokeSession([fake], chosen, where or context(), on_event)
+
+
+def run_scenarios(scenarios: Sequence[Scenario], settings: SmokeSettings, where: Context) -> SmokeRuns:
+    """Run every case of the scenarios, in one session for each framework."""
+    runs: dict[str, SmokeRun | Unavailable] = {}
+    for framework in dict.fromkeys(scenario.framework for scenario in scenarios):
+        group = [scenario for scenario in scenarios if scenario.framework == framework]
+        runs.update(SmokeSession(group, settings, where).run().runs)
+    return SmokeRuns(runs=runs)
 
 
 def run(fake: Scenario, where: Context | None = None, **settings: Any) -> SmokeRun:

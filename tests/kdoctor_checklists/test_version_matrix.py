@@ -12,7 +12,7 @@ from packaging.version import Version
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix, loads, shipped_text
 from kdoctor.matrix.model import VersionMatrix, numbers, python_minors, specifier
-from kdoctor.yamldoc import read_yaml
+from kdoctor.yamldoc.source import read_yaml
 
 MATRIX = load_matrix(environ={})
 RELEASES = {release.version: release for release in MATRIX.releases}

@@ -43,7 +43,7 @@ from kdoctor.facts import (
 )
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor_checks import checks
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 CHECKS = {check.id: check for check in checks()}
 Facts = Sequence[FactGroup]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 BAD = RULES["lint.multi-gpu-model"].bad
 INFO = RULES["lint.no-prefetch"].bad

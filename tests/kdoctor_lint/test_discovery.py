@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import kdoctor_lint
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 NEW_RULE = '''"""The rule lint.no-plaid."""
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kdoctor_lint.reference import page
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "lint.md"
 

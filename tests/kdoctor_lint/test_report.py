@@ -10,8 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor_lint.engine import lint
 from kdoctor_lint.model import Finding, LintReport, Spot
-from kdoctor_lint.report import FORMATS
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
+from kdoctor_lint.report.formats import FORMATS
 
 CODE = """import keras
 import tensorflow as tf

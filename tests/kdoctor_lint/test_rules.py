@@ -16,7 +16,7 @@ from _pytest.mark.structures import ParameterSet
 from kdoctor.model import Severity
 from kdoctor_lint.engine import lint_script
 from kdoctor_lint.model import Finding, Rule
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 from kdoctor_lint.script import read_script
 
 CASES = Path(__file__).parent / "cases"

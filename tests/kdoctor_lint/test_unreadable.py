@@ -13,7 +13,7 @@ import pytest
 from kdoctor.errors import UsageError
 from kdoctor_lint.engine import lint
 from kdoctor_lint.model import Finding
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 BAD = RULES["lint.multi-gpu-model"].bad
 

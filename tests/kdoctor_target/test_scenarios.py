@@ -11,7 +11,7 @@ from helpers.judging import compute_check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.model_outside_scope import model_outside_scope
 from kdoctor_checks.smoke.starved_replica import starved_replica
@@ -37,7 +37,7 @@ tf.keras.optimizers.SGD.__init__ = summed
 @pytest.fixture(scope="module")
 def runs() -> dict[str, SmokeRun]:
     settings = SmokeSettings(devices_kind="cpu", replicas=2)
-    result = run_scenarios(QUICK, settings, smoke.context(TF_USE_LEGACY_KERAS="0"))
+    result = smoke.run_scenarios(QUICK, settings, smoke.context(TF_USE_LEGACY_KERAS="0"))
     return {name: run for name, run in result.runs.items() if isinstance(run, SmokeRun)}
 
 
@@ -105,7 +105,7 @@ def test_summed_gradients_are_detected(tmp_path: Path) -> None:
     (tmp_path / "summed_gradients.py").write_text(_SUMMED_GRADIENTS, encoding="utf-8")
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "summed_gradients"))
     where = smoke.context(TF_USE_LEGACY_KERAS="0", PYTHONPATH=str(tmp_path))
-    run = run_scenarios(QUICK[:1], settings, where).runs["smoke.baseline"]
+    run = smoke.run_scenarios(QUICK[:1], settings, where).runs["smoke.baseline"]
     assert isinstance(run, SmokeRun)
     result = compute_check(baseline, run)
     assert result.status is Status.FAIL

@@ -13,7 +13,7 @@ from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.smoke.scenario import Framework
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "smoke.md"
 ROW = re.compile(r"^\| (smoke\.[a-z-]+) \| (standard|full) \| (\w+)[^|]* \| (\w+)[^|]* \|$", re.MULTILINE)
@@ -42,7 +42,7 @@ def outcomes(tier: str, *, legacy: bool = False, framework: Framework = "tensorf
     of_tier = [item for item in choose_scenarios(catalog, tier=tier) if item.tier == tier]
     scenarios = [item for item in of_tier if item.framework == framework]
     where = smoke.context(TF_USE_LEGACY_KERAS="1" if legacy else "0")
-    runs = run_scenarios(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), where)
+    runs = smoke.run_scenarios(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), where)
     entries = checklist_of(catalog, scenarios, "tier", replicas=2).entries
     checks = [entry.check for entry in entries if entry.check.scenario]  # not those of the GPUs meanwhile
     return {check.id: compute_check(check, _run(runs, check.scenario)).status.value for check in checks}

@@ -1,5 +1,3 @@
-"""Whether confidential computing allows multiple GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

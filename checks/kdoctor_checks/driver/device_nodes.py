@@ -1,5 +1,3 @@
-"""Whether the driver's device nodes can be opened."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

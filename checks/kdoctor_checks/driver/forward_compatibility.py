@@ -1,5 +1,3 @@
-"""Whether the GPUs and the kernel module support a libcuda for forward compatibility."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

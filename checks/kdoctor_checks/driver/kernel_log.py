@@ -1,5 +1,3 @@
-"""Whether the kernel log can be read."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

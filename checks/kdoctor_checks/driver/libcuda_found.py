@@ -1,5 +1,3 @@
-"""Whether TensorFlow finds the driver's CUDA library, in the version of the kernel module."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the driver's user-space library and its kernel module have the same version."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

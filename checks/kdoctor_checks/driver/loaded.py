@@ -1,5 +1,3 @@
-"""Whether the NVIDIA driver works, and if not, which part of it is missing."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the driver could reserve memory regions of the kernel."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

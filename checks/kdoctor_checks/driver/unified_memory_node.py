@@ -1,5 +1,3 @@
-"""Whether CUDA's device node exists."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

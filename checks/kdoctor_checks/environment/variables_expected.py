@@ -1,5 +1,3 @@
-"""Whether environment variables and configuration flags match the checklist."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the variables that select GPUs leave the job the GPUs that it needs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,3 @@
-"""Xids caused by programs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Hardware slowdowns."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

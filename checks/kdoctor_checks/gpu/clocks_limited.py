@@ -1,5 +1,3 @@
-"""Settings that limit clocks."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

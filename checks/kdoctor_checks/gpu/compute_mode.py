@@ -1,5 +1,3 @@
-"""Compute mode "Prohibited"."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

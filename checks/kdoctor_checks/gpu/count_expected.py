@@ -1,5 +1,3 @@
-"""The number of GPUs in the checklist."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

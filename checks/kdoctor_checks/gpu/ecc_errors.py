@@ -1,5 +1,3 @@
-"""Uncorrected memory errors."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Power limits that differ between GPUs."""
-
 from __future__ import annotations
 
 from collections import Counter

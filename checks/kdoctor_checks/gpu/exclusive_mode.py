@@ -1,5 +1,3 @@
-"""Exclusive compute modes."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Fans."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

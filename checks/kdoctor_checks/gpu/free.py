@@ -1,5 +1,3 @@
-"""Processes and memory in use."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""GPU failures in the kernel log."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

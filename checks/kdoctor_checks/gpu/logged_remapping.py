@@ -1,5 +1,3 @@
-"""Memory replacements that only the kernel log shows."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

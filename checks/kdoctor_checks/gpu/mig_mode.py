@@ -1,5 +1,3 @@
-"""MIG mode."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

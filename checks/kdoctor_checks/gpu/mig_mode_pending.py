@@ -1,5 +1,3 @@
-"""Pending changes of the MIG mode."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

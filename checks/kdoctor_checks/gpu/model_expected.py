@@ -1,5 +1,3 @@
-"""The GPU model in the checklist."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

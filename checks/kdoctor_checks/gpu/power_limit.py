@@ -1,5 +1,3 @@
-"""Power limits below the default."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Readings that failed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

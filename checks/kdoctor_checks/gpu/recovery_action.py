@@ -1,5 +1,3 @@
-"""Recovery actions that the driver requests."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""GPUs without a replica: the check against a silent fallback to the CPU."""
-
 from __future__ import annotations
 
 import shlex

@@ -1,5 +1,3 @@
-"""The size of BAR1."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""GPUs that do not respond."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

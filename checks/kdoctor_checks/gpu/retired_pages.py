@@ -1,5 +1,3 @@
-"""Retired memory pages."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

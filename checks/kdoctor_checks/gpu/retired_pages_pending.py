@@ -1,5 +1,3 @@
-"""Memory pages waiting to be retired."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

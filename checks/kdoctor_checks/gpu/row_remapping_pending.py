@@ -1,5 +1,3 @@
-"""Memory rows waiting to be remapped."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

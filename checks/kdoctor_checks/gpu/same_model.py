@@ -1,5 +1,3 @@
-"""GPUs that differ from the others."""
-
 from __future__ import annotations
 
 from collections import Counter

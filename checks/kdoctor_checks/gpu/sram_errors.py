@@ -1,5 +1,3 @@
-"""SRAM errors."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Temperatures."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Thermal slowdowns."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""GPUs on the PCI bus that the driver does not list."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Whether the CPUs can run at full speed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,14 +1,12 @@
-"""Whether there are enough CPUs for the GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering
+from kdoctor_checks._gpus import answering, judge
 
 _SUBJECT = "processors"
 
@@ -36,12 +34,10 @@ def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outc
     usable = min(float(len(host.cpu_affinity)), host.cpu_limit)
     limits = f"affinity {len(host.cpu_affinity)}, limit {host.cpu_limit:g}"
     observed = f"{usable:g} available for {counted(count, 'GPU')} ({limits})"
-    if usable >= least_per_gpu * count:
-        yield Evidence(subject=_SUBJECT, observed=observed)
-        return
-    yield Finding(
-        subject=_SUBJECT,
-        observed=observed,
+    yield judge(
+        _SUBJECT,
+        observed,
+        ok=usable >= least_per_gpu * count,
         expected=f"at least {least_per_gpu * count:g}",
         remedy=Remedy(
             summary="Request more CPUs from the scheduler or the container runtime.",

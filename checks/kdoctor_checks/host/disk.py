@@ -1,13 +1,11 @@
-"""Whether there is disk space for checkpoints and temporary files."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Disk, Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import GIB, size
+from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import GIB, judge, size
 
 
 @check("host.disk", severity=Severity.WARNING)
@@ -31,12 +29,11 @@ def disk(host: Host, *, least_gib: float = 2.0) -> Iterator[Outcome]:
 
 def _judge(item: Disk, least_gib: float) -> Outcome:
     observed = f"{size(item.free_bytes)} of {size(item.total_bytes)} free"
-    if item.free_bytes >= least_gib * GIB:
-        return Evidence(subject=item.folder, observed=observed)
     where = "." if item.folder == "working folder" else '"${TMPDIR:-/tmp}"'
-    return Finding(
-        subject=item.folder,
-        observed=observed,
+    return judge(
+        item.folder,
+        observed,
+        ok=item.free_bytes >= least_gib * GIB,
         expected=f"at least {least_gib:g} GiB free",
         remedy=Remedy(
             summary="Free disk space, or run the job on another file system.",

@@ -1,5 +1,3 @@
-"""Whether large buffers can use huge pages."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

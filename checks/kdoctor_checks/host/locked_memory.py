@@ -1,5 +1,3 @@
-"""Whether processes can lock enough memory."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,13 +1,11 @@
-"""Whether the job has enough host memory."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Host
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import GIB, size
+from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._gpus import GIB, judge, size
 
 _SUBJECT = "memory"
 
@@ -29,12 +27,10 @@ def memory(host: Host, *, least_gib: float = 2.0, least_share: float = 0.05) -> 
         return
     least = max(least_gib * GIB, least_share * total)
     observed = f"{size(available)} of {size(total)} available"
-    if available >= least:
-        yield Evidence(subject=_SUBJECT, observed=observed)
-        return
-    yield Finding(
-        subject=_SUBJECT,
-        observed=observed,
+    yield judge(
+        _SUBJECT,
+        observed,
+        ok=available >= least,
         expected=f"at least {size(int(least))}",
         remedy=Remedy(
             summary="Stop processes that use memory, or request more from the scheduler or the container runtime.",

@@ -1,5 +1,3 @@
-"""Whether processes can open enough files."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether /dev/shm is large enough for NCCL."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the machine uses swap."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

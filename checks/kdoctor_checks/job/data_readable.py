@@ -1,5 +1,3 @@
-"""Check job.data-readable."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

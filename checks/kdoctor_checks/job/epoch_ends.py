@@ -1,5 +1,3 @@
-"""Check job.epoch-ends."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Check job.input-bound."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

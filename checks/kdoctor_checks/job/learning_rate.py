@@ -1,5 +1,3 @@
-"""Check job.learning-rate."""
-
 from __future__ import annotations
 
 import math

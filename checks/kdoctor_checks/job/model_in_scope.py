@@ -1,5 +1,3 @@
-"""Check job.model-in-scope."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

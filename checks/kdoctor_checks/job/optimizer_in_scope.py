@@ -1,5 +1,3 @@
-"""Check job.optimizer-in-scope."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Check job.prefetch."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

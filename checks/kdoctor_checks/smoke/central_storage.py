@@ -1,5 +1,3 @@
-"""Check smoke.central-storage."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

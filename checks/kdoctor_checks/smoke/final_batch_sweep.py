@@ -1,5 +1,3 @@
-"""Check smoke.final-batch-sweep."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

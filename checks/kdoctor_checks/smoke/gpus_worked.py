@@ -1,5 +1,3 @@
-"""Check smoke.gpus-worked."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,5 +1,3 @@
-"""Check smoke.mixed-precision."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

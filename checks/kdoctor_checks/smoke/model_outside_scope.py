@@ -1,5 +1,3 @@
-"""Check smoke.model-outside-scope."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Check smoke.one-device."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

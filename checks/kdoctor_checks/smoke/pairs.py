@@ -1,5 +1,3 @@
-"""Check smoke.pairs."""
-
 from __future__ import annotations
 
 from collections import defaultdict

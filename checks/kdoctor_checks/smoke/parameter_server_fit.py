@@ -1,5 +1,3 @@
-"""Check smoke.parameter-server-fit."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

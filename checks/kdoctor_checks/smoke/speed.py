@@ -1,5 +1,3 @@
-"""Check smoke.speed."""
-
 from __future__ import annotations
 
 import re

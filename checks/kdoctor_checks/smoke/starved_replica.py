@@ -1,5 +1,3 @@
-"""Check smoke.starved-replica."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""ACS redirection above GPUs that exchange data over PCIe."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

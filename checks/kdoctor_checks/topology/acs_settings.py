@@ -1,5 +1,3 @@
-"""ACS settings above the GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Registration with the NVLink fabric."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

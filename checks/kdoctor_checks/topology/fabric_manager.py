@@ -1,5 +1,3 @@
-"""The fabric manager."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

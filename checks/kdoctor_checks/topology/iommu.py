@@ -1,5 +1,3 @@
-"""Address translation by the IOMMU."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""GPU transfers blocked by the IOMMU."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""CPU and memory binding of this process."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""NVLinks to NVSwitches."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""NVLinks between GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

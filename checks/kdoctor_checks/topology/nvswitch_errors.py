@@ -1,5 +1,3 @@
-"""Fatal NVSwitch errors."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Non-fatal NVSwitch errors."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Peer access between GeForce cards."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

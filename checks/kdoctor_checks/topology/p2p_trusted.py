@@ -1,5 +1,3 @@
-"""Peer access from a patched driver."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""PCIe errors on GPUs and the ports above them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

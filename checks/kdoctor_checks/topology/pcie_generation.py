@@ -1,5 +1,3 @@
-"""The PCIe generation of active GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

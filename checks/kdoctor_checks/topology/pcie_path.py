@@ -1,5 +1,3 @@
-"""PCIe links between the root port and the GPUs' switches."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

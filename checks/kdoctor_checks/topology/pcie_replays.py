@@ -1,5 +1,3 @@
-"""PCIe replays."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The PCIe generation of slots."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The PCIe width of GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

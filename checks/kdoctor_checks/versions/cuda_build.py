@@ -1,5 +1,3 @@
-"""Whether the installed TensorFlow can use a GPU."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

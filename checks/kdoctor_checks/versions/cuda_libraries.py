@@ -1,5 +1,3 @@
-"""Whether TensorFlow finds and can load the libraries without which it registers no GPU."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

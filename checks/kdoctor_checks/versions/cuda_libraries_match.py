@@ -1,5 +1,3 @@
-"""Whether the CUDA libraries that would be loaded are from one CUDA release."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Whether TensorFlow accepts the cuDNN that would be loaded."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Whether the cuDNN that would be loaded has code for the GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,3 @@
-"""Whether the driver is new enough for the CUDA that TensorFlow was built with."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the driver compiles TensorFlow's PTX, if a GPU needs it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

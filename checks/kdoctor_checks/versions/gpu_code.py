@@ -1,5 +1,3 @@
-"""Whether TensorFlow has code for the GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the Keras that the job will use trains correctly on multiple replicas."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the installed versions are a combination that is known to fail."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the versions are known to fail with some kind of job."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping

@@ -1,5 +1,3 @@
-"""Whether TensorFlow searches the folders in which its libraries are installed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

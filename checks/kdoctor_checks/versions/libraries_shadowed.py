@@ -1,5 +1,3 @@
-"""Whether another copy of a library is loaded instead of the one installed with TensorFlow."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether TensorFlow comes from exactly one distribution."""
-
 from __future__ import annotations
 
 from collections import Counter

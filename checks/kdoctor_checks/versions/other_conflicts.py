@@ -1,5 +1,3 @@
-"""Whether the requirements of the packages are met that TensorFlow and Keras do not need."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the requirements of TensorFlow and Keras are met."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether the packages have the versions in the checklist."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

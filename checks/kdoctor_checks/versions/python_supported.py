@@ -1,5 +1,3 @@
-"""Whether the checklist and TensorFlow support the interpreter."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether framework, SDK, driver, libraries and container image match the checklist."""
-
 from __future__ import annotations
 
 import re

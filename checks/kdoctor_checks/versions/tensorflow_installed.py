@@ -1,5 +1,3 @@
-"""Whether TensorFlow is installed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Whether XLA finds the files that it needs to compile for GPUs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from kdoctor.api.notebook import html_of, text_of
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck
@@ -16,11 +15,14 @@ from kdoctor.engine.report import Report, Result
 from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.model import Assumptions, Finding, Severity, Status
 from kdoctor.probes.process.records import build
+from kdoctor.report.formats import render
+from kdoctor.report.html.write import render_notebook
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, today
 from kdoctor.run.session import Collected
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_MODEL
 from kdoctor.text.lists import counted
+from kdoctor.text.sanitize import cleaned
 
 _CASE = "own-model"
 
@@ -64,13 +66,12 @@ class Preflight:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return text_of(self.report)
+        return render(self.report, "terminal").rstrip("\n")
 
-    def __repr__(self) -> str:
-        return text_of(self.report)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_of(self.report)
+        return render_notebook(cleaned(self.report))
 
 
 def _lines(result: Result) -> Iterator[str]:

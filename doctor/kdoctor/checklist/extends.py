@@ -10,7 +10,8 @@ from typing import Any
 
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
-from kdoctor.yamldoc import Node, Problem
+from kdoctor.yamldoc.nodes import Node
+from kdoctor.yamldoc.problems import Problem
 
 KINDS = ("baseline", "edge-case", "failure-path")
 """The kinds of scenarios. A checklist has one of each, or states why not."""

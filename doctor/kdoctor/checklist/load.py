@@ -14,8 +14,8 @@ from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.validate import NOUN, validate_checklist
 from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
-from kdoctor.yamldoc import Source, YamlSourceError, read_yaml
-from kdoctor.yamldoc import read_file as read_document_file
+from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
+from kdoctor.yamldoc.source import read_file as read_document_file
 
 
 class Reader(Protocol):

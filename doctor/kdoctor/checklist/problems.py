@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdoctor.yamldoc import DocumentError, Problem
+from kdoctor.yamldoc.problems import DocumentError, Problem
 
 __all__ = ["ChecklistError", "Problem"]
 

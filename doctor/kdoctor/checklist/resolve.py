@@ -19,7 +19,7 @@ from kdoctor.engine.judge import Rules
 from kdoctor.engine.report import ChecklistName, ScenarioNote, Waiver
 from kdoctor.model import Assumptions, GpuAssumption, Severity
 from kdoctor.smoke.scenario import Scenario, Strategy
-from kdoctor.yamldoc import StrictPart
+from kdoctor.yamldoc.validation import StrictPart
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from kdoctor.errors import did_you_mean
 from kdoctor.facts import LIBRARY_NAMES
 from kdoctor.model import Severity
 from kdoctor.smoke.scenario import Strategy
-from kdoctor.yamldoc import StrictDocument, StrictPart, invalid
+from kdoctor.yamldoc.validation import StrictDocument, StrictPart, invalid
 
 SCHEMA: Literal["kdoctor/checklist/v1"] = "kdoctor/checklist/v1"
 

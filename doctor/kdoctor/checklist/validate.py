@@ -18,7 +18,9 @@ from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
 from kdoctor.smoke.scenario import STRATEGIES
-from kdoctor.yamldoc import Node, Source, validate
+from kdoctor.yamldoc.nodes import Node
+from kdoctor.yamldoc.source import Source
+from kdoctor.yamldoc.validation import validate
 
 NOUN = "checklist"
 _LONGEST = 60

@@ -16,9 +16,9 @@ from kdoctor.output import parse_outputs, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor_lint import engine
-from kdoctor_lint.report import FORMATS
+from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
-from kdoctor_lint.rules import chosen_rules, rule_named
+from kdoctor_lint.report.formats import FORMATS
 
 
 def lint(

@@ -95,7 +95,7 @@ def load_catalog(plugins: Sequence[str] = ()) -> Catalog:
         CatalogError: with every problem that was found.
     """
     problems: list[str] = []
-    return _assemble(_contributions(KINDS, plugins, problems), problems)
+    return assemble(_contributions(KINDS, plugins, problems), problems)
 
 
 def load_probes(plugins: Sequence[str] = ()) -> tuple[Probe, ...]:
@@ -114,16 +114,17 @@ def load_probes(plugins: Sequence[str] = ()) -> tuple[Probe, ...]:
     return probes
 
 
-def assemble(contributions: Iterable[Contribution]) -> Catalog:
+def assemble(contributions: Sequence[Contribution], problems: Iterable[str] = ()) -> Catalog:
     """Validate what was loaded and make a catalog of it.
+
+    Args:
+        contributions: what was loaded.
+        problems: what was found while it was loaded.
 
     Raises:
         CatalogError: with every problem that was found.
     """
-    return _assemble(list(contributions), [])
-
-
-def _assemble(contributions: Sequence[Contribution], problems: list[str]) -> Catalog:
+    problems = list(problems)
     checks = _collect(contributions, "checks", Check, lambda check: check.id, problems)
     scenarios = _collect(contributions, "scenarios", Scenario, lambda scenario: scenario.id, problems)
     checklists = _collect_checklists(contributions, problems)

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
-from kdoctor.yamldoc import DocumentError, Problem, StrictDocument, StrictPart, YamlSourceError, read_yaml, validate
+from kdoctor.yamldoc.problems import DocumentError, Problem
+from kdoctor.yamldoc.source import YamlSourceError, read_yaml
+from kdoctor.yamldoc.validation import StrictDocument, StrictPart, validate
 
 _HEAD = """\
 # What the last passing run of this checklist recorded, written by `kdoctor checklist record`.

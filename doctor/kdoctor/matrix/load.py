@@ -16,7 +16,10 @@ from typing import Any
 from kdoctor.errors import did_you_mean
 from kdoctor.matrix.model import Release, VersionMatrix, numbers, parse_requirement, python_minors
 from kdoctor.matrix.schema import KEYS, NOT_INHERITED, MatrixDocument
-from kdoctor.yamldoc import DocumentError, Node, Problem, YamlSourceError, read_file, read_yaml, validate
+from kdoctor.yamldoc.nodes import Node
+from kdoctor.yamldoc.problems import DocumentError, Problem
+from kdoctor.yamldoc.source import YamlSourceError, read_file, read_yaml
+from kdoctor.yamldoc.validation import validate
 
 ENTRY_POINTS = "kdoctor.matrices"
 """The group of entry points for packages with matrices."""

@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kdoctor.yamldoc import StrictPart, invalid, strings_of
+from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Linkage = Literal["static", "dynamic"]
 Effect = Literal["not-installable", "no-gpu", "crash", "wrong-results", "unproven"]

@@ -21,7 +21,7 @@ from kdoctor.matrix.model import (
     Text,
     Texts,
 )
-from kdoctor.yamldoc import StrictDocument, invalid
+from kdoctor.yamldoc.validation import StrictDocument, invalid
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "cuda_majors": ("major",),

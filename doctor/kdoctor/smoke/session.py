@@ -276,24 +276,6 @@ def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str
     return {**environ, "KERAS_HOME": str(Path(folder, "keras"))}
 
 
-def run_scenarios(
-    scenarios: Sequence[Scenario],
-    settings: SmokeSettings,
-    context: Context,
-    on_event: OnEvent | None = None,
-) -> SmokeRuns:
-    """Run every case of the scenarios. For partial results after an interruption, use :class:`SmokeSession`.
-
-    Raises:
-        ChildrenEnded: the run was interrupted.
-    """
-    runs: dict[str, SmokeRun | Unavailable] = {}
-    for framework in dict.fromkeys(scenario.framework for scenario in scenarios):
-        group = [scenario for scenario in scenarios if scenario.framework == framework]
-        runs.update(SmokeSession(group, settings, context, on_event).run().runs)
-    return SmokeRuns(runs=runs)
-
-
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
     """The facts of a case. Unknown facts, from a plugin's program, are ignored."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -56,11 +56,6 @@ class SnapshotDocument(Document):
     kdoctor: Annotated[str, Field(description="The version of kdoctor that collected it.")]
     created_at: Annotated[str, Field(description="UTC, ISO 8601.", json_schema_extra={"format": "date-time"})]
     facts: dict[str, Any]
-
-
-def registry(groups: Iterable[type[FactGroup]]) -> dict[str, type[FactGroup]]:
-    """The groups by their keys."""
-    return {kind.group: kind for kind in groups}
 
 
 def dumps(snapshot: Snapshot, redaction: Redaction | None = None) -> str:

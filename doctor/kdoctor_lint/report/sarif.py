@@ -12,7 +12,7 @@ from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.sanitize import clean
 from kdoctor_lint.model import Finding, LintReport, Rule, Spot
-from kdoctor_lint.rules import RULES
+from kdoctor_lint.registry import RULES
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

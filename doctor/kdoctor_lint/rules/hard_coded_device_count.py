@@ -1,5 +1,3 @@
-"""The rule lint.hard-coded-device-count."""
-
 from __future__ import annotations
 
 import ast

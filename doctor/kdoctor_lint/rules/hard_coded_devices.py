@@ -1,5 +1,3 @@
-"""The rule lint.hard-coded-devices."""
-
 from __future__ import annotations
 
 import re

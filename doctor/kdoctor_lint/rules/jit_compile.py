@@ -1,5 +1,3 @@
-"""The rule lint.jit-compile."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The rule lint.multi-gpu-model."""
-
 from __future__ import annotations
 
 import re

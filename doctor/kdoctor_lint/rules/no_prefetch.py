@@ -1,5 +1,3 @@
-"""The rule lint.no-prefetch."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The rule lint.optimizer-outside-scope."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

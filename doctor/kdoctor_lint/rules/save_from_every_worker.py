@@ -1,5 +1,3 @@
-"""The rule lint.save-from-every-worker."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

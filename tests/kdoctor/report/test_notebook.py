@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from helpers.reports import LONG_COMMAND, cpu_report, gpu_report, with_text
-from kdoctor.api.notebook import html_of, text_of
+from kdoctor.api.preflight import Preflight
 from kdoctor.engine.report import Report
 
 
@@ -38,6 +38,10 @@ class Cells(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "td" in self.open:
             self.rows[-1][-1] += data
+
+
+def html_of(report: Report) -> str:
+    return Preflight(report)._repr_html_()
 
 
 def rows(report: Report) -> list[list[str]]:
@@ -70,5 +74,5 @@ def test_odd_text_is_text(text: str) -> None:
 
 
 def test_text_is_the_terminal_report_without_colours() -> None:
-    assert text_of(cpu_report()).startswith("Target ")
-    assert "\x1b" not in text_of(cpu_report())
+    assert str(Preflight(cpu_report())).startswith("Target ")
+    assert "\x1b" not in str(Preflight(cpu_report()))

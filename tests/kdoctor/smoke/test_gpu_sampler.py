@@ -26,7 +26,7 @@ from kdoctor.probes.process.child import ChildrenEnded
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.smoke.session import SmokeSession, SmokeSettings
-from kdoctor.snapshot.document import Snapshot, dumps, loads, registry
+from kdoctor.snapshot.document import Snapshot, dumps, loads
 from kdoctor_checks.smoke.gpus_unslowed import gpus_unslowed
 from kdoctor_checks.smoke.gpus_worked import gpus_worked
 
@@ -189,7 +189,7 @@ def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], 
 
 def again(facts: GpuSampling) -> GpuSampling:
     """The same facts after writing and reading a snapshot."""
-    read = loads(dumps(Snapshot.now({GpuSampling: facts})), registry([GpuSampling])).facts[GpuSampling]
+    read = loads(dumps(Snapshot.now({GpuSampling: facts})), {GpuSampling.group: GpuSampling}).facts[GpuSampling]
     assert isinstance(read, GpuSampling)
     assert read == facts
     return read

@@ -13,7 +13,7 @@ import pytest
 import kdoctor
 from helpers import facts as healthy
 from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeCase, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.snapshot.document import SCHEMA, Snapshot, SnapshotError, dumps, json_schema, load, loads, registry
+from kdoctor.snapshot.document import SCHEMA, Snapshot, SnapshotError, dumps, json_schema, load, loads
 from kdoctor.snapshot.redaction import Redaction
 
 NOBODY = Redaction(home="", user="")
@@ -33,7 +33,7 @@ def machine() -> dict[type[FactGroup], FactGroup | Unavailable]:
     return facts
 
 
-GROUPS = registry(machine())
+GROUPS = {kind.group: kind for kind in machine()}
 
 
 def document(**changes: Any) -> dict[str, Any]:

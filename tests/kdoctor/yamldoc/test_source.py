@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import kdoctor_checklists
-from kdoctor.yamldoc import Source, YamlSourceError, read_yaml
+from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 
 SHIPPED = sorted(Path(kdoctor_checklists.__file__).parent.glob("*.yaml"))
 PECULIAR = """\

@@ -12,7 +12,7 @@ from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 from kdoctor_checks.smoke.determinism import determinism
 
 pytestmark = pytest.mark.tensorflow
@@ -41,7 +41,7 @@ def run(*cases: str, folder: Path | None = None) -> SmokeRun:
         preload.append("planted_defect")
     (scenario,) = (replace(one, cases=cases) for one in SCENARIOS if one.id == "smoke.determinism")
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=tuple(preload))
-    result = run_scenarios([scenario], settings, smoke.context(**environ)).runs["smoke.determinism"]
+    result = smoke.run_scenarios([scenario], settings, smoke.context(**environ)).runs["smoke.determinism"]
     assert isinstance(result, SmokeRun), result
     return result
 

@@ -13,7 +13,7 @@ from helpers.judging import compute_check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 from kdoctor_checks.smoke.pairs import pairs
 
 _SPOILT_DEVICE = """
@@ -65,7 +65,7 @@ def run(replicas: int, folder: Path | None = None, defect: str = "", **settings:
         preload = ("tensorflow", "planted_defect")
     (scenario,) = (replace(one, settings=tuple(settings.items())) for one in SCENARIOS if one.id == "smoke.pairs")
     chosen = SmokeSettings(devices_kind="cpu", replicas=replicas, preload=preload)
-    result = run_scenarios([scenario], chosen, where).runs["smoke.pairs"]
+    result = smoke.run_scenarios([scenario], chosen, where).runs["smoke.pairs"]
     assert isinstance(result, SmokeRun), result
     return result
 

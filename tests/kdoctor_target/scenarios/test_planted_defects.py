@@ -12,7 +12,7 @@ from kdoctor.check import Check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.closed_form import closed_form
 
@@ -75,7 +75,7 @@ def judged(folder: Path, defect: str) -> dict[str, tuple[Status, SmokeCase]]:
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "planted_defect"))
     wanted = [scenario for scenario in SCENARIOS if scenario.id in ("smoke.baseline", "smoke.closed-form")]
     where = smoke.context(TF_USE_LEGACY_KERAS="0", PYTHONPATH=str(folder))
-    runs = run_scenarios(wanted, settings, where).runs
+    runs = smoke.run_scenarios(wanted, settings, where).runs
     return {check.id: _status_and_case(check, runs[check.id]) for check in (baseline, closed_form)}
 
 

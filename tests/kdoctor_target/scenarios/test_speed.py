@@ -9,7 +9,7 @@ from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
-from kdoctor.smoke.session import SmokeSettings, run_scenarios
+from kdoctor.smoke.session import SmokeSettings
 from kdoctor_checks.smoke.speed import speed
 
 
@@ -18,7 +18,7 @@ def test_strategies_of_one_two_and_three_devices_are_independent() -> None:
     wanted = [scenario for scenario in SCENARIOS if scenario.id == "smoke.speed"]
     settings = SmokeSettings(devices_kind="cpu", replicas=3)
     # tf_keras: under it, strategies of two and of three devices in one process break each other's collectives.
-    result = run_scenarios(wanted, settings, smoke.context(TF_USE_LEGACY_KERAS="1")).runs["smoke.speed"]
+    result = smoke.run_scenarios(wanted, settings, smoke.context(TF_USE_LEGACY_KERAS="1")).runs["smoke.speed"]
     assert isinstance(result, SmokeRun), result
     (case,) = result.cases
     assert set(case.measures) == {

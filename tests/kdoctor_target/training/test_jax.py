@@ -16,7 +16,7 @@ from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import ON_JAX, SCENARIOS
-from kdoctor.smoke.session import PRELOAD, SmokeSettings, run_scenarios
+from kdoctor.smoke.session import PRELOAD, SmokeSettings
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.data_parallel import data_parallel
@@ -77,7 +77,7 @@ optimizers.SGD.add_variable_from_reference = whole
 def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object) -> dict[str, SmokeRun]:
     wanted = [scenario for scenario in ON_JAX if not ids or scenario.id in ids]
     where = smoke.context(**{name: str(value) for name, value in options.items()})
-    runs = run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2, preload=preload), where).runs
+    runs = smoke.run_scenarios(wanted, SmokeSettings(devices_kind="cpu", replicas=2, preload=preload), where).runs
     return {name: run for name, run in runs.items() if isinstance(run, SmokeRun)}
 
 
@@ -200,7 +200,8 @@ def test_cases_are_skipped_without_jax_or_keras(tmp_path: Path, absent: tuple[st
 
 def test_tensorflow_strategies_fail_with_jax_backend() -> None:
     where = smoke.context(KERAS_BACKEND="jax", TF_USE_LEGACY_KERAS="0")
-    run = run_scenarios(SCENARIOS[:1], SmokeSettings(devices_kind="cpu", replicas=2), where).runs["smoke.baseline"]
+    settings = SmokeSettings(devices_kind="cpu", replicas=2)
+    run = smoke.run_scenarios(SCENARIOS[:1], settings, where).runs["smoke.baseline"]
     assert isinstance(run, SmokeRun)
     assert (run.failure or "").startswith("WrongBackendError: ")
     assert compute_check(baseline, run).status is Status.FAIL
@@ -269,6 +270,6 @@ def test_hang_in_step_is_located_despite_async_dispatch(tmp_path: Path) -> None:
 def test_fresh_interpreter_for_each_case_gives_same_results() -> None:
     wanted = [scenario for scenario in ON_JAX if scenario.id == "smoke.model-parallel"]
     settings = SmokeSettings(devices_kind="cpu", replicas=2, isolation="fresh")
-    run = run_scenarios(wanted, settings, smoke.context()).runs["smoke.model-parallel"]
+    run = smoke.run_scenarios(wanted, settings, smoke.context()).runs["smoke.model-parallel"]
     assert isinstance(run, SmokeRun)
     assert compute_check(model_parallel, run).status is Status.PASS

@@ -24,7 +24,7 @@ XIDS_OF_FAILURES = {
 }
 """Xids after which no job should start until the GPU has been reset or inspected.
 
-Source: https://docs.nvidia.com/deploy/xid-errors/ and its catalogue.
+Source: https://docs.nvidia.com/deploy/xid-errors/ and its catalog.
 """
 XID_RECOVERY, XID_REMAPPING = 154, 63
 XIDS_OF_APPLICATIONS = {13: "graphics engine exception", 31: "memory page fault", 43: "GPU stopped processing"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
 
 _SUBJECT = "kernel log"
 
@@ -25,10 +26,10 @@ def kernel_log(log: KernelLog) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/xid-errors/
     """
     if log.complete is False:
-        reason = f"{log.lines} lines of {log.source} were read, but the lines since boot are partly overwritten"
+        reason = f"{counted(log.lines, 'line')} of {log.source} read, but earlier lines since boot were overwritten"
         yield Unjudged(subject=_SUBJECT, reason=reason)
     elif not log.lines:
         yield Unjudged(subject=_SUBJECT, reason=f"{log.source} is empty")
     else:
         reach = " since boot" if log.complete else ""
-        yield Evidence(subject=_SUBJECT, observed=f"{log.lines} lines of {log.source}{reach}")
+        yield Evidence(subject=_SUBJECT, observed=f"{counted(log.lines, 'line')} of {log.source}{reach}")

@@ -33,5 +33,5 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
     elif losses_match(training.losses, training.reference_losses, tolerance):
         yield evidence("loss", f"{format_losses(training.losses)}, as on one device")
     else:
-        observed = f"{format_losses(training.losses)}, on one device {format_losses(training.reference_losses)}"
-        yield finding("loss", observed, "the same losses", _REMEDY)
+        observed = f"{format_losses(training.losses)} instead of {format_losses(training.reference_losses)}"
+        yield finding("loss", observed, "the losses of one device", _REMEDY)

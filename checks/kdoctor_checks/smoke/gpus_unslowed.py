@@ -80,8 +80,8 @@ def _state(gpu: SampledGpu) -> str:
     """Temperature, power and clock during the trainings."""
     parts = []
     if gpu.during.temperature_c:
-        limit = f" (slowdown at {gpu.temperature_slowdown_c})" if gpu.temperature_slowdown_c else ""
-        parts.append(f"at most {gpu.during.temperature_c.high:.0f} degrees C{limit}")
+        limit = f" (slowdown at {gpu.temperature_slowdown_c} °C)" if gpu.temperature_slowdown_c else ""
+        parts.append(f"at most {gpu.during.temperature_c.high:.0f} °C{limit}")
     if gpu.during.power_draw_w:
         limit = f" of {gpu.enforced_power_limit_w:.0f}" if gpu.enforced_power_limit_w else ""
         parts.append(f"{gpu.during.power_draw_w.high:.0f}{limit} W")
@@ -97,7 +97,7 @@ def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
     cases = [f"{use.scenario}/{use.case}" for use in gpu.cases if any(event.bit in bits for event in use.events)]
     during = f" during {some(cases, 2)}" if cases else ""
     remedy = Remedy(
-        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events:",
+        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
         action=Action.INSPECT_HARDWARE,
         commands=(
             f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",

@@ -33,7 +33,7 @@ def outside_scope(
     refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError"),
     tolerance: float = TOLERANCE,
 ) -> Iterator[Outcome]:
-    """Objects created outside the scope raise an error, are harmless, or are detected.
+    """Objects created outside the scope raise errors, are harmless, or are detected.
 
     Why: of model, optimizer, metric and compile, each outside the scope, some raise an error and some do not,
     depending on Keras and the optimizer. What does not raise must match one device, or kdoctor must detect that it is

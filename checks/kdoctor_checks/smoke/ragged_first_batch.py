@@ -23,7 +23,7 @@ _REMEDY = "Make the batch size a multiple of strategy.num_replicas_in_sync, and 
 
 @check("smoke.ragged-first-batch", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.odd-batches")
 def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
-    """A first batch that does not divide over the replicas trains.
+    """Training works if the first batch does not divide over the replicas.
 
     Why: Keras 3.5 to 3.15.1 on TensorFlow raise InvalidArgumentError (AddN) if the first batch does not divide
     evenly, whatever the later batches do; tf_keras does not. It stops small datasets and debugging runs. This is a

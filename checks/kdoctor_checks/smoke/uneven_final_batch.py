@@ -26,7 +26,7 @@ from kdoctor_checks.smoke._judging import (
 def uneven_final_batch(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """Uneven final batches keep weights finite, and dropped ones match one device.
+    """Uneven final batches keep weights finite, and dropping them matches one device.
 
     Why: few datasets divide evenly. An uneven final batch that feeds every replica slightly biases its step, because
     each replica's mean counts the same. That is expected, but the weights must stay finite. With

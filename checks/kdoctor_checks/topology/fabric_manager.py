@@ -32,7 +32,7 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
     elif kernel.daemons is not None and _DAEMON in kernel.daemons:
         yield Evidence(subject=_DAEMON, observed=f"running ({counted(len(pci.switches), 'NVSwitch', 'NVSwitches')})")
     elif host.container != "none":
-        yield NotApplicable(reason="in a container, or possibly in one, which does not see the host's programs")
+        yield NotApplicable(reason="this is or may be a container, which does not see the host's programs")
     elif kernel.daemons is None:
         yield Unjudged(subject=_DAEMON, reason="running programs could not be listed")
     else:

@@ -61,7 +61,7 @@ def cuda_libraries_load(
             command = install(target, packages, reinstall)
         yield Finding(
             subject="CUDA libraries",
-            observed=f"not found: {', '.join(item.soname or item.name for item in missing)}"
+            observed=f"{', '.join(item.soname or item.name for item in missing)} not found"
             + (f" (other versions: {', '.join(others)})" if others else ""),
             expected="all libraries that TensorFlow needs for GPUs",
             remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(command,)),

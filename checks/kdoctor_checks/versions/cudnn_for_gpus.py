@@ -59,7 +59,8 @@ def cudnn_for_gpus(
         code_for = " or ".join(dict.fromkeys(row.capabilities for row in rows))
         return Finding(
             subject=gpu.subject,
-            observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {shown(cudnn)} has code for {code_for}",
+            observed=f"{gpu.name or 'GPU'} has compute capability {capability}, but {shown(cudnn)} has code for "
+            f"{code_for} only",
             expected="a cuDNN with code for this GPU",
             remedy=Remedy(
                 summary="Install a cuDNN with code for this GPU."

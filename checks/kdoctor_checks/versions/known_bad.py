@@ -9,6 +9,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of, versions_there
 from kdoctor_checks._versions import parse_version
 
@@ -41,7 +42,9 @@ def known_bad(
         yield Unjudged(subject=subject, reason=reason)
     elif not found:
         rows = sum(_judged_here(row) for row in matrix.known_bad)
-        yield Evidence(subject=subject, observed=f"none of {rows} known-bad combinations is installed")
+        yield Evidence(
+            subject=subject, observed=f"not in the list of known-bad combinations ({counted(rows, 'entry', 'entries')})"
+        )
 
 
 def _judged_here(row: KnownBad) -> bool:
@@ -58,7 +61,7 @@ def _finding(row: KnownBad, tensorflow: TensorFlowBuild, packages: Packages, tar
     return Finding(
         subject=" with ".join(f"{name} {packages.version(name)}" for name in names),
         observed=row.symptom,
-        expected=", ".join(f"not {name}{specifier(spec)}" for name, spec in row.when.items()),
+        expected="not " + " with ".join(f"{name}{specifier(spec)}" for name, spec in row.when.items()),
         remedy=Remedy(
             summary=f"Install {row.fix}.",
             action=Action.REINSTALL,

@@ -22,7 +22,7 @@ _VARIANTS = frozenset({
 
 @check("versions.one-tensorflow", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Target) -> Iterator[Outcome]:
-    """Exactly one TensorFlow distribution is installed, once.
+    """Exactly one TensorFlow distribution is installed.
 
     Why: tensorflow, tensorflow-cpu, tf-nightly and their variants install into the same folder. The last one installed
     overwrites files of the others, and uninstalling one removes files of another. The import then fails, or the files
@@ -40,7 +40,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
     kept = tensorflow.distribution or "tensorflow"
     if len(separate) <= 1:
         observed = shown[0] if shown else f"{kept} {tensorflow.version}, required by another distribution"
-        yield Evidence(subject=kept, observed=f"{observed}, and no other")
+        yield Evidence(subject=kept, observed=f"the only TensorFlow distribution ({observed})")
         return
     counts = Counter(package.name for package in separate)
     version = f"=={tensorflow.version}" if tensorflow.version else ""

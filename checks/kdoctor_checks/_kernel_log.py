@@ -96,7 +96,9 @@ def judge_devices(
 def nothing_logged(log: KernelLog) -> Evidence:
     """Evidence that the log has no such event, with the size of the log."""
     reach = {True: ", complete since boot", False: ", incomplete since boot", None: ""}[log.complete]
-    return Evidence(subject="kernel log", observed=f"no events in {counted(log.lines, 'line')} of {log.source}{reach}")
+    return Evidence(
+        subject="kernel log", observed=f"no such event in {counted(log.lines, 'line')} of {log.source}{reach}"
+    )
 
 
 def nvidia_addresses(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> frozenset[str]:

@@ -39,7 +39,7 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     if gpus.state != "ready" or gpus.count is None or gpus.count > len(gpus.devices):
         counts = f"it counts {gpus.count} and lists {len(gpus.devices)}"
         reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
-        yield Unjudged(subject="GPUs", reason=f"NVML does not list all GPUs: {reason}")
+        yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")
         return
     exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"

@@ -142,7 +142,7 @@ class FaultReporter:
         if level:
             observed += f". All bad pairs are {level} and no other pair is, so the {level} path may be the cause"
         gpu = self._replicas.gpus[index]
-        observed = f"{gpu.uuid}: {observed}" if gpu and gpu.uuid else observed
+        observed += f"; its UUID is {gpu.uuid}" if gpu and gpu.uuid else ""
         rollback = Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES")
         return self._finding(self._replicas.names[index], observed, expected, self._gpu_remedy(index, gpus), rollback)
 

@@ -22,9 +22,9 @@ def forward_compatibility(
 ) -> Iterator[Outcome]:
     """A forward-compatibility libcuda (cuda-compat) is used only where it is supported.
 
-    Why: cuda-compat installs a newer libcuda than the kernel module. NVIDIA supports that on data-center GPUs only. On
-    a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804). With a libcuda that is older
-    than the module, programs stop with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
+    Why: the package cuda-compat installs a newer libcuda than the kernel module. NVIDIA supports that on data-center
+    GPUs only. On a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804). With a libcuda
+    that is older than the module, programs stop with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
     Remedy: remove the compat folder from LD_LIBRARY_PATH or use an image without cuda-compat; upgrade the driver if
     CUDA needs a newer one.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html

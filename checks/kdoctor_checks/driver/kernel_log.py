@@ -19,7 +19,7 @@ def kernel_log(log: KernelLog) -> Iterator[Outcome]:
     Why: the driver reports faults in the kernel log first, and some faults only there. If the log cannot be read
     (kernel.dmesg_restrict, containers), or its beginning was overwritten, an earlier fault may go unnoticed. Checks of
     its events are then skipped, or judge only what remains.
-    Remedy: run kdoctor as a user who may read the log, or pass it a saved log; if the log belongs to the host, waive
+    Remedy: run kdoctor as a user who may read the log, or pass it a saved log. If the log belongs to the host, waive
     this check in the checklist.
     Sources:
         https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg

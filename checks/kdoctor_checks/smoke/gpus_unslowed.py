@@ -24,9 +24,9 @@ def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environmen
     """GPUs are not slowed down by heat or a power brake while training.
 
     Why: a GPU that is cool while idle may throttle within a minute of work, and then every replica waits for it. The
-    driver is asked for the reasons about twice a second. A flag of heat or of the power brake counts in any sample; the
-    common flags of hardware and driver can be set for a moment, so they count in two consecutive samples. The power
-    limit (SW Power Cap) limits every busy GPU, so its seconds are only evidence.
+    driver is asked for the reasons about twice a second. A flag of heat or of the power brake counts in any sample. The
+    common flags of hardware and driver can be set for a moment, so they count only in two consecutive samples. The
+    power limit (SW Power Cap) limits every busy GPU, so its seconds are only evidence.
     Remedy: check cooling and power supplies. Smoke trainings are short, so watch the first minutes of the job, too.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html

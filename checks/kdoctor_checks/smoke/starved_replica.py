@@ -30,10 +30,10 @@ _REMEDY = (
 def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
     """A final batch that leaves a replica empty keeps BatchNormalization finite.
 
-    Why: TensorFlow splits a batch of n examples over R replicas into chunks of ceil(n / R); replica r gets nothing if
-    r * ceil(n / R) >= n. With Keras 3 the moments of its empty share are NaN, and the weights of all replicas become
-    NaN without an error. The loss of that epoch is still finite, so it shows an epoch later, or in production. This is
-    a warning because many jobs have no such final batch, or guard against it.
+    Why: TensorFlow splits a batch of n examples over R replicas into chunks of ceil(n / R). Replica r gets nothing if r
+    * ceil(n / R) >= n. With Keras 3 the moments of its empty share are NaN, and the weights of all replicas become NaN
+    without an error. The loss of that epoch is still finite, so it shows an epoch later, or in production. This is a
+    warning because many jobs have no such final batch, or guard against it.
     Remedy: drop the remainder, synchronize the normalization, or repeat the data and set steps_per_epoch.
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch

@@ -17,8 +17,9 @@ _DAEMON = "nv-fabricmanager"
 def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> Iterator[Outcome]:
     """The fabric manager is running on a machine with NVSwitches.
 
-    Why: it initializes the NVSwitches. Without it, CUDA does not start (error 802). GPUs before Hopper do not report
-    their registration; for those that do, see topology.fabric. Containers do not see the programs of their host.
+    Why: the fabric manager initializes the NVSwitches. Without it, CUDA does not start (error 802). GPUs before Hopper
+    do not report their registration; for those that do, see topology.fabric. Containers do not see the programs of
+    their host.
     Remedy: install the fabric manager in the same version as the driver, and start it.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html

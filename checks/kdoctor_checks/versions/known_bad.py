@@ -20,9 +20,9 @@ def known_bad(
 ) -> Iterator[Outcome]:
     """No known-bad version combination is installed.
 
-    Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11 were
-    compiled with NumPy 1 and set no upper bound for NumPy, so they break with NumPy 2 ("A module that was compiled
-    using NumPy 1.x cannot be run in NumPy 2").
+    Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11, for
+    example, were compiled with NumPy 1 and set no upper bound for it. With NumPy 2 they break ("A module that was
+    compiled using NumPy 1.x cannot be run in NumPy 2").
     Remedy: install the versions that fix the failure.
     Sources:
         https://numpy.org/devdocs/numpy_2_0_migration_guide.html

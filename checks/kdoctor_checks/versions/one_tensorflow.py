@@ -24,9 +24,9 @@ _VARIANTS = frozenset({
 def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Target) -> Iterator[Outcome]:
     """Exactly one TensorFlow distribution is installed.
 
-    Why: tensorflow, tensorflow-cpu, tf-nightly and their variants install into the same folder. The last one installed
-    overwrites files of the others, and uninstalling one removes files of another. The import then fails, or the files
-    are a CPU-only build although the metadata lists a CUDA build.
+    Why: the distributions tensorflow, tensorflow-cpu, tf-nightly and their variants install into the same folder. The
+    last one installed overwrites files of the others, and uninstalling one removes files of another. The import then
+    fails, or the files are a CPU-only build although the metadata lists a CUDA build.
     Remedy: uninstall all of them, delete what remains of the folder, and install the one that the job needs.
     Sources:
         https://www.tensorflow.org/install/pip

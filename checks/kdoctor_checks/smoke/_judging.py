@@ -234,7 +234,6 @@ class Comparison:
             )
             return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
         wanted = f"keras>={_FIXED_KERAS}"
-        why = "Keras 3.0 to 3.9 combines gradients or losses incorrectly across replicas."
         if isinstance(self.target, Target) and isinstance(self.packages, Packages):
             command = install(self.target, self.packages, wanted)
             rollback = restore(self.target, self.packages, "keras")
@@ -243,7 +242,8 @@ class Comparison:
             rollback = Rollback.to(
                 f"reinstall {self.run.keras}, as used in this run", f"pip install 'keras=={version}'"
             )
-        remedy = Remedy(summary=f"Install {wanted}: {why}", action=Action.REINSTALL, commands=(command,))
+        summary = f"Install {wanted}. Models need no change."
+        remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
         return remedy, rollback
 
 
@@ -256,7 +256,7 @@ def _is_fixed(version: str) -> bool:
 
 def weights_differ(deviation: float, tolerance: float) -> str:
     """The difference of the weights from those of one device."""
-    return f"weights differ by up to {deviation:.2g} (tolerance {tolerance:g})"
+    return f"weights differ by up to {deviation:.2g}, above the tolerance of {tolerance:g}"
 
 
 def losses_differ(case: SmokeCase) -> str:

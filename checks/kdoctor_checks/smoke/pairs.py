@@ -93,7 +93,10 @@ class _PairsJudge:
         if pair.weight_deviation is None:
             return "weights differ from one CPU's by NaN or infinity"
         if pair.weight_deviation > self._tolerance:
-            return f"weights differ from one CPU's by up to {pair.weight_deviation:.2g} (tolerance {self._tolerance:g})"
+            return (
+                f"weights differ from one CPU's by up to {pair.weight_deviation:.2g}, above the tolerance of "
+                f"{self._tolerance:g}"
+            )
         if pair.wrong_values is None:
             return "its large all-reduce was not compared"
         return (

@@ -36,12 +36,12 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     def judge(case: SmokeCase) -> Outcome:
         batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
         if case.outcome != "trained":
-            return finding(case, f"{batch}: {describe_end(case)}", "it trains", _REMEDY)
+            return finding(case, f"{describe_end(case)} ({batch})", "it trains", _REMEDY)
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
         problem = weights_problem(case.weights) or ("a loss is not finite" if None in case.losses else None)
         if problem:
-            return finding(case, f"{batch}: {problem}", "finite weights on every replica", _REMEDY)
-        return evidence(case, f"{batch}: {summarize(run, case)}")
+            return finding(case, f"{problem} ({batch})", "finite weights on every replica", _REMEDY)
+        return evidence(case, f"{batch}; {summarize(run, case)}")
 
     yield from judge_cases(run, ("fewer-than-replicas", "first-batch-uneven"), judge, trained=False)

@@ -58,8 +58,8 @@ def _judge_trained(case: SmokeCase) -> Outcome:
     losses = f"reported losses are {format_losses(case.losses)}"
     if case.weights.nonfinite:
         count = counted(len(case.weights.nonfinite), "variable")
-        observed = f"{batch}: NaN or infinity in {count} ({some(case.weights.nonfinite)}); {losses}"
+        observed = f"NaN or infinity in {count} ({some(case.weights.nonfinite)}) after a {batch}; {losses}"
         return finding(case, observed, "finite weights", _REMEDY)
     if None in case.losses:
-        return finding(case, f"{batch}: weights are finite, but {losses}", "finite losses", _REMEDY)
-    return evidence(case, f"{batch}: weights stay finite; {losses}")
+        return finding(case, f"weights are finite after a {batch}, but {losses}", "finite losses", _REMEDY)
+    return evidence(case, f"weights stay finite after a {batch}; {losses}")

@@ -57,9 +57,9 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
             f"{run.tensorflow or ''}: install compatible versions.",
             action=Action.REINSTALL,
         )
-        return finding(case, f"{batch}: {nonfinite}{losses}", "finite weights and losses", remedy)
+        return finding(case, f"{nonfinite}{losses} ({batch})", "finite weights and losses", remedy)
     if case.weight_deviation is None:
         return unknown(case, "its weights were not compared with one device")
     if case.name == "guarded" and case.weight_deviation > compare.tolerance:
         return compare.wrong(case, weights_differ(case.weight_deviation, compare.tolerance))
-    return evidence(case, f"{batch}: finite, {losses}, weights within {case.weight_deviation:.2g} of one device")
+    return evidence(case, f"{batch}; {losses}; weights finite and within {case.weight_deviation:.2g} of one device")

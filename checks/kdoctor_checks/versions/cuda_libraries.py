@@ -51,7 +51,7 @@ def cuda_libraries_load(
         others = sorted({path for item in missing for path in item.other_versions})
         if release and release.and_cuda is None:
             summary = (
-                f"This release has no [and-cuda]. Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system."
+                f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
             )
             command = "kdoctor matrix"
         else:

@@ -65,8 +65,8 @@ def cudnn_for_gpus(
             remedy=Remedy(
                 summary="Install a cuDNN with code for this GPU."
                 if pin
-                else "No cuDNN for this CUDA supports this GPU. Hide the GPU from the job, or use a TensorFlow for "
-                "another CUDA.",
+                else "Hide the GPU from the job, or use a TensorFlow for another CUDA. No cuDNN for this CUDA supports "
+                "the GPU.",
                 action=Action.REINSTALL,
                 commands=(install(target, packages, pin) if pin else "kdoctor matrix",),
             ),

@@ -81,7 +81,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
         keras,
         f"version {keras.version} gives wrong results on several replicas ({'; '.join(row.symptom for row in bad)})",
         f"{wanted}, or Keras 2",
-        f"Install {wanted}; models need no change.",
+        f"Install {wanted}. Models need no change.",
         wanted,
         (packages, target),
     )

@@ -19,7 +19,8 @@ def judge_version(subject: str, found: str | None, wanted: str, remedy: Remedy, 
         return Unjudged(subject=subject, reason=f"version {found!r} is not valid (PEP 440)")
     if version is not None and meets(version, specifiers):
         return Evidence(subject=subject, observed=f"{found} ({wanted})")
-    return Finding(subject=subject, observed=found or "not found", expected=wanted, remedy=remedy, rollback=rollback)
+    observed = f"version {found}" if found else "not found"
+    return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
 
 
 def install_agreed(target: Target, packages: Packages, name: str, wanted: str) -> tuple[Remedy, Rollback]:
@@ -49,5 +50,5 @@ def other_value(
         observed=found,
         expected=wanted,
         remedy=Remedy(summary=f"Set it {where}, {OR_AGREE}", action=Action.CONFIGURE, commands=commands[:1]),
-        rollback=Rollback.to("the recorded value", commands[1]),
+        rollback=Rollback.to("restore the recorded value", commands[1]),
     )

@@ -19,6 +19,10 @@ RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 
+_ACRONYMS = {
+    name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "UUID")
+}
+
 
 @lru_cache(maxsize=256)
 def _plain(error: str) -> str:
@@ -85,13 +89,15 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
     excuses: set[str] = set()
     for gpu in present:
         problem = unread(gpu, *fields)
-        errors = [gpu.errors.get(name) for name in fields if getattr(gpu, name) is None]
         if not problem:
             continue
+        lacking = [name for name in fields if getattr(gpu, name) is None]
+        errors = [gpu.errors.get(name) for name in lacking]
+        missing = " and ".join(map(field_label, lacking))
         if all(map(unsupported, errors)) and (gpu.mig_mode or gpu.name not in models):
-            excuses.add(f"{gpu.name or 'this GPU'} does not support it")
+            excuses.add(f"{gpu.name or 'this GPU'} does not report {missing}")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):
-            excuses.add(f"driver {gpus.driver_version or '(unknown version)'} is too old to report it")
+            excuses.add(f"driver {gpus.driver_version or '(unknown version)'} is too old to report {missing}")
         else:
             others.append(problem)
     if excuses and not judged and not others:
@@ -105,8 +111,9 @@ def _why(gpu: Gpu, name: str) -> str:
 
 
 def field_label(name: str) -> str:
-    """The name of a field of ``Gpu`` without underscores and unit."""
-    return re.sub(r"_(bytes|c|mhz|percent|w)$", "", name).replace("_", " ")
+    """The name of a field of ``Gpu`` without underscores and unit, with acronyms in their usual spelling."""
+    words = re.sub(r"_(bytes|c|mhz|percent|w)$", "", name).split("_")
+    return " ".join(_ACRONYMS.get(word, word) for word in words)
 
 
 def unread(gpu: Gpu, *fields: str) -> Unjudged | None:

@@ -24,7 +24,7 @@ XIDS_OF_FAILURES = {
 }
 """Xids after which no job should start until the GPU has been reset or inspected.
 
-Source: https://docs.nvidia.com/deploy/xid-errors/ and its catalogue.
+Source: https://docs.nvidia.com/deploy/xid-errors/ and its catalog.
 """
 XID_RECOVERY, XID_REMAPPING = 154, 63
 XIDS_OF_APPLICATIONS = {13: "graphics engine exception", 31: "memory page fault", 43: "GPU stopped processing"}
@@ -96,7 +96,9 @@ def judge_devices(
 def nothing_logged(log: KernelLog) -> Evidence:
     """Evidence that the log has no such event, with the size of the log."""
     reach = {True: ", complete since boot", False: ", incomplete since boot", None: ""}[log.complete]
-    return Evidence(subject="kernel log", observed=f"no events in {counted(log.lines, 'line')} of {log.source}{reach}")
+    return Evidence(
+        subject="kernel log", observed=f"no such event in {counted(log.lines, 'line')} of {log.source}{reach}"
+    )
 
 
 def nvidia_addresses(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> frozenset[str]:

@@ -45,7 +45,7 @@ class ComparisonCheck:
         ("changes", "decisive"),
         [
             ({"weight_deviation": 0.18}, "0.18"),
-            ({"losses": (1.0, 0.7)}, "1, 0.7, on one device 1, 0.5"),
+            ({"losses": (1.0, 0.7)}, "1, 0.7 instead of 1, 0.5"),
             ({"weights": NAN, "weight_deviation": None}, "hidden/kernel"),
             ({"weights": DISAGREEING}, "different weights"),
             ({"weights": NOT_MIRRORED}, "0 of 6"),

@@ -10,7 +10,7 @@ from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE
 
 _CONTROL = "/dev/nvidiactl"
 _REMEDY = Remedy(
-    summary="In a container, recreate the container. On a host, create the nodes with nvidia-modprobe.",
+    summary="Recreate the container, or, on a host, create the nodes with nvidia-modprobe.",
     action=Action.CONFIGURE,
     commands=("ls -l /dev/nvidia*", "sudo nvidia-modprobe -c 0 -u"),
 )

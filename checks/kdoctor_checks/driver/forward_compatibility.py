@@ -20,9 +20,9 @@ def forward_compatibility(
 ) -> Iterator[Outcome]:
     """A forward-compatibility libcuda (cuda-compat) is used only where it is supported.
 
-    Why: cuda-compat installs a newer libcuda than the kernel module. NVIDIA supports that on data-center GPUs only. On
-    a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804). With a libcuda that is older
-    than the module, programs stop with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
+    Why: the package cuda-compat installs a newer libcuda than the kernel module. NVIDIA supports that on data-center
+    GPUs only. On a GeForce every program stops with CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804). With a libcuda
+    that is older than the module, programs stop with CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803).
     Remedy: remove the compat folder from LD_LIBRARY_PATH or use an image without cuda-compat; upgrade the driver if
     CUDA needs a newer one.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
@@ -37,7 +37,7 @@ def forward_compatibility(
     if libraries.driver_is_compat is None:
         yield Unjudged(subject=path, reason="which libcuda would be loaded is unknown")
     elif not libraries.driver_is_compat:
-        yield Evidence(subject=path, observed="libcuda of the driver, without forward compatibility")
+        yield Evidence(subject=path, observed="the driver's libcuda, not cuda-compat")
     elif found is not None and module is not None and found < module:
         observed = f"libcuda of driver {libraries.driver_version} is older than the kernel module {kernel.version}"
         yield _finding(path, observed, library, environment)
@@ -50,7 +50,7 @@ def _judge(gpu: Gpu, library: Library, environment: Environment) -> Outcome:
         return missing
     name = (gpu.name or "").upper()
     if any(word in name for word in _CONSUMER):
-        observed = f"{gpu.name} does not support forward compatibility ({library.path})"
+        observed = f"{gpu.name} does not support forward compatibility, which {library.path} needs"
         return _finding(gpu.subject, observed, library, environment)
     if any(word in name for word in _PARTLY):
         reason = f"only some {gpu.name} support forward compatibility ({library.path})"
@@ -64,7 +64,7 @@ def _finding(subject: str, observed: str, library: Library, environment: Environ
         command, rollback = search_without([folder], environment), restore_path(environment)
     else:
         command = "sudo apt-get remove 'cuda-compat-*'"
-        rollback = Rollback.to("cuda-compat as before", "sudo apt-get install 'cuda-compat-<major>-<minor>'")
+        rollback = Rollback.to("reinstall cuda-compat", "sudo apt-get install 'cuda-compat-<major>-<minor>'")
     return Finding(
         subject=subject,
         observed=f"{observed} (found by {library.found_by})",

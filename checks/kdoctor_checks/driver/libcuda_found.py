@@ -34,12 +34,12 @@ def libcuda_found(
     elif library.status != "found" or library.path is None:
         yield _missing(library, host)
     elif libraries.driver_is_compat:
-        yield Evidence(subject=library.path, observed=f"for forward compatibility, of driver {found}")
+        yield Evidence(subject=library.path, observed=f"forward-compatibility library (cuda-compat) of driver {found}")
     elif found is None or module is None:
         unknown = "its version" if found is None else "the version of the kernel module"
         yield Unjudged(subject=library.path, reason=f"{unknown} was not read")
     elif found == module:
-        yield Evidence(subject=library.path, observed=f"of driver {found}, like the kernel module")
+        yield Evidence(subject=library.path, observed=f"version {found}, like the kernel module")
     else:
         yield _other_version(library, found, module, environment)
 
@@ -54,7 +54,7 @@ def _missing(library: Library, host: Host | Unavailable) -> Finding:
     else:
         summary = "Install the compute library for the driver branch of the kernel module (Ubuntu command shown)."
         commands = ("cat /proc/driver/nvidia/version", "sudo apt-get install 'libnvidia-compute-<branch>'")
-        rollback = Rollback.to("the library not installed", "sudo apt-get remove 'libnvidia-compute-<branch>'")
+        rollback = Rollback.to("remove the library again", "sudo apt-get remove 'libnvidia-compute-<branch>'")
     copies = ", ".join(copy.path for copy in library.other_copies)
     return Finding(
         subject=library.soname or "libcuda.so.1",
@@ -85,7 +85,7 @@ def _other_version(library: Library, found: str, module: str, environment: Envir
         rollback = RESTART
     return Finding(
         subject=library.path or "libcuda.so.1",
-        observed=f"is of driver {found} (found by {library.found_by}), but the kernel module is {module}",
+        observed=f"version {found} (found by {library.found_by}), but the kernel module is {module}",
         expected=_EXPECTED,
         remedy=remedy,
         rollback=rollback,

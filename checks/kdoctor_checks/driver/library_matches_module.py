@@ -33,7 +33,7 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
         yield Finding(
             subject=_SUBJECT,
             observed=f"{observed} ({gpus.error})" if gpus.error else observed,
-            expected=f"both of version {module}" if module else "both of one version",
+            expected=f"version {module} of both" if module else "the same version of both",
             remedy=Remedy(
                 summary="Restart to load the module of the installed version, or stop all GPU processes and reload the "
                 "modules. In a container, restart the container.",
@@ -50,5 +50,5 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
     elif not module:
         yield Unjudged(subject=_SUBJECT, reason="the version of the kernel module was not read")
     else:
-        observed = f"module and library {module} ({kernel.flavour or 'flavour unknown'})"
+        observed = f"module and library {module} ({kernel.flavour or 'flavor unknown'})"
         yield Evidence(subject=_SUBJECT, observed=observed)

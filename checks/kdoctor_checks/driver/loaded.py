@@ -83,7 +83,7 @@ def _nouveau() -> _Failure:
             "sudo reboot",
         ),
     )
-    rollback = Rollback.to("nouveau loaded, as recorded", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot")
+    rollback = Rollback.to("load nouveau again", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot")
     return "the open-source driver nouveau is loaded instead of nvidia", remedy, rollback
 
 
@@ -97,7 +97,7 @@ def _unsigned(line: str, settings: Kernel | Unavailable) -> _Failure:
         commands=("mokutil --sb-state", "modinfo nvidia | grep -i sign", f"sudo mokutil --import {key}", "sudo reboot"),
     )
     observed = f"the kernel rejected a module{' (Secure Boot is on)' if secure_boot else ''}: {line!r}"
-    return observed, remedy, Rollback.to("the key not enrolled", f"sudo mokutil --delete {key}", "sudo reboot")
+    return observed, remedy, Rollback.to("remove the key", f"sudo mokutil --delete {key}", "sudo reboot")
 
 
 def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host: Host | Unavailable) -> _Failure:
@@ -136,7 +136,7 @@ def _no_module(pci: PciDevices | Unavailable) -> _Failure:
         action=Action.CONFIGURE,
         commands=("lspci -nnk -d 10de:", "sudo modprobe nvidia", "sudo dmesg | grep -i nvrm"),
     )
-    rollback = Rollback.to("the module not loaded, as recorded", "sudo modprobe -r nvidia_uvm nvidia")
+    rollback = Rollback.to("unload the module", "sudo modprobe -r nvidia_uvm nvidia")
     return f"the nvidia kernel module is not loaded; {found}", remedy, rollback
 
 
@@ -159,7 +159,7 @@ def _no_library(kernel: KernelDriver) -> _Failure:
         action=Action.REINSTALL,
         commands=("ldconfig -p | grep -E 'libnvidia-ml|libcuda'", f"sudo apt-get install {package}"),
     )
-    rollback = Rollback.to("no user-space driver, as recorded", f"sudo apt-get remove {package}")
+    rollback = Rollback.to("remove the libraries", f"sudo apt-get remove {package}")
     module = f"nvidia module {kernel.version or '(version unknown)'} is loaded"
     return f"{module}, but the NVML library is not found", remedy, rollback
 
@@ -170,7 +170,7 @@ def _no_nodes() -> _Failure:
         action=Action.CONFIGURE,
         commands=("sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"),
     )
-    rollback = Rollback.to("the persistence daemon off", "sudo systemctl disable --now nvidia-persistenced")
+    rollback = Rollback.to("stop the persistence daemon", "sudo systemctl disable --now nvidia-persistenced")
     return "the nvidia module is loaded, but the device nodes /dev/nvidia* do not exist", remedy, rollback
 
 
@@ -189,7 +189,7 @@ def _closed_node(node: DeviceNode) -> Finding:
     group = f'"$(stat -c %G {node.path})"'
     return Finding(
         subject=node.path,
-        observed=f"this process may not {denied} it (mode {node.mode})",
+        observed=f"no {denied} access for this process (mode {node.mode})",
         expected="readable and writable by the user who runs the job",
         remedy=Remedy(
             summary="Add the user to the group that owns the node, and log in again. In a container, allow the device; "
@@ -197,5 +197,5 @@ def _closed_node(node: DeviceNode) -> Finding:
             action=Action.CONFIGURE,
             commands=(f"ls -l {node.path}", f'sudo usermod -aG {group} "$USER"'),
         ),
-        rollback=Rollback.to("the user's previous groups", f'sudo gpasswd -d "$USER" {group}'),
+        rollback=Rollback.to("remove the user from the group", f'sudo gpasswd -d "$USER" {group}'),
     )

@@ -40,5 +40,5 @@ def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
             action=Action.REBOOT,
             commands=(f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}", "sudo reboot"),
         ),
-        rollback=Rollback.to("the previous setting", f"sudo rm {_FILE}", "sudo reboot"),
+        rollback=Rollback.to("restore the previous setting", f"sudo rm {_FILE}", "sudo reboot"),
     )

@@ -42,5 +42,5 @@ def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
                 action=Action.CONFIGURE,
                 commands=("sudo modprobe nvidia-uvm", "sudo nvidia-modprobe -c 0 -u"),
             ),
-            rollback=Rollback.to("the module not loaded, as recorded", "sudo modprobe -r nvidia-uvm"),
+            rollback=Rollback.to("unload the module", "sudo modprobe -r nvidia-uvm"),
         )

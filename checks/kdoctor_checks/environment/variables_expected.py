@@ -18,8 +18,9 @@ def variables_expected(
 ) -> Iterator[Outcome]:
     """Environment variables and configuration flags have the values in the checklist.
 
-    Why: they change the behavior of TensorFlow, XLA, CUDA and NCCL without a code change: memory growth, peer access,
-    determinism, TF32, the float type of Keras. A job that was tested with other values is a different job.
+    Why: environment variables and flags change the behavior of TensorFlow, XLA, CUDA and NCCL without a code change:
+    memory growth, peer access, determinism, TF32, the float type of Keras. A job that was tested with other values is a
+    different job.
     Remedy: set the variable in the script or unit that starts the job, or the setting in keras.json.
     Sources:
         https://www.tensorflow.org/guide/gpu

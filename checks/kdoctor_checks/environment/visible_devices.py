@@ -81,7 +81,7 @@ def _finding(mask: Mask, observed: str, expected: str) -> Finding:
             action=Action.CONFIGURE,
             commands=("nvidia-smi -L", set_variable(VARIABLE, None)),
         ),
-        rollback=Rollback.to("the recorded value", set_variable(VARIABLE, mask.value or "")),
+        rollback=Rollback.to("restore the recorded value", set_variable(VARIABLE, mask.value or "")),
     )
 
 
@@ -94,7 +94,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
         return Unjudged(subject=_ORDER, reason=f"the names of the GPUs were not read: {', '.join(unread)}")
     models = sorted({gpu.name or "" for gpu in devices})
     if len(models) == 1:
-        return Evidence(subject=_ORDER, observed=f"{order or 'not set'}; all GPUs are equal and in bus order")
+        return Evidence(subject=_ORDER, observed=f"{order or 'not set'}; all GPUs are of one model and in bus order")
     return Finding(
         subject=_ORDER,
         observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
@@ -104,7 +104,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
             action=Action.CONFIGURE,
             commands=(set_variable(_ORDER, "PCI_BUS_ID"),),
         ),
-        rollback=Rollback.to("the recorded order", set_variable(_ORDER, order)),
+        rollback=Rollback.to("restore the recorded order", set_variable(_ORDER, order)),
     )
 
 

@@ -29,7 +29,7 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
         found = lasting(gpu) & _SETTINGS
         yield judge(
             gpu.subject,
-            f"clocks limited by: {names(found)}{clocks(gpu)}",
+            f"{f'clocks limited by {names(found)}' if found else 'no limiting setting'}{clocks(gpu)}",
             ok=not found,
             expected="no limiting setting",
             remedy=configure(

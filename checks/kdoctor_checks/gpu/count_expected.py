@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
-from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
 
 _OTHER_MACHINE = configure(
@@ -34,11 +33,11 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     wanted = assumptions.gpus or GpuAssumption()
     found = len(answering(gpus))
     gone = [gpu.subject for gpu in gpus.devices if gpu not in answering(gpus)]
-    observed = f"{counted(found, 'GPU responds', 'GPUs respond')}" + (f"; lost: {', '.join(gone)}" if gone else "")
+    observed = f"{found} {'responds' if found == 1 else 'respond'}" + (f"; lost: {', '.join(gone)}" if gone else "")
     if gpus.state != "ready" or gpus.count is None or gpus.count > len(gpus.devices):
         counts = f"it counts {gpus.count} and lists {len(gpus.devices)}"
         reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
-        yield Unjudged(subject="GPUs", reason=f"NVML does not list all GPUs: {reason}")
+        yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")
         return
     exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"

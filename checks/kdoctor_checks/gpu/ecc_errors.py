@@ -27,12 +27,12 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
         yield NotApplicable(reason="ECC is off, so errors are not counted (gpu.ecc-mode)")
     for gpu in counting:
         errors, life = gpu.ecc_uncorrected_volatile or 0, gpu.ecc_uncorrected_aggregate
-        lifetime = "" if life is None else f", {life} over its lifetime"
+        lifetime = "" if life is None else f", {life} over the GPU's lifetime"
         yield judge(
             gpu.subject,
             f"{counted(errors, 'uncorrected memory error')} since the driver was loaded{lifetime}",
             ok=errors <= most,
-            expected=f"at most {most}",
+            expected=f"at most {most}" if most else "no uncorrected memory error",
             remedy=RESET_NEEDED,
             rollback=RESTART,
         )

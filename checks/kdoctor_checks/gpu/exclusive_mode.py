@@ -12,7 +12,7 @@ from kdoctor_checks._gpus import configure, judge, readings, smi
 def exclusive_mode(gpus: Gpus) -> Iterator[Outcome]:
     """No GPU is reserved for a single process.
 
-    Why: in compute mode "Exclusive Process", a second process on the GPU fails: for example an evaluation next to the
+    Why: in compute mode "Exclusive Process", a second process on the GPU fails. This affects an evaluation next to the
     training, or a restart before the old process has ended. A single training process is not affected.
     Remedy: set the compute mode to default, unless exclusive mode is intended.
     Sources:

@@ -19,7 +19,7 @@ from kdoctor_checks._kernel_log import (
 
 @check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)
 def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
-    """The kernel logged no memory replacement that the driver does not report.
+    """The driver reports every memory replacement that the kernel logged.
 
     Why: Xid 63 means that a faulty row or page will be replaced at the next reset. If the driver reports pending
     replacements, gpu.row-remapping-pending and gpu.retired-pages-pending check them. If it does not, the log is the

@@ -34,7 +34,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
             continue
         yield judge(
             gpu.subject,
-            gpu.name or "",
+            f"model is {gpu.name}",
             ok=fnmatchcase(gpu.name or "", pattern),
             expected=pattern,
             remedy=configure(

@@ -30,6 +30,6 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
             continue
         old = [field_label(name) for name, error in errors.items() if too_new(error)]
         failed = [f"{field_label(name)} ({error})" for name, error in errors.items() if not too_new(error)]
-        parts = [f"the driver is too old for {some(old, _SHOWN)}"] if old else []
+        parts = [f"the driver is too old to report {some(old, _SHOWN)}"] if old else []
         parts += [f"not read: {some(failed, _SHOWN)}"] if failed else []
         yield Unjudged(subject=gpu.subject, reason="; ".join(parts))

@@ -26,7 +26,7 @@ def recovery_action(gpus: Gpus) -> Iterator[Outcome]:
     for gpu in judged:
         yield judge(
             gpu.subject,
-            f"recovery action requested by the driver: {gpu.recovery_action}",
+            f"the driver requests recovery action {gpu.recovery_action}",
             ok=gpu.recovery_action == "none",
             expected="none",
             remedy=_REBOOT if "reboot" in (gpu.recovery_action or "") else reset(gpu, read_log=True),

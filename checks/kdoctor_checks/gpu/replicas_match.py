@@ -24,7 +24,7 @@ _LINK = "TensorFlow's GPUs"
 def replicas_match(
     run: SmokeRun, gpus: Gpus, pci: PciDevices, environment: Environment, packages: Packages, target: Target
 ) -> Iterator[Outcome]:
-    """Every GPU became a replica of the strategy.
+    """Every visible GPU is a replica of the strategy.
 
     Why: a GPU must be on the PCI bus, in the driver, visible to CUDA, in TensorFlow and in the strategy. If a link of
     this chain breaks, MirroredStrategy trains on fewer GPUs, or on one CPU replica, without an error.
@@ -54,8 +54,8 @@ def replicas_match(
         masked = f" ({VARIABLE}={mask.value})" if mask.value is not None else ""
         yield Finding(
             subject=_LINK,
-            observed=f"TensorFlow sees {run.gpus_seen} of {visible} GPUs ({chain})",
-            expected=f"{visible} GPUs in TensorFlow{masked}",
+            observed=f"{run.gpus_seen} of {visible} registered ({chain})",
+            expected=f"{visible} registered{masked}",
             remedy=_find_library(run, packages, target),
             rollback=restore(target, packages, "tensorflow"),
         )

@@ -26,7 +26,7 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
         bar, memory = gpu.bar1_total_bytes or 0, gpu.memory_total_bytes or 0
         yield judge(
             gpu.subject,
-            f"BAR1 {size(bar)} of {size(memory)} memory",
+            f"BAR1 is {size(bar)}, memory is {size(memory)}",
             ok=bar >= memory,
             expected=f"BAR1 of at least {size(memory)}",
             remedy=configure(

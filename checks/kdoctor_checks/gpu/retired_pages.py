@@ -11,7 +11,7 @@ from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 @check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
-    """GPUs have not retired nearly as many memory pages as they can.
+    """No GPU is close to its limit of retired memory pages.
 
     Why: GPUs before Ampere retire memory pages with errors, up to 64 of them. After that, bad memory stays in use, and
     jobs that hit it end. Retired pages alone are not a fault.

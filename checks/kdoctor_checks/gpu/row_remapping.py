@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import field_diagnostic, judge, readings
 
 
@@ -21,9 +22,11 @@ def row_remapping(gpus: Gpus) -> Iterator[Outcome]:
     yield from others
     for gpu in judged:
         failure = "a faulty memory row could not be remapped" if gpu.remapped_rows_failure else "no remapping failure"
+        count = gpu.remapped_rows_uncorrectable
+        remapped = "" if count is None else f" ({counted(count, 'row')} remapped for uncorrectable errors)"
         yield judge(
             gpu.subject,
-            f"{failure} ({gpu.remapped_rows_uncorrectable} rows remapped for uncorrectable errors)",
+            f"{failure}{remapped}",
             ok=not gpu.remapped_rows_failure,
             expected="no remapping failure",
             remedy=field_diagnostic(gpu, "ROW_REMAPPER"),

@@ -24,7 +24,8 @@ def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "remapped_rows_pending")
     yield from others
     for gpu in judged:
-        counts = f"{gpu.remapped_rows_uncorrectable} uncorrectable, {gpu.remapped_rows_correctable} correctable"
+        remapped = (gpu.remapped_rows_uncorrectable, gpu.remapped_rows_correctable)
+        counts = "{} uncorrectable, {} correctable".format(*("?" if count is None else count for count in remapped))
         rows = "memory" if gpu.remapped_rows_pending else "no"
         yield judge(
             gpu.subject,

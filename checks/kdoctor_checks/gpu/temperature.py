@@ -10,7 +10,7 @@ from kdoctor_checks._gpus import answering, field_label, inspect, judge, smi, un
 
 @check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
-    """GPU temperatures are below the throttling threshold.
+    """GPU temperatures are well below the throttling threshold.
 
     Why: a GPU that is hot before the job will be throttled during it, and all replicas wait for the slowest. Newer GPUs
     report the remaining margin (T.Limit), with thresholds as offsets. Older ones report the temperature at which they

@@ -12,7 +12,7 @@ from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, names, seen
 
 @check("gpu.thermal-slowdown", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
-    """No GPU is thermally throttled by the driver or shows transient hardware slowdowns.
+    """No GPU is thermally throttled or shows transient hardware slowdowns.
 
     Why: the driver lowers the clocks before the hardware has to. A GPU that is throttled before the job starts will be
     slower during it, and all replicas wait for the slowest. gpu.clocks reports lasting hardware slowdowns.
@@ -28,10 +28,11 @@ def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
         found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
         reasons = [names(found)] if found else []
         reasons += [f"transient {names(transient)}"] if transient else []
+        observed = f"slowed down ({', '.join(reasons)})" if reasons else "no slowdown"
         yield judge(
             gpu.subject,
-            f"thermal slowdown: {', '.join(reasons) or 'none'}{clocks(gpu)}",
+            f"{observed}{clocks(gpu)}",
             ok=not found and not transient,
-            expected="no thermal slowdown",
+            expected="no thermal or transient hardware slowdown",
             remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d PERFORMANCE,TEMPERATURE")),
         )

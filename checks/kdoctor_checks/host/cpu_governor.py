@@ -15,7 +15,7 @@ def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservat
 
     Why: the governor "powersave" keeps a CPU at its lowest frequency, which slows down kernel launches and the input
     pipeline. Under the intel_pstate and amd_pstate drivers in active mode, it adapts despite its name.
-    Remedy: set the governor performance or schedutil.
+    Remedy: set the governor to performance or schedutil.
     Sources:
         https://docs.kernel.org/admin-guide/pm/cpufreq.html
         https://docs.kernel.org/admin-guide/pm/intel_pstate.html
@@ -28,13 +28,13 @@ def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservat
         yield Finding(
             subject=_SUBJECT,
             observed=", ".join(host.cpu_governors),
-            expected=f"none of {', '.join(slow)}",
+            expected=f"not {' or '.join(slow)}",
             remedy=Remedy(
-                summary="Set the governor performance (until the next restart).",
+                summary="Set the governor to performance, which lasts until the next restart.",
                 action=Action.CONFIGURE,
                 commands=("cpupower frequency-info", "sudo cpupower frequency-set -g performance"),
             ),
-            rollback=Rollback.to("the recorded governor", f"sudo cpupower frequency-set -g {found[0]}"),
+            rollback=Rollback.to("restore the recorded governor", f"sudo cpupower frequency-set -g {found[0]}"),
         )
     else:
         yield Evidence(subject=_SUBJECT, observed=", ".join(host.cpu_governors))

@@ -30,9 +30,9 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
             observed=mode,
             expected=" or ".join(accepted),
             remedy=Remedy(
-                summary="Set the mode (until the next restart).",
+                summary=f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
                 action=Action.CONFIGURE,
                 commands=(f"echo {accepted[-1]} | sudo tee {_FILE}",),
             ),
-            rollback=Rollback.to("the recorded mode", f"echo {mode} | sudo tee {_FILE}"),
+            rollback=Rollback.to("restore the recorded mode", f"echo {mode} | sudo tee {_FILE}"),
         )

@@ -36,9 +36,9 @@ def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
             observed=f"{limit.soft // 1024} KiB",
             expected=f"unlimited, or at least {least_mib} MiB",
             remedy=Remedy(
-                summary="Raise the limit. Start a container with the option below.",
+                summary="Raise the limit in the job's shell, or start the container with a higher one.",
                 action=Action.CONFIGURE,
                 commands=("ulimit -l unlimited", "docker run --ulimit memlock=-1 '<image>' '<command>'"),
             ),
-            rollback=Rollback.to("the recorded limit", f"ulimit -l {limit.soft // 1024}"),
+            rollback=Rollback.to("restore the recorded limit", f"ulimit -l {limit.soft // 1024}"),
         )

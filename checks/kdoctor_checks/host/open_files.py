@@ -36,5 +36,5 @@ def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
                 action=Action.CONFIGURE,
                 commands=(f"ulimit -n {reach}",),
             ),
-            rollback=Rollback.to("the recorded limit", f"ulimit -n {limit.soft}"),
+            rollback=Rollback.to("restore the recorded limit", f"ulimit -n {limit.soft}"),
         )

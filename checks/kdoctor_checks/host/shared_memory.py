@@ -54,7 +54,7 @@ def _finding(host: Host, observed: str, expected: str) -> Finding:
             commands=("ls -la /dev/shm", "sudo mount -o remount,size=8g /dev/shm"),
         )
         total = (host.shm_total_bytes or 0) // 1024
-        rollback = Rollback.to("the recorded size", f"sudo mount -o remount,size={total}k /dev/shm")
+        rollback = Rollback.to("restore the recorded size", f"sudo mount -o remount,size={total}k /dev/shm")
     return Finding(
         subject=_SUBJECT, observed=observed, expected=f"at least {expected}", remedy=remedy, rollback=rollback
     )

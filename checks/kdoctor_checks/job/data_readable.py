@@ -16,7 +16,7 @@ _REMEDY = (
 
 @check("job.data-readable", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO)
 def data_readable(run: SmokeRun) -> Iterator[Outcome]:
-    """The data yields batches of one shape.
+    """The data can be read, and its batches have one shape.
 
     Why: an empty dataset trains nothing without an error, and ragged elements stop the job at their batch.
     Remedy: give inputs and targets one length, pad ragged examples, and check the filter or file pattern of an empty

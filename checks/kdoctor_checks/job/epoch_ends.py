@@ -12,7 +12,7 @@ from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 @check("job.epoch-ends", severity=Severity.WARNING, requires=["job.data-readable"], scenario=SCENARIO)
 def epoch_ends(run: SmokeRun) -> Iterator[Outcome]:
-    """An epoch ends.
+    """The dataset is finite, or steps_per_epoch is set.
 
     Why: on an infinite dataset, fit never finishes its first epoch, never validates and never saves, unless it is given
     steps_per_epoch.

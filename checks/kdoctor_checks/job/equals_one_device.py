@@ -20,7 +20,7 @@ _REMEDY = (
 def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Outcome]:
     """The model trained on all replicas matches one device.
 
-    Why: a custom loss function that returns the mean of its batch is R times too large on R replicas: Keras 3 averages
+    Why: a custom loss function that returns the mean of its batch is R times too large on R replicas. Keras 3 averages
     numbers per example over the global batch, but adds up single numbers. A train_step that ignores the replicas trains
     something else than was tested on one GPU. kdoctor compares copies of the model trained with SGD, whose steps are
     proportional to the gradient. Random layers run in inference mode, and BatchNormalization uses the moments of the

@@ -17,7 +17,7 @@ _REMEDY = (
 
 @check("job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)
 def final_batch(run: SmokeRun) -> Iterator[Outcome]:
-    """The final batch does not leave a replica with BatchNormalization empty.
+    """The final batch leaves no replica of a model with BatchNormalization empty.
 
     Why: a batch of n is split over R replicas into chunks of ceil(n / R). A replica without examples computes the
     moments of an empty batch, and the weights become NaN without an error (docs/smoke.md).

@@ -27,7 +27,7 @@ def input_bound(run: SmokeRun) -> Iterator[Outcome]:
     elif data.seconds_per_batch is None or training.step_s is None:
         yield unknown("pipeline", "a batch or a step was not timed; at least two of each are needed")
     else:
-        observed = f"{data.seconds_per_batch:.3g} s per batch alone, {training.step_s:.3g} s per step"
+        observed = f"{data.seconds_per_batch:.3g} s to produce a batch, {training.step_s:.3g} s per step"
         if data.seconds_per_batch < training.step_s:
             yield evidence("pipeline", observed)
         else:

@@ -13,7 +13,7 @@ from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 @check("job.learning-rate", severity=Severity.INFO, requires=["job.model-and-data"], scenario=SCENARIO)
 def learning_rate(run: SmokeRun) -> Iterator[Outcome]:
-    """The learning rate is not the optimizer's default on several replicas.
+    """On several replicas, the learning rate is not the optimizer's default.
 
     Why: a global batch that grows with the replicas takes fewer steps per epoch, so the rate that suits one device is
     usually too small. How much to raise it depends on the job.

@@ -39,4 +39,4 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
         yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
-        yield finding(part, describe_end(case), _EXPECTED.get(part, "it can be created"), _REMEDY)
+        yield finding(part, describe_end(case), _EXPECTED.get(part, "model and data can be created"), _REMEDY)

@@ -9,7 +9,7 @@ from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
 
-_REMEDY = "In a custom train_step, report the loss times tf.distribute.get_strategy().num_replicas_in_sync."
+_REMEDY = "Multiply the loss that a custom train_step reports by tf.distribute.get_strategy().num_replicas_in_sync."
 
 
 @check("job.reported-loss", severity=Severity.INFO, requires=["job.equals-one-device"], scenario=SCENARIO)
@@ -31,5 +31,5 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
     elif losses_match(training.losses, training.reference_losses, tolerance):
         yield evidence("loss", f"{format_losses(training.losses)}, as on one device")
     else:
-        observed = f"{format_losses(training.losses)}, on one device {format_losses(training.reference_losses)}"
-        yield finding("loss", observed, "the same losses", _REMEDY)
+        observed = f"{format_losses(training.losses)} instead of {format_losses(training.reference_losses)}"
+        yield finding("loss", observed, "the losses of one device", _REMEDY)

@@ -21,7 +21,7 @@ _NO_P2P = "export NCCL_P2P_DISABLE=1  # for diagnosis only"
 
 _COMMON_REMEDY = Remedy(
     summary="Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once without "
-    "peer-to-peer transfers:",
+    "peer-to-peer transfers.",
     action=Action.CONFIGURE,
     commands=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
 )
@@ -111,15 +111,15 @@ class FaultReporter:
             subject, remedy = self._link_name(fault.pair), self._link_remedy(fault.pair)
             observed = f"{problems[fault.pair]}; the other {others} tested {_are(len(good))} not {adjective}"
         elif fault.everything:
-            subject, observed = f"all {count}", f"every tested pair is {adjective}: {listed}"
+            subject, observed = f"all {count}", f"every tested pair is {adjective} ({listed})"
         elif fault.level:
             subject = f"pairs over {fault.level}"
             observed = (
-                f"all {len(problems)} are {adjective}, the {others} of other levels {_are(len(good))} not: {listed}"
+                f"all {len(problems)} are {adjective}, the {others} of other levels {_are(len(good))} not ({listed})"
             )
         else:
             subject = f"{len(problems)} of {counted(len(problems) + len(good), 'pair')}"
-            observed = f"{adjective}, with no GPU and no topology level in common: {listed}"
+            observed = f"{adjective}, with no GPU and no topology level in common ({listed})"
         yield self._finding(subject, observed, expected, remedy)
 
     def _gpu_finding(
@@ -136,14 +136,14 @@ class FaultReporter:
         without = sum(not set(pair) & set(gpus) for pair in good)
         observed = (
             f"{len(bad)} of its {counted(total, 'pair')} {_are(len(bad))} {adjective}, the {counted(without, 'pair')} "
-            f"without {'it' if len(gpus) == 1 else 'these GPUs'} {_are(without)} not: {self._list(bad)}"
+            f"without {'it' if len(gpus) == 1 else 'these GPUs'} {_are(without)} not ({self._list(bad)})"
         )
         level = common_level(problems, good, self._levels)
         if level:
             observed += f". All bad pairs are {level} and no other pair is, so the {level} path may be the cause"
         gpu = self._replicas.gpus[index]
-        observed = f"{gpu.uuid}: {observed}" if gpu and gpu.uuid else observed
-        rollback = Rollback.to("all GPUs visible", "unset CUDA_VISIBLE_DEVICES")
+        observed += f"; its UUID is {gpu.uuid}" if gpu and gpu.uuid else ""
+        rollback = Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES")
         return self._finding(self._replicas.names[index], observed, expected, self._gpu_remedy(index, gpus), rollback)
 
     def _finding(
@@ -176,7 +176,7 @@ class FaultReporter:
             commands.append(f"export CUDA_VISIBLE_DEVICES={','.join(uuid for uuid in others if uuid)}  # without it")
         return Remedy(
             summary="Exclude the GPU to continue. Read its kernel log and counters, restart the machine once, and have "
-            "the GPU or its slot inspected if the fault remains:",
+            "the GPU or its slot inspected if the fault remains.",
             action=Action.INSPECT_HARDWARE,
             commands=tuple(commands),
         )
@@ -191,7 +191,7 @@ class FaultReporter:
                 commands.append(f"sudo lspci -vv -s {gpu.bus_id} | grep -E 'LnkSta:|UESta:|CESta:'")
         return Remedy(
             summary="Inspect the link: each of the two GPUs works with another one. If the pair works without "
-            "peer-to-peer transfers, the cause is the link, its driver, PCIe ACS or the IOMMU:",
+            "peer-to-peer transfers, the cause is the link, its driver, PCIe ACS or the IOMMU.",
             action=Action.INSPECT_HARDWARE,
             commands=(*commands, _NO_P2P),
         )

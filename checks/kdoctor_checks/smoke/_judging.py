@@ -126,7 +126,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
     if case.outcome == "timed-out" and run.devices_kind == "gpu":
         return Remedy(
             summary="Run the job with NCCL's log to see which GPUs wait for each other, then once without "
-            "peer-to-peer transfers. If that helps, check IOMMU and PCIe ACS:",
+            "peer-to-peer transfers. If that helps, check IOMMU and PCIe ACS.",
             action=Action.CONFIGURE,
             commands=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
         )
@@ -210,7 +210,7 @@ class Comparison:
         if metric is None or reference is None:
             return unknown(case, "its metric was not compared with one device")
         if not math.isclose(metric, reference, rel_tol=LOSS_TOLERANCE):
-            return self.wrong(case, f"the mean absolute error is {metric:.4g}, on one device {reference:.4g}")
+            return self.wrong(case, f"the mean absolute error is {metric:.4g} instead of {reference:.4g}")
         return None
 
     def wrong(self, case: SmokeCase, observed: str) -> Finding:
@@ -234,14 +234,16 @@ class Comparison:
             )
             return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
         wanted = f"keras>={_FIXED_KERAS}"
-        why = "Keras 3.2 to 3.9 combine gradients or losses incorrectly across replicas."
         if isinstance(self.target, Target) and isinstance(self.packages, Packages):
             command = install(self.target, self.packages, wanted)
             rollback = restore(self.target, self.packages, "keras")
         else:
             command = f"pip install '{wanted}'"
-            rollback = Rollback.to(f"{self.run.keras}, as used in this run", f"pip install 'keras=={version}'")
-        remedy = Remedy(summary=f"Install {wanted}: {why}", action=Action.REINSTALL, commands=(command,))
+            rollback = Rollback.to(
+                f"reinstall {self.run.keras}, as used in this run", f"pip install 'keras=={version}'"
+            )
+        summary = f"Install {wanted}. Models need no change."
+        remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
         return remedy, rollback
 
 
@@ -254,12 +256,12 @@ def _is_fixed(version: str) -> bool:
 
 def weights_differ(deviation: float, tolerance: float) -> str:
     """The difference of the weights from those of one device."""
-    return f"weights differ by up to {deviation:.2g} (tolerance {tolerance:g})"
+    return f"weights differ by up to {deviation:.2g}, above the tolerance of {tolerance:g}"
 
 
 def losses_differ(case: SmokeCase) -> str:
     """The losses that were reported, and those of one device."""
-    return f"reported losses are {format_losses(case.losses)}, on one device {format_losses(case.reference_losses)}"
+    return f"reported losses are {format_losses(case.losses)} instead of {format_losses(case.reference_losses)}"
 
 
 def weights_problem(weights: Weights, *, mirrored: bool = True) -> str | None:
@@ -267,7 +269,7 @@ def weights_problem(weights: Weights, *, mirrored: bool = True) -> str | None:
     if weights.variables == 0:
         return "the model has no trainable variables"
     if mirrored and weights.mirrored < weights.variables:
-        return f"{weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        return f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
     if weights.nonfinite:
         return f"NaN or infinity in {some(weights.nonfinite)}"
     if weights.replicas_agree is False:
@@ -317,7 +319,7 @@ def fit_unsupported(run: SmokeRun, case: SmokeCase, strategy: str, remedy: str) 
     observed = f"cannot fit under {strategy}: {describe_end(case)}"
     if case.outcome == "trained":
         observed = f"trains incorrectly under {strategy}: losses are {format_losses(case.losses)}"
-        observed += f", on one device {format_losses(case.reference_losses)}" if case.reference_losses else ""
+        observed += f" instead of {format_losses(case.reference_losses)}" if case.reference_losses else ""
         observed += (
             f"; weights differ by up to {case.weight_deviation:.2g}" if case.weight_deviation is not None else ""
         )
@@ -341,7 +343,7 @@ def bit_equal(
     if not variables or not equal:
         return unknown(case, "nothing was compared after loading")
     wrong = [
-        f"{count or 0:.0f} of {variables:.0f} variables are {name}"
+        f"only {count or 0:.0f} of {variables:.0f} variables are {name}"
         for name, count in equal.items()
         if count != variables
     ]

@@ -102,7 +102,7 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
     variables = environment.variables if isinstance(environment, Environment) else {}
     assignments = {name: f"{name}={variables[name]}" for name in _SLOWING if name in variables}
     if assignments:
-        observed += f"; {', '.join(assignments.values())} is set"
+        observed += f"; {', '.join(assignments.values())} {'is' if len(assignments) == 1 else 'are'} set"
     exports = [f"export {assignment}" for assignment in assignments.values()]
     return Finding(
         subject="all-reduce",
@@ -118,5 +118,5 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
                 "nvidia-smi topo -m",
             ),
         ),
-        rollback=Rollback.to("the variables of this run", *exports) if exports else NO_ROLLBACK,
+        rollback=Rollback.to("restore the variables of this run", *exports) if exports else NO_ROLLBACK,
     )

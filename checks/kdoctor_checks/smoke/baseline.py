@@ -28,13 +28,13 @@ _BACKEND_REMEDY = Remedy(
 )
 _IMPORT_REMEDY = Remedy(
     summary="Import TensorFlow and its Keras manually and fix the error. A crash or a hang before any training usually "
-    "means a broken installation, or a file system that does not respond:",
+    "means a broken installation, or a file system that does not respond.",
     action=Action.REINSTALL,
     commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
 )
 _NO_GPU_REMEDY = Remedy(
     summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
-    "CUDA_VISIBLE_DEVICES and the driver:",
+    "CUDA_VISIBLE_DEVICES and the driver.",
     action=Action.CONFIGURE,
     commands=(
         "python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"",
@@ -113,7 +113,7 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
     if weights.variables == 0:
         yield unknown(case, "the model has no trainable variables")
     elif weights.mirrored < weights.variables:
-        observed = f"{weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
         yield _not_mirrored(run, case, observed)
     if weights.nonfinite:
         yield _not_mirrored(run, case, f"NaN or infinity in {some(weights.nonfinite)}")

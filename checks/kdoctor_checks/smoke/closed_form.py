@@ -29,7 +29,7 @@ def closed_form(
         if updates != steps:
             return compare.wrong(case, f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps")
         if one_device > tolerance:
-            return compare.wrong(case, f"on one device, {weights_differ(one_device, tolerance)} from NumPy's")
+            return compare.wrong(case, f"on one device, {weights_differ(one_device, tolerance)}, compared with NumPy")
         return compare.judge(case)
 
     yield from judge_cases(run, ("mirrored",), judge, replicated=False)

@@ -12,7 +12,7 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, jud
 def cross_device(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """MirroredStrategy matches one device with each cross-device communication.
+    """MirroredStrategy matches one device with ReductionToOneDevice and with NCCL.
 
     Why: MirroredStrategy reduces gradients with NCCL on GPUs, and with copies elsewhere. If one method hangs or
     computes something else, the links or NCCL are at fault and not the model; until then, the job can use the other.

@@ -14,8 +14,8 @@ def data_parallel(
 ) -> Iterator[Outcome]:
     """DataParallel on JAX matches one device.
 
-    Why: keras.distribution.DataParallel is how Keras 3 trains on several devices, and the alternative where Keras 3 on
-    TensorFlow does not support a strategy. JAX computes as if there were one device, so BatchNormalization and a
+    Why: on several devices, Keras 3 trains with keras.distribution.DataParallel. It is also the alternative where Keras
+    3 on TensorFlow does not support a strategy. JAX computes as if there were one device, so BatchNormalization and a
     smaller final batch must match too. Skipped if JAX is not installed.
     Remedy: install compatible versions of Keras and JAX, and look for patched code.
     Source: https://keras.io/guides/distribution/

@@ -32,6 +32,6 @@ def data_parallel_batches(
         if case.outcome == "trained":
             return compare.judge(case)
         batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        return finding(case, f"{batch} over {case.replicas} devices: {describe_end(case)}", "it trains", _REMEDY)
+        return finding(case, f"{describe_end(case)} ({batch} over {case.replicas} devices)", "it trains", _REMEDY)
 
     yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

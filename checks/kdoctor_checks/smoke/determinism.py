@@ -56,7 +56,7 @@ def _location(case: SmokeCase) -> str:
     largest = sorted(differences, key=lambda name: -differences[name])
     step = case.measures.get("first_step_apart")
     variables = f", in {some(largest)}" if largest else ""
-    return variables + (f"; the loss differs from step {step:.0f}" if step is not None else "")
+    return variables + (f"; the loss differs from step {step:.0f} on" if step is not None else "")
 
 
 def _judge_operations(case: SmokeCase, tolerance: float) -> Iterator[Outcome]:

@@ -31,7 +31,7 @@ def final_batch_sweep(run: SmokeRun) -> Iterator[Outcome]:
         sizes = f"{len(tails)} sizes over {case.replicas} replicas; a replica empty at {starved}, NaN at {ruined}"
         if unexpected:
             remedy = "Drop the remainder, or do not train on several replicas with this Keras."
-            return finding(case, f"{sizes}: NaN not expected at {unexpected}", "finite weights", remedy)
+            return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy)
         return evidence(case, sizes)
 
     yield from judge_cases(run, ("plain", "normalised", "synchronized"), judge)

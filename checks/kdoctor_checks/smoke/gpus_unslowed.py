@@ -22,9 +22,9 @@ def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environmen
     """GPUs are not slowed down by heat or a power brake while training.
 
     Why: a GPU that is cool while idle may throttle within a minute of work, and then every replica waits for it. The
-    driver is asked for the reasons about twice a second. A flag of heat or of the power brake counts in any sample; the
-    common flags of hardware and driver can be set for a moment, so they count in two consecutive samples. The power
-    limit (SW Power Cap) limits every busy GPU, so its seconds are only evidence.
+    driver is asked for the reasons about twice a second. A flag of heat or of the power brake counts in any sample. The
+    common flags of hardware and driver can be set for a moment, so they count only in two consecutive samples. The
+    power limit (SW Power Cap) limits every busy GPU, so its seconds are only evidence.
     Remedy: check cooling and power supplies. Smoke trainings are short, so watch the first minutes of the job, too.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
@@ -78,8 +78,8 @@ def _state(gpu: SampledGpu) -> str:
     """Temperature, power and clock during the trainings."""
     parts = []
     if gpu.during.temperature_c:
-        limit = f" (slowdown at {gpu.temperature_slowdown_c})" if gpu.temperature_slowdown_c else ""
-        parts.append(f"at most {gpu.during.temperature_c.high:.0f} degrees C{limit}")
+        limit = f" (slowdown at {gpu.temperature_slowdown_c} °C)" if gpu.temperature_slowdown_c else ""
+        parts.append(f"at most {gpu.during.temperature_c.high:.0f} °C{limit}")
     if gpu.during.power_draw_w:
         limit = f" of {gpu.enforced_power_limit_w:.0f}" if gpu.enforced_power_limit_w else ""
         parts.append(f"{gpu.during.power_draw_w.high:.0f}{limit} W")
@@ -95,7 +95,7 @@ def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
     cases = [f"{use.scenario}/{use.case}" for use in gpu.cases if any(event.bit in bits for event in use.events)]
     during = f" during {some(cases, 2)}" if cases else ""
     remedy = Remedy(
-        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events:",
+        summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
         action=Action.INSPECT_HARDWARE,
         commands=(
             f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",

@@ -123,7 +123,7 @@ def _finding(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float
     rising = f"{', '.join(rose.values())}, but " if rose else "memory in use, processes and "
     remedy = Remedy(
         summary="Watch the GPUs during a longer training, and compare them with strategy.extended.worker_devices. "
-        "Check that the model is created in the strategy's scope:",
+        "Check that the model is created in the strategy's scope.",
         action=Action.CHANGE_CODE,
         commands=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
     )

@@ -17,7 +17,7 @@ def hierarchical_copy(
     """HierarchicalCopyAllReduce matches one device.
 
     Why: TensorFlow splits n devices into two groups of n // 2. With an odd number of devices, from three on, the
-    gradients of one device are silently left out of every sum: on three CPU devices the weights of TensorFlow 2.21
+    gradients of one device are silently left out of every sum. On three CPU devices with TensorFlow 2.21, the weights
     differ by 0.11 from those of one device. This is a warning because only jobs that select this method are affected.
     Remedy: use ReductionToOneDevice, NCCL, or an even number of replicas.
     Sources:

@@ -22,9 +22,9 @@ def layout_map(
     """Layout mistakes raise an error or visibly leave the model unsharded.
 
     Why: a layout map that matches no variable raises no error: each device then holds the whole model. It happens with
-    every renamed layer, and after an upgrade: up to Keras 3.13 a key may match any part of a variable's path, Keras
-    3.14 requires the whole path (".*hidden/kernel"). kdoctor must detect that, or its count of sharded variables is
-    worthless. A dimension that does not divide and an axis that does not exist must raise.
+    every renamed layer, and after an upgrade. Up to Keras 3.13, a key may match any part of a variable's path; since
+    3.14 it must match the whole path (".*hidden/kernel"). kdoctor must detect that, or its count of sharded variables
+    is worthless. A dimension that does not divide and an axis that does not exist must raise.
     Remedy: begin the keys with ".*", create the model in the distribution's scope, and check variable.value.sharding
     before a long job.
     Source: https://keras.io/api/distribution/layout_map/

@@ -20,8 +20,8 @@ def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
 
     Why: collectives wait for all workers. TensorFlow 2.21 notices a dead worker after about ten seconds, but silently
     waits for one that never started until the cluster's start times out. Machines are paid for while they wait.
-    Remedy: start all workers with a launcher that ends all of them when one is lost (srun --kill-on-bad-exit, a Job
-    with a restart policy), and set a deadline for the start.
+    Remedy: use a launcher that ends all workers when one is lost (srun --kill-on-bad-exit, a Kubernetes Job with a
+    restart policy). Set a deadline for the start.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras
     """
 

@@ -12,7 +12,7 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, evidence, judg
 def mixed_precision(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = 0.01
 ) -> Iterator[Outcome]:
-    """Mixed precision keeps float32 variables, a stable loss scale and close weights.
+    """Mixed precision keeps float32 variables, a stable loss scale and accurate weights.
 
     Why: mixed_float16 scales the loss so that small gradients survive, and lowers the scale whenever a gradient
     overflows. A scale that collapses, or variables in half precision, ruin a long training without an error. The

@@ -26,7 +26,7 @@ _REMEDY = (
 def model_outside_scope(
     run: SmokeRun, *, refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError")
 ) -> Iterator[Outcome]:
-    """A model created outside the strategy's scope raises an error or is detected.
+    """A model created outside the scope raises an error or is detected.
 
     Why: forgetting the scope is the most common mistake in distributed training. If the model is compiled inside the
     scope, Keras raises (``refusals`` lists the errors, which differ by Keras version and optimizer). If everything is

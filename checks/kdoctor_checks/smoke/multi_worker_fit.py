@@ -26,9 +26,9 @@ _REMEDY = (
 def multi_worker_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator[Outcome]:
     """Model.fit under MultiWorkerMirroredStrategy matches one device.
 
-    Why: Keras 3 on TensorFlow does not support it (3.15.1 raises a ValueError about a PerReplica value), and a job
-    written for Keras 2 fails only once all of its machines are running. This is a warning because jobs in a single
-    process are not affected.
+    Why: Keras 3 on TensorFlow does not support it (3.15.1 raises a ValueError about a PerReplica value). A job written
+    for Keras 2 then fails only once all of its machines are running. This is a warning because jobs in a single process
+    are not affected.
     Remedy: set TF_USE_LEGACY_KERAS=1 with tf_keras installed, write a custom training loop (tested by
     smoke.multi-worker), or train Keras 3 on JAX with keras.distribution.
     Sources:

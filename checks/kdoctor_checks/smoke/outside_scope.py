@@ -31,12 +31,12 @@ def outside_scope(
     refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError"),
     tolerance: float = TOLERANCE,
 ) -> Iterator[Outcome]:
-    """Objects created outside the scope raise an error, are harmless, or are detected.
+    """Objects created outside the scope raise errors, are harmless, or are detected.
 
-    Why: of model, optimizer, metric and compile, each outside the scope, some raise an error and some do not,
-    depending on Keras and the optimizer. What does not raise must match one device, or kdoctor must detect that it is
-    not replicated (a model loaded outside trains on one device without an error). A model outside with compile inside
-    must raise.
+    Why: of model, optimizer, metric and compile, each outside the scope, some raise an error and some do not, depending
+    on Keras and the optimizer. What does not raise must match one device, or kdoctor must detect that it is not
+    replicated. A model loaded outside trains on one device without an error. A model outside with compile inside must
+    raise.
     Remedy: create and load everything inside ``with strategy.scope():``.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope, optimizer_outside_scope

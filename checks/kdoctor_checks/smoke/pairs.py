@@ -34,9 +34,9 @@ def pairs(
     """Every pair of replicas trains correctly, all-reduces exactly and keeps pace.
 
     Why: one bad link or GPU stops or corrupts training on all GPUs, and training on all of them does not show which
-    one. If all bad pairs share a GPU and the pairs without it are good, that GPU is at fault; a single bad pair is the
-    link between two good GPUs. A pair much slower than others of its topology level (``slowest_share`` of their
-    median) slows down all. Over CPU devices the speed is only evidence.
+    one. If all bad pairs share a GPU and the pairs without it are good, that GPU is at fault. If only one pair is bad,
+    the link between its GPUs is at fault. A pair much slower than others of its topology level (``slowest_share`` of
+    their median) slows down all. Over CPU devices the speed is only evidence.
     Remedy: exclude the GPU or inspect the link that the finding names.
     Sources:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
@@ -91,7 +91,10 @@ class _PairsJudge:
         if pair.weight_deviation is None:
             return "weights differ from one CPU's by NaN or infinity"
         if pair.weight_deviation > self._tolerance:
-            return f"weights differ from one CPU's by up to {pair.weight_deviation:.2g} (tolerance {self._tolerance:g})"
+            return (
+                f"weights differ from one CPU's by up to {pair.weight_deviation:.2g}, above the tolerance of "
+                f"{self._tolerance:g}"
+            )
         if pair.wrong_values is None:
             return "its large all-reduce was not compared"
         return (

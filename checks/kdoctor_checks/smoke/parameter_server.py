@@ -11,7 +11,7 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_c
 
 @check("smoke.parameter-server", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.parameter-server")
 def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
-    """A coordinator trains through workers and a parameter server.
+    """A custom loop trains under ParameterServerStrategy.
 
     Why: this is the strategy for workers that join and leave. Here all processes run on this machine's CPU, to test
     that they find each other and that a custom loop (ClusterCoordinator.schedule) learns. The order of the updates is

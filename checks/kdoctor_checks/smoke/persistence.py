@@ -12,7 +12,7 @@ _REMEDY = "Save weights that were read from one replica instead, and compare the
 
 @check("smoke.persistence", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.persistence")
 def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
-    """Models saved on all replicas load bit-equal on fewer, and interrupted training resumes.
+    """Saved models load bit-equal on fewer replicas, and interrupted training resumes.
 
     Why: when a long job ends early, its checkpoint must load on whichever machine is free next, with fewer replicas.
     A training resumed by BackupAndRestore must end like an uninterrupted one (within ``tolerance``), which requires

@@ -21,7 +21,7 @@ _REMEDY = "Make the batch size a multiple of strategy.num_replicas_in_sync, and 
 
 @check("smoke.ragged-first-batch", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.odd-batches")
 def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
-    """A first batch that does not divide over the replicas trains.
+    """Training works if the first batch does not divide over the replicas.
 
     Why: Keras 3.5 to 3.15.1 on TensorFlow raise InvalidArgumentError (AddN) if the first batch does not divide
     evenly, whatever the later batches do; tf_keras does not. It stops small datasets and debugging runs. This is a
@@ -34,12 +34,12 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     def judge(case: SmokeCase) -> Outcome:
         batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
         if case.outcome != "trained":
-            return finding(case, f"{batch}: {describe_end(case)}", "it trains", _REMEDY)
+            return finding(case, f"{describe_end(case)} ({batch})", "it trains", _REMEDY)
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
         problem = weights_problem(case.weights) or ("a loss is not finite" if None in case.losses else None)
         if problem:
-            return finding(case, f"{batch}: {problem}", "finite weights on every replica", _REMEDY)
-        return evidence(case, f"{batch}: {summarize(run, case)}")
+            return finding(case, f"{problem} ({batch})", "finite weights on every replica", _REMEDY)
+        return evidence(case, f"{batch}; {summarize(run, case)}")
 
     yield from judge_cases(run, ("fewer-than-replicas", "first-batch-uneven"), judge, trained=False)

@@ -28,10 +28,10 @@ _REMEDY = (
 def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
     """A final batch that leaves a replica empty keeps BatchNormalization finite.
 
-    Why: TensorFlow splits a batch of n examples over R replicas into chunks of ceil(n / R); replica r gets nothing if
-    r * ceil(n / R) >= n. With Keras 3 the moments of its empty share are NaN, and the weights of all replicas become
-    NaN without an error. The loss of that epoch is still finite, so it shows an epoch later, or in production. This is
-    a warning because many jobs have no such final batch, or guard against it.
+    Why: TensorFlow splits a batch of n examples over R replicas into chunks of ceil(n / R). Replica r gets nothing if r
+    * ceil(n / R) >= n. With Keras 3 the moments of its empty share are NaN, and the weights of all replicas become NaN
+    without an error. The loss of that epoch is still finite, so it shows an epoch later, or in production. This is a
+    warning because many jobs have no such final batch, or guard against it.
     Remedy: drop the remainder, synchronize the normalization, or repeat the data and set steps_per_epoch.
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch
@@ -56,8 +56,8 @@ def _judge_trained(case: SmokeCase) -> Outcome:
     losses = f"reported losses are {format_losses(case.losses)}"
     if case.weights.nonfinite:
         count = counted(len(case.weights.nonfinite), "variable")
-        observed = f"{batch}: NaN or infinity in {count} ({some(case.weights.nonfinite)}); {losses}"
+        observed = f"NaN or infinity in {count} ({some(case.weights.nonfinite)}) after a {batch}; {losses}"
         return finding(case, observed, "finite weights", _REMEDY)
     if None in case.losses:
-        return finding(case, f"{batch}: weights are finite, but {losses}", "finite losses", _REMEDY)
-    return evidence(case, f"{batch}: weights stay finite; {losses}")
+        return finding(case, f"weights are finite after a {batch}, but {losses}", "finite losses", _REMEDY)
+    return evidence(case, f"weights stay finite after a {batch}; {losses}")

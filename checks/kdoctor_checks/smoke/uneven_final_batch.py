@@ -24,7 +24,7 @@ from kdoctor_checks.smoke._judging import (
 def uneven_final_batch(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """Uneven final batches keep weights finite, and dropped ones match one device.
+    """Uneven final batches keep weights finite, and dropping them matches one device.
 
     Why: few datasets divide evenly. An uneven final batch that feeds every replica slightly biases its step, because
     each replica's mean counts the same. That is expected, but the weights must stay finite. With
@@ -55,9 +55,9 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
             f"{run.tensorflow or ''}: install compatible versions.",
             action=Action.REINSTALL,
         )
-        return finding(case, f"{batch}: {nonfinite}{losses}", "finite weights and losses", remedy)
+        return finding(case, f"{nonfinite}{losses} ({batch})", "finite weights and losses", remedy)
     if case.weight_deviation is None:
         return unknown(case, "its weights were not compared with one device")
     if case.name == "guarded" and case.weight_deviation > compare.tolerance:
         return compare.wrong(case, weights_differ(case.weight_deviation, compare.tolerance))
-    return evidence(case, f"{batch}: finite, {losses}, weights within {case.weight_deviation:.2g} of one device")
+    return evidence(case, f"{batch}; {losses}; weights finite and within {case.weight_deviation:.2g} of one device")

@@ -41,7 +41,7 @@ def describe(pair: GpuPair) -> str:
     """The statuses with their meanings."""
     statuses = (pair.p2p_read or "not read", pair.p2p_write or "not read")
     read, write = (f"{status} ({MEANINGS[status]})" if status in MEANINGS else status for status in statuses)
-    return f"P2P read {read}, write {write}"
+    return f"P2P read and write {read}" if read == write else f"P2P read {read}, write {write}"
 
 
 def unread(pair: GpuPair) -> Unjudged:

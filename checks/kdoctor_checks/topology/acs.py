@@ -11,7 +11,7 @@ from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 @check("topology.acs", severity=Severity.ERROR, needs_gpus=True)
 def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
-    """No port above GPUs that exchange data over PCIe redirects their traffic (ACS).
+    """ACS does not redirect traffic between GPUs that exchange data over PCIe.
 
     Why: Access Control Services (ACS) send traffic between devices through the root port, where the IOMMU may translate
     or block it. NCCL then slows down, hangs at the first all-reduce, or returns NaN. This only matters for ports above

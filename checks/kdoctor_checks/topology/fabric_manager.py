@@ -15,8 +15,9 @@ _DAEMON = "nv-fabricmanager"
 def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> Iterator[Outcome]:
     """The fabric manager is running on a machine with NVSwitches.
 
-    Why: it initializes the NVSwitches. Without it, CUDA does not start (error 802). GPUs before Hopper do not report
-    their registration; for those that do, see topology.fabric. Containers do not see the programs of their host.
+    Why: the fabric manager initializes the NVSwitches. Without it, CUDA does not start (error 802). GPUs before Hopper
+    do not report their registration; for those that do, see topology.fabric. Containers do not see the programs of
+    their host.
     Remedy: install the fabric manager in the same version as the driver, and start it.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
@@ -30,7 +31,7 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
     elif kernel.daemons is not None and _DAEMON in kernel.daemons:
         yield Evidence(subject=_DAEMON, observed=f"running ({counted(len(pci.switches), 'NVSwitch', 'NVSwitches')})")
     elif host.container != "none":
-        yield NotApplicable(reason="in a container, or possibly in one, which does not see the host's programs")
+        yield NotApplicable(reason="this is or may be a container, which does not see the host's programs")
     elif kernel.daemons is None:
         yield Unjudged(subject=_DAEMON, reason="running programs could not be listed")
     else:

@@ -35,7 +35,8 @@ def iommu_faults(
             observed=f"the IOMMU blocked {counted(len(events), 'transfer')}; last line: {events[-1].text!r}",
             expected="no blocked transfers",
             remedy=Remedy(
-                summary="Boot the kernel with iommu=pt, or turn VT-d or the IOMMU off in the firmware.",
+                summary="Check the kernel parameters and the log. Then boot the kernel with iommu=pt, or turn VT-d or "
+                "the IOMMU off in the firmware.",
                 action=Action.REBOOT,
                 commands=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
             ),

@@ -9,7 +9,7 @@ from kdoctor_checks._gpus import configure
 from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, pairs_to_judge, reported_by_pairs
 
 _REMEDY = configure(
-    "Check the status, and fabric, IOMMU and ACS; or accept the slower path.",
+    "Check the fabric, the IOMMU and ACS, or accept the slower path.",
     "nvidia-smi topo -p2p r",
     "nvidia-smi topo -p2p w",
     "nvidia-smi topo -m",
@@ -23,7 +23,7 @@ def p2p(gpus: Gpus) -> Iterator[Outcome]:
     Why: without peer access, gradients go through host memory, which is several times slower. On server GPUs, the cause
     is the chipset, a virtual machine, a fabric that is not up, or a setting. topology.p2p-geforce checks GeForce cards,
     topology.pairs GPUs on two sockets.
-    Remedy: check the status that the driver reports, and fabric, IOMMU and ACS; or accept the slower path.
+    Remedy: check the fabric, the IOMMU and ACS, or accept the slower path.
     Sources:
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/gpu_troubleshooting.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -38,4 +38,4 @@ def p2p(gpus: Gpus) -> Iterator[Outcome]:
     if gpus.count == 1 == len(gpus.devices):
         yield NotApplicable(reason="only one GPU")
     elif gpus.devices and not pairs:
-        yield NotApplicable(reason="no two responding GPUs in one socket without a GeForce card")
+        yield NotApplicable(reason="no pair of responding GPUs on one socket (GeForce: see topology.p2p-geforce)")

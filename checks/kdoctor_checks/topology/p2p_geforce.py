@@ -21,7 +21,7 @@ def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
 
     Why: since the RTX 40 series, NVIDIA's driver offers GeForce cards no peer access over PCIe ("GNS"). This is
     normal. Gradients go through host memory, which explains a job that is slower than expected.
-    Remedy: nothing to fix. If NCCL tries peer access anyway, set NCCL_P2P_DISABLE=1.
+    Remedy: expect gradients to go through host memory. If NCCL tries peer access anyway, set NCCL_P2P_DISABLE=1.
     Sources:
         https://github.com/sgl-project/sglang/pull/531
         https://github.com/noonghunna/club-3090/issues/1229

@@ -33,7 +33,7 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
         if "OK" in statuses:
             yield Finding(
                 subject=pair.subject,
-                observed="P2P is reported as supported, which NVIDIA's driver does not offer for these cards",
+                observed="the driver reports P2P as supported, but NVIDIA's driver does not offer it for these cards",
                 expected="GNS (GPU not supported)",
                 remedy=configure(
                     "Disable peer access for the job, or return to NVIDIA's kernel module.",

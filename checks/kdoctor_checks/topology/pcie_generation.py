@@ -12,10 +12,10 @@ from kdoctor_checks._gpus import READ_ONLY, inspect, readings
     "topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
 )
 def pcie_generation(gpus: Gpus, *, busy_from_percent: int = 20) -> Iterator[Outcome]:
-    """PCIe links of active (P0) GPUs run at the highest generation that GPU and slot support.
+    """PCIe links of active GPUs run at the highest supported generation.
 
     Why: each generation doubles the speed of a link. A link that came up slow because of a bad seat or riser slows down
-    input and gradients. An idle GPU lowers the generation on purpose, so its link is not checked.
+    input and gradients. An idle GPU lowers the generation on purpose, so only GPUs in P0 or under load are checked.
     Remedy: compare the link's status with its capability under load. Restart once, then reseat the GPU or replace the
     riser.
     Sources:

@@ -14,7 +14,7 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
 
     Why: an older host, a riser or a firmware setting limits a GPU to a slower link. Many machines are built like this,
     so this is only a note. Check a GPU that once had a faster slot.
-    Remedy: check the link speed of the slot in the firmware setup, and risers; or move the card to a faster slot.
+    Remedy: check risers, and the link speed of the slot in the firmware setup; or move the card to a faster slot.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -28,7 +28,7 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
             ok=(gpu.pcie_generation_max or 0) >= (gpu.pcie_generation_gpu_max or 0),
             expected=f"a slot with generation {gpu.pcie_generation_gpu_max}",
             remedy=inspect(
-                "Check the link speed of the slot in the firmware setup, and risers.",
+                "Check risers, and the link speed of the slot in the firmware setup.",
                 f"sudo lspci -vv -s {gpu.bus_id or '<bus id>'} | grep -E 'LnkCap:|LnkCap2:'",
             ),
         )

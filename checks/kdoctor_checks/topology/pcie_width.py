@@ -12,9 +12,9 @@ from kdoctor_checks._gpus import inspect, judge, readings
 def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> Iterator[Outcome]:
     """GPU PCIe links run at the full width that GPU and slot support.
 
-    Why: a link that came up narrow (x1 of x16 because of a bad seat or riser) makes input and gradients many times
-    slower, and every replica waits for it. Results stay correct, so this is only a warning. Idle GPUs lower the
-    generation, and some of them the width, so the link of an idle GPU is not judged.
+    Why: a bad seat or riser can make a link come up narrow (x1 of x16). Input and gradients are then many times slower,
+    and every replica waits. Results stay correct, so this is only a warning. Idle GPUs lower the generation, and some
+    of them the width, so the link of an idle GPU is not judged.
     Remedy: compare the link's status with its capability under load. Restart, reseat the GPU or replace the riser.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html

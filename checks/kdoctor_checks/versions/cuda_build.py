@@ -39,8 +39,8 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
 def _replacement(name: str, version: str | None, packages: Packages, target: Target) -> tuple[Remedy, Rollback]:
     if not target.platform.endswith("x86_64") or not target.platform.startswith("linux"):
         remedy = Remedy(
-            summary="No TensorFlow wheel has CUDA for this platform. Run the job in NVIDIA's TensorFlow container, "
-            "which also supports Arm (on Windows: in WSL2).",
+            summary="Run the job in NVIDIA's TensorFlow container: no TensorFlow wheel has CUDA for this platform. The "
+            "container also supports Arm. On Windows, run it in WSL2.",
             action=Action.REINSTALL,
             commands=("docker run --gpus all --rm -it '<NVIDIA TensorFlow image>' '<command>'",),
         )

@@ -49,7 +49,7 @@ def cuda_libraries_load(
         others = sorted({path for item in missing for path in item.other_versions})
         if release and release.and_cuda is None:
             summary = (
-                f"This release has no [and-cuda]. Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system."
+                f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
             )
             command = "kdoctor matrix"
         else:
@@ -59,7 +59,7 @@ def cuda_libraries_load(
             command = install(target, packages, reinstall)
         yield Finding(
             subject="CUDA libraries",
-            observed=f"not found: {', '.join(item.soname or item.name for item in missing)}"
+            observed=f"{', '.join(item.soname or item.name for item in missing)} not found"
             + (f" (other versions: {', '.join(others)})" if others else ""),
             expected="all libraries that TensorFlow needs for GPUs",
             remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(command,)),

@@ -23,7 +23,7 @@ def cudnn_for_build(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """The installed cuDNN is compatible with the one that TensorFlow was built with.
+    """The installed cuDNN is compatible with the TensorFlow build.
 
     Why: TensorFlow compares the versions at the first convolution and stops ("Loaded runtime CuDNN library: 9.1.0 but
     source was compiled with: 9.3.0"). PyTorch in the same environment may pin an older cuDNN. A cuDNN on

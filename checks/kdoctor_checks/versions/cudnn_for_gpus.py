@@ -24,9 +24,9 @@ def cudnn_for_gpus(
 ) -> Iterator[Outcome]:
     """The installed cuDNN supports all GPUs and the driver.
 
-    Why: cuDNN 9.11 and later for CUDA 12 has no code for GPUs before Turing (V100, P100, GTX 10), and the version
-    ranges of TensorFlow 2.20 and later resolve to it. The first convolution then crashes. cuDNN before 9.7 has no code
-    for Blackwell.
+    Why: for CUDA 12, cuDNN 9.11 and later has no code for GPUs before Turing (V100, P100, GTX 10). The version ranges
+    of TensorFlow 2.20 and later resolve to it. The first convolution then crashes. cuDNN before 9.7 has no code for
+    Blackwell.
     Remedy: install a cuDNN with code for the oldest GPU; for GPUs before Turing nvidia-cudnn-cu12==9.10.2.21.
     Sources:
         https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html
@@ -57,13 +57,14 @@ def cudnn_for_gpus(
         code_for = " or ".join(dict.fromkeys(row.capabilities for row in rows))
         return Finding(
             subject=gpu.subject,
-            observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {shown(cudnn)} has code for {code_for}",
+            observed=f"{gpu.name or 'GPU'} has compute capability {capability}, but {shown(cudnn)} has code for "
+            f"{code_for} only",
             expected="a cuDNN with code for this GPU",
             remedy=Remedy(
                 summary="Install a cuDNN with code for this GPU."
                 if pin
-                else "No cuDNN for this CUDA supports this GPU. Hide the GPU from the job, or use a TensorFlow for "
-                "another CUDA.",
+                else "Hide the GPU from the job, or use a TensorFlow for another CUDA. No cuDNN for this CUDA supports "
+                "the GPU.",
                 action=Action.REINSTALL,
                 commands=(install(target, packages, pin) if pin else "kdoctor matrix",),
             ),

@@ -46,7 +46,7 @@ def driver_for_cuda(
 
 
 def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
-    observed = f"driver {gpus.driver_version}, TensorFlow built with CUDA {cuda}"
+    observed = f"{gpus.driver_version}, TensorFlow built with CUDA {cuda}"
     major = int(cuda.partition(".")[0])
     if (numbers(gpus.driver_version) or ()) >= (numbers(least) or ()):
         return Evidence(subject=_SUBJECT, observed=f"{observed} (CUDA {major} needs driver {least})")
@@ -54,7 +54,7 @@ def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
     if offered is None or offered[0] >= major:
         # cuda-compat installs a newer user-space driver on data-center GPUs. The old kernel module is then enough.
         supports = f"supports CUDA {gpus.cuda_driver_version}" if offered else "does not report its CUDA release"
-        reason = f"{observed}; older than {least}, but it {supports}; cuda-compat may bridge the gap"
+        reason = f"{observed}; older than {least}, but {supports}; cuda-compat may bridge the gap"
         return Unjudged(subject=_SUBJECT, reason=reason)
     observed = f"{gpus.driver_version} is too old for CUDA {cuda}, with which TensorFlow was built"
     return too_old(_SUBJECT, observed, least, f" for CUDA {major}", gpus)

@@ -17,7 +17,7 @@ _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-ma
 def keras_compatible(
     keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix
 ) -> Iterator[Outcome]:
-    """tf.keras is installed, uses the TensorFlow backend, and trains correctly on multiple replicas.
+    """tf.keras uses the TensorFlow backend and trains correctly on several replicas.
 
     Why: under MirroredStrategy, Keras 3.0 to 3.9 reports no error but trains incorrectly. Up to 3.4, the gradients of
     the replicas are not combined. From 3.5 to 3.7, they are summed instead of averaged. Up to 3.9, the reported loss
@@ -73,13 +73,13 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     bad = [row for row in rows if row.ended_by and specifier(row.when["keras"]).contains(version, prereleases=True)]
     if keras.package != "keras" or not bad:
         chosen = " (TF_USE_LEGACY_KERAS is set)" if keras.legacy else ""
-        return Evidence(subject=keras.package, observed=f"{keras.package} {keras.version}{chosen}")
+        return Evidence(subject=keras.package, observed=f"version {keras.version}{chosen}")
     wanted = f"keras{bad[-1].ended_by['keras']}"
     return _finding(
         keras,
-        f"version {keras.version}: {'; '.join(row.symptom for row in bad)}",
+        f"version {keras.version} gives wrong results on several replicas ({'; '.join(row.symptom for row in bad)})",
         f"{wanted}, or Keras 2",
-        f"Install {wanted}; models need no change.",
+        f"Install {wanted}. Models need no change.",
         wanted,
         (packages, target),
     )
@@ -111,5 +111,5 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
             action=Action.CONFIGURE,
             commands=(set_variable("KERAS_BACKEND", "tensorflow"),),
         ),
-        rollback=Rollback.to("KERAS_BACKEND as recorded", set_variable("KERAS_BACKEND", recorded)),
+        rollback=Rollback.to("restore the recorded KERAS_BACKEND", set_variable("KERAS_BACKEND", recorded)),
     )

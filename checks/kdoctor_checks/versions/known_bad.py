@@ -7,6 +7,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of, versions_there
 from kdoctor_checks._versions import parse_version
 
@@ -17,9 +18,9 @@ def known_bad(
 ) -> Iterator[Outcome]:
     """No known-bad version combination is installed.
 
-    Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11 were
-    compiled with NumPy 1 and set no upper bound for NumPy, so they break with NumPy 2 ("A module that was compiled
-    using NumPy 1.x cannot be run in NumPy 2").
+    Why: some combinations satisfy all requirements in the metadata but still fail. TensorFlow 2.10 and 2.11, for
+    example, were compiled with NumPy 1 and set no upper bound for it. With NumPy 2 they break ("A module that was
+    compiled using NumPy 1.x cannot be run in NumPy 2").
     Remedy: install the versions that fix the failure.
     Sources:
         https://numpy.org/devdocs/numpy_2_0_migration_guide.html
@@ -39,7 +40,9 @@ def known_bad(
         yield Unjudged(subject=subject, reason=reason)
     elif not found:
         rows = sum(_judged_here(row) for row in matrix.known_bad)
-        yield Evidence(subject=subject, observed=f"none of {rows} known-bad combinations is installed")
+        yield Evidence(
+            subject=subject, observed=f"not in the list of known-bad combinations ({counted(rows, 'entry', 'entries')})"
+        )
 
 
 def _judged_here(row: KnownBad) -> bool:
@@ -56,7 +59,7 @@ def _finding(row: KnownBad, tensorflow: TensorFlowBuild, packages: Packages, tar
     return Finding(
         subject=" with ".join(f"{name} {packages.version(name)}" for name in names),
         observed=row.symptom,
-        expected=", ".join(f"not {name}{specifier(spec)}" for name, spec in row.when.items()),
+        expected="not " + " with ".join(f"{name}{specifier(spec)}" for name, spec in row.when.items()),
         remedy=Remedy(
             summary=f"Install {row.fix}.",
             action=Action.REINSTALL,

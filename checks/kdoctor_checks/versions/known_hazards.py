@@ -7,6 +7,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import judge_gpus, versions_there
 from kdoctor_checks._versions import parse_version
 
@@ -57,7 +58,9 @@ def known_hazards(
     outcomes = list(judge_gpus(gpus, environment, judge))
     yield from outcomes
     if not general and not cudnn_unread and all(isinstance(outcome, Evidence) for outcome in outcomes):
-        observed = f"none of {len(rows)} combinations that fail with some jobs is installed"
+        observed = (
+            f"not in the list of combinations that fail with some jobs ({counted(len(rows), 'entry', 'entries')})"
+        )
         yield Evidence(subject=subject, observed=observed)
 
 
@@ -71,12 +74,12 @@ def _holds(row: KnownBad, versions: Mapping[str, str], besides: Collection[str] 
 
 def _outcome(row: KnownBad, subject: str, packages: Packages, target: Target) -> Finding | Unjudged:
     if row.effect == "unproven":
-        return Unjudged(subject=subject, reason=f"may fail with {row.job}: {row.symptom} ({row.fix})")
+        return Unjudged(subject=subject, reason=f"may fail with {row.job}: {row.symptom}; {row.fix}")
     names = [line.partition("=")[0] for line in row.install]
     code_only = Rollback.nothing("not needed (only the job's code changes)")
     return Finding(
         subject=subject,
-        observed=f"fails with {row.job}: {row.symptom}",
+        observed=f"fails with {row.job} ({row.symptom})",
         expected="versions with which no job is known to fail",
         remedy=Remedy(
             summary=f"Install {row.fix}." if row.install else f"{row.fix[:1].upper()}{row.fix[1:]}.",

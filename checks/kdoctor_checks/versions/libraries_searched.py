@@ -21,7 +21,7 @@ def libraries_searched(
     environment: Environment,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
-    """TensorFlow searches the folders of all CUDA libraries that are installed for it.
+    """TensorFlow's search path covers all CUDA libraries installed for it.
 
     Why: TensorFlow finds the NVIDIA wheels by a search path in its library (RUNPATH). In 2.16.1 that path has only
     cuda_runtime; in 2.21.0 it lacks cusolver. The libraries are installed but not found, so TensorFlow registers no

@@ -20,11 +20,11 @@ _VARIANTS = frozenset({
 
 @check("versions.one-tensorflow", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Target) -> Iterator[Outcome]:
-    """Exactly one TensorFlow distribution is installed, once.
+    """Exactly one TensorFlow distribution is installed.
 
-    Why: tensorflow, tensorflow-cpu, tf-nightly and their variants install into the same folder. The last one installed
-    overwrites files of the others, and uninstalling one removes files of another. The import then fails, or the files
-    are a CPU-only build although the metadata lists a CUDA build.
+    Why: the distributions tensorflow, tensorflow-cpu, tf-nightly and their variants install into the same folder. The
+    last one installed overwrites files of the others, and uninstalling one removes files of another. The import then
+    fails, or the files are a CPU-only build although the metadata lists a CUDA build.
     Remedy: uninstall all of them, delete what remains of the folder, and install the one that the job needs.
     Sources:
         https://www.tensorflow.org/install/pip
@@ -38,7 +38,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
     kept = tensorflow.distribution or "tensorflow"
     if len(separate) <= 1:
         observed = shown[0] if shown else f"{kept} {tensorflow.version}, required by another distribution"
-        yield Evidence(subject=kept, observed=f"{observed}, and no other")
+        yield Evidence(subject=kept, observed=f"the only TensorFlow distribution ({observed})")
         return
     counts = Counter(package.name for package in separate)
     version = f"=={tensorflow.version}" if tensorflow.version else ""

@@ -22,7 +22,7 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
     if not tensorflow.installed:
         yield Finding(
             subject=subject,
-            observed=f"not on the path of {target.executable} ({target.chosen_by})",
+            observed=f"not found by {target.executable} ({target.chosen_by})",
             expected="TensorFlow 2",
             remedy=Remedy(
                 summary="Install TensorFlow with its CUDA libraries (plain 'tensorflow' for a machine without GPUs), "

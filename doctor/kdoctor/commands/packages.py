@@ -134,7 +134,7 @@ def restore(target: Target, packages: Packages, *names: str) -> Rollback:
     if absent:
         commands.append(uninstall(target, packages, *absent))
     state = ", ".join([*pins, *(f"no {name}" for name in absent)])
-    return Rollback.to(f"the packages before the fix: {state}", *commands)
+    return Rollback.to(f"restore the packages before the fix: {state}", *commands)
 
 
 def _installer(target: Target, packages: Packages | None, *names: str) -> Installer:

@@ -27,7 +27,7 @@ def restore_path(environment: Environment | Unavailable) -> Rollback:
     """The rollback to the recorded value."""
     recorded = environment.get(VARIABLE) if isinstance(environment, Environment) else None
     if recorded is not None:
-        return Rollback.to(f"{VARIABLE} as recorded", set_variable(VARIABLE, recorded))
+        return Rollback.to(f"restore the recorded {VARIABLE}", set_variable(VARIABLE, recorded))
     if isinstance(environment, Environment) and environment.is_unset(VARIABLE):
-        return Rollback.to(f"no {VARIABLE}, as recorded", set_variable(VARIABLE, None))
+        return Rollback.to(f"unset {VARIABLE} again", set_variable(VARIABLE, None))
     return Rollback.nothing(f"not needed (export affects one shell only; the value of {VARIABLE} was not recorded)")

@@ -55,7 +55,7 @@ def previous_driver(version: str, then: str = "sudo reboot") -> Rollback:
     """The rollback to the recorded driver, with Ubuntu's package names; ``then`` is the command after it."""
     package = quoted(f"nvidia-driver-{branch_of(version)}={version}-*")
     install = f"sudo apt-get install --allow-downgrades {package}"
-    return Rollback.to(f"driver {version} (Ubuntu packages)", install, then)
+    return Rollback.to(f"reinstall driver {version} (Ubuntu packages)", install, then)
 
 
 def restore_driver(manager: Manager, version: str, *, is_open: bool, now: str | None) -> tuple[str, ...]:

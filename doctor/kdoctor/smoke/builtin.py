@@ -51,8 +51,8 @@ ON_JAX = (
         strategy="data-parallel",
         framework="jax",
         title="keras.distribution.DataParallel on JAX",
-        expect="Every device holds every variable. Weights and losses match one device, also with BatchNormalization "
-        "and with a smaller final batch that divides.",
+        expect="Every device holds every variable. Weights and losses match one device, including with "
+        "BatchNormalization and with a smaller final batch that divides.",
         cases=("fit", "batch-normalization", "smaller-tail"),
         typical_s=5.0,
     ),
@@ -73,7 +73,7 @@ ON_JAX = (
         framework="jax",
         title="keras.distribution.ModelParallel on JAX",
         expect="Every variable that the layout shards, and its optimizer state, has one shard on each device. Weights "
-        "and losses match one device, also on a mesh with data and model axes.",
+        "and losses match one device, including on a mesh with data and model axes.",
         cases=("model-axis", "data-and-model"),
         typical_s=3.0,
     ),
@@ -118,8 +118,8 @@ SCENARIOS = (
         kind="failure-path",
         tier="quick",
         title="A model created outside the strategy's scope",
-        expect="Compiled inside the scope, fit raises. Compiled outside too, it trains on one replica without an "
-        "error, and kdoctor must detect that no variable is mirrored.",
+        expect="If compiled inside the scope, fit raises an error. If compiled outside too, it trains on one replica "
+        "without an error, and kdoctor must detect that no variable is mirrored.",
         cases=("compile-inside", "all-outside"),
         typical_s=2.0,
     ),
@@ -140,7 +140,7 @@ SCENARIOS = (
     ),
     _scenario(
         "smoke.cross-device",
-        title="MirroredStrategy with each cross-device communication",
+        title="MirroredStrategy with each of its cross_device_ops",
         expect="ReductionToOneDevice and, on GPUs, NcclAllReduce match one device. So does HierarchicalCopyAllReduce "
         "on an even number of replicas; on an odd number the result is reported.",
         cases=("hierarchical-copy", "reduction-to-one-device", "nccl"),
@@ -168,8 +168,8 @@ SCENARIOS = (
         "smoke.batch-normalization",
         kind="edge-case",
         title="BatchNormalization, plain and synchronized",
-        expect="Plain, it stays finite and differs from one device, which is reported as evidence. Synchronized, it "
-        "matches one device.",
+        expect="Plain BatchNormalization stays finite and differs from one device; the difference is reported as "
+        "evidence. Synchronized BatchNormalization matches one device.",
         cases=("plain", "synchronized"),
         typical_s=4.5,
     ),
@@ -177,8 +177,8 @@ SCENARIOS = (
         "smoke.odd-batches",
         kind="edge-case",
         title="Batches and datasets of unusual sizes",
-        expect="A dataset of unknown size trains without drop_remainder. A batch is split among the replicas, also one "
-        "meant for each replica. A first batch that does not divide, and a dataset smaller than the number of "
+        expect="A dataset of unknown size trains without drop_remainder. Every batch is split among the replicas, even "
+        "one meant for each replica. A first batch that does not divide, and a dataset smaller than the number of "
         "replicas, raise in Keras 3; the result is reported.",
         cases=("fewer-than-replicas", "first-batch-uneven", "unknown-size", "per-replica-batch"),
         typical_s=5.0,
@@ -247,7 +247,7 @@ SCENARIOS = (
         tier="full",
         strategy="tpu",
         title="TPUStrategy, if a TPU is available",
-        expect="A custom loop ends close to the weights of the CPU.",
+        expect="A custom loop ends with weights close to those of the CPU.",
         cases=("custom-loop",),
         typical_s=1.0,
     ),

@@ -41,7 +41,7 @@ def test_lost_gpu_does_not_count() -> None:
     result = judged(gpus(3, gpu(0), lost_gpu(1), gpu(2)), count=3)
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed.startswith("2 GPUs ")
+    assert finding.observed.startswith("2 ")
     assert finding.observed.endswith("GPU 1")
     assert finding.remedy.action is Action.INSPECT_HARDWARE
 

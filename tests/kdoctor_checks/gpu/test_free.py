@@ -17,7 +17,7 @@ def judged(device: Gpu, **parameters: Any) -> Result:
 def test_free_gpus_pass() -> None:
     result = compute_check(free, gpus(2))
     assert result.status is Status.PASS
-    assert result.evidence[0].observed.startswith("4 MiB used of 79.6 GiB")
+    assert result.evidence[0].observed.startswith("4 MiB of 79.6 GiB")
 
 
 def test_process_is_named_with_its_memory() -> None:
@@ -25,8 +25,8 @@ def test_process_is_named_with_its_memory() -> None:
     result = judged(gpu(0, memory_used_bytes=31 * GIB, processes=held))
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
-    assert finding.observed.startswith("31.0 GiB used of 79.6 GiB")
-    assert finding.observed.endswith("4711 (30.0 GiB), 4712 (?)")
+    assert finding.observed.startswith("31.0 GiB of 79.6 GiB")
+    assert finding.observed.endswith("4711 (30.0 GiB), 4712")
     assert finding.remedy.commands[-1] == "ps -o pid,user,lstart,args -p 4711,4712"
     assert finding.rollback.kind == "irreversible"
 

@@ -24,7 +24,7 @@ def test_missing_call_means_old_driver() -> None:
     old = {"sram_threshold_exceeded": "NVML_ERROR_FUNCTION_NOT_FOUND", "recovery_action": "NVML_ERROR_INVALID_ARGUMENT"}
     result = compute_check(readings, gpus(1, gpu(0, errors=old)))
     assert "too old" in (result.reason or "")
-    assert (result.reason or "").endswith("sram threshold exceeded, recovery action")
+    assert (result.reason or "").endswith("SRAM threshold exceeded, recovery action")
 
 
 def test_many_failed_readings_are_counted() -> None:

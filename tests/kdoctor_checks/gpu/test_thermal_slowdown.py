@@ -31,4 +31,4 @@ def test_thermal_slowdown_warns(reasons: tuple[int, ...] | None, status: Status)
 def test_finding_separates_lasting_from_transient_slowdown() -> None:
     found = gpus(1, gpu(0, clock_event_reasons=(0x20, 0x60, 0x20)))
     observed = compute_check(thermal_slowdown, found).findings[0].finding.observed
-    assert re.search(r"SW Thermal Slowdown, transient HW Thermal Slowdown, SM clock 345 of 1980 MHz", observed)
+    assert re.search(r"SW Thermal Slowdown, transient HW Thermal Slowdown\), SM clock 345 of 1980 MHz", observed)

@@ -100,7 +100,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.trains", {"training": {"own_losses": (1.0, None)}}, "not finite"),
     ("job.trains", {"training": {"nonfinite": ("a/kernel",)}}, "a/kernel"),
     ("job.equals-one-device", {"training": {"deviation": 1.0}}, "1 after 3 steps"),
-    ("job.reported-loss", {"training": {"losses": (0.25, 0.24, 0.22)}}, "on one device 1, 0.95, 0.9"),
+    ("job.reported-loss", {"training": {"losses": (0.25, 0.24, 0.22)}}, "instead of 1, 0.95, 0.9"),
 ]
 
 

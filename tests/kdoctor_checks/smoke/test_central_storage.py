@@ -28,7 +28,7 @@ def test_incorrect_losses_are_a_warning() -> None:
     result = compute_check(central_storage, _run({"losses": (1.1, 0.6)}))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert "CentralStorageStrategy" in result.findings[0].finding.observed
-    assert "1.1, 0.6, on one device 1, 0.5" in result.findings[0].finding.observed
+    assert "1.1, 0.6 instead of 1, 0.5" in result.findings[0].finding.observed
 
 
 def test_different_weights_of_a_custom_loop_are_a_warning() -> None:

@@ -46,7 +46,7 @@ def test_measured_behaviour_of_keras_passes() -> None:
     [
         (_run(model_sgd={}), "6 of 6 variables"),
         (_run(optimizer_sgd={"weight_deviation": 0.2}), "0.2"),
-        (_run(metric_adam={"losses": (2.0, 1.0)}), "2, 1, on one device 1, 0.5"),
+        (_run(metric_adam={"losses": (2.0, 1.0)}), "2, 1 instead of 1, 0.5"),
         (_run(compile_sgd=NOT_MIRRORED), "0 of 4 trainable variables"),
         (_run(compile_sgd={"outcome": "died", "signal": "SIGSEGV"}), "SIGSEGV"),
         (_run(model_adam={**REFUSED, "phase": "strategy"}), "RuntimeError in phase strategy"),

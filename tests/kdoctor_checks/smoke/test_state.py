@@ -31,7 +31,7 @@ def test_passes_if_everything_is_counted_once() -> None:
     [
         (_run({"done updates": 11.0}), "11 updates"),
         (_run({"done steps": 24.0}), "24 steps"),
-        (_run({"metric": 0.7}), "0.7, on one device 0.5"),
+        (_run({"metric": 0.7}), "0.7 instead of 0.5"),
         (_run(weight_deviation=0.1), "0.1"),
         (_run(outcome="raised", error_type="RuntimeError"), "RuntimeError"),
     ],

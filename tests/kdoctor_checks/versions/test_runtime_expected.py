@@ -140,7 +140,7 @@ def test_libraries_that_are_missing_unreadable_or_of_the_system() -> None:
 def test_findings_have_commands_for_remedy_and_rollback() -> None:
     finding = judged(libraries={"cudnn": "==9.3.0"}).findings[0].finding
     assert finding.subject == "libcudnn.so.9"
-    assert (finding.observed, finding.expected) == ("9.24.0", "==9.3.0")
+    assert (finding.observed, finding.expected) == ("version 9.24.0", "==9.3.0")
     assert finding.remedy.commands == ("/opt/job/bin/python -m pip install 'nvidia-cudnn-cu12==9.3.0.*'",)
     legacy = (
         judged(keras(package="tf-keras", version="2.21.0", legacy=True), framework={"flavour": "keras"})

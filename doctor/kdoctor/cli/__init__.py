@@ -59,7 +59,7 @@ class _Commands(LazyGroup):
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state. Nothing is executed.",
-            "Example: kdoctor rollback --script > back.sh && bash back.sh",
+            "Example: kdoctor rollback --script > rollback.sh && bash rollback.sh",
             ChecklistCommand,
         ),
         "history": LazyCommand(

@@ -73,7 +73,8 @@ def record(
     found = recorded_facts(collected.facts, identifiers=with_identifiers, slower=slower)
     made = make_lock(plan.checklist, report, found, accepted=accepted, previous=previous)
     if snapshot:  # the lock has the date of the evidence
-        made = replace(made, recorded=str(json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"]))
+        taken = json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"]
+        made = made.model_copy(update={"recorded": str(taken)})
     for item in accepted:
         if item not in made.accepted:
             warn(f"kdoctor: --accept {item.check} was not needed: the check passed")

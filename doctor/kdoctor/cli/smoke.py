@@ -30,7 +30,7 @@ _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
 
 def smoke(
     scenario: Annotated[
-        list[str] | None, typer.Argument(metavar="SCENARIO", help="Ids of scenarios.", show_default=False)
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False)
     ] = None,
     *,
     tier: Annotated[

@@ -85,6 +85,8 @@ def smoke(
     if keep_artifacts:
         try:
             keep_artifacts.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise UsageError(f"--keep-artifacts {keep_artifacts}: is a file, not a folder") from None
         except OSError as error:
             raise UsageError(f"--keep-artifacts {keep_artifacts}: {error.strerror}") from None
     warn(_announcement(plan.checklist, replicas))

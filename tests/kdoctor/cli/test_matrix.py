@@ -105,7 +105,7 @@ def test_tensorflow_option_with_machine_judges_the_release() -> None:
 def test_nearest_release_is_shown_where_none_is_compatible() -> None:
     done = run("--driver", "470.256.02", "--gpu", "H100", "--python", "3.13")
     assert done.returncode == 0
-    assert "2.21.0:" in done.stdout
+    assert "2.21.0\n" in done.stdout
     assert "525.60.13" in done.stdout
     assert "470.256.02" in done.stdout
 

@@ -67,7 +67,7 @@ def test_invalid_lock_is_an_error(job: Path, text: str) -> None:
     (job / "job.lock.yaml").write_text(text)
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job)
     assert done.returncode == 2
-    assert done.stderr.startswith("kdoctor: job.lock.yaml: ")
+    assert done.stderr.startswith("kdoctor: job.lock.yaml:")
     assert "Traceback" not in done.stderr
 
 

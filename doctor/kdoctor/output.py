@@ -58,7 +58,7 @@ def parse_outputs(
     for value in values:
         name, equals, file = value.partition("=")
         if not (equals and file):
-            hint = f"Formats are {', '.join(formats)}; for example --output json=report.json"
+            hint = f"Available formats: {', '.join(formats)}. Example: --output json=report.json"
             raise OutputError(f"--output {value}: expected FORMAT=FILE", hint=hint)
         known = _known(name, formats, f"--output {value}")
         if file == STDOUT:
@@ -127,7 +127,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def _known(name: str, formats: Sequence[str], shown: str) -> str:
     if name not in formats:
-        hint = f"Formats are {', '.join(formats)}"
+        hint = f"Available formats: {', '.join(formats)}"
         raise OutputError(f"{shown}: unknown format {name!r}{did_you_mean(name, formats)}", hint=hint)
     return name
 

@@ -25,7 +25,7 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES) -> LintReport:
     if not files:
         raise UsageError(
             f"no Python files or notebooks in {', '.join(empty)}",
-            hint="Name files or folders: kdoctor lint train.py src/",
+            hint="Example: kdoctor lint train.py src/",
         )
     findings: list[Finding] = []
     ignored: list[Ignored] = []

@@ -30,7 +30,7 @@ def rule_named(name: str) -> Rule:
     """
     rule = RULES.get(name) or RULES.get(f"lint.{name}")
     if rule is None:
-        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Rules: " + ", ".join(RULES))
+        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES))
     return rule
 
 
@@ -43,5 +43,5 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str]) -> Mapping[str, R
     wanted = {rule_named(name).id for name in select} or set(RULES)
     wanted -= {rule_named(name).id for name in ignore}
     if not wanted:
-        raise UsageError("no rules selected", hint="Rules: " + ", ".join(RULES))
+        raise UsageError("no rules selected", hint="Available rules: " + ", ".join(RULES))
     return {name: rule for name, rule in RULES.items() if name in wanted}

@@ -59,15 +59,17 @@ def _library(name: str) -> str:
 def _flag(name: str) -> str:
     if not _FLAG.fullmatch(name):
         raise invalid(
-            f"{name!r} is neither an XLA flag (xla_..., tf_xla_...) nor a Keras setting ({', '.join(KERAS_SETTINGS)})"
-            f"{did_you_mean(name, KERAS_SETTINGS)}; variables belong under 'environment'"
+            f"{name!r} is neither an XLA flag (xla_..., tf_xla_...) nor a Keras setting ({', '.join(KERAS_SETTINGS)}); "
+            f"variables belong under 'environment'{did_you_mean(name, KERAS_SETTINGS)}"
         )
     return name
 
 
 def _name(text: str) -> str:
     if not re.match(_NAME, text):
-        raise invalid(f"{text!r} is not a name; use lower-case letters, digits and hyphens, such as 'multi-gpu-keras'")
+        raise invalid(
+            f"{text!r} is not a valid name; use lower-case letters, digits and hyphens, such as 'multi-gpu-keras'"
+        )
     return text
 
 

@@ -93,8 +93,8 @@ class _Names:
 
     def _duplicates(self, section: str) -> Iterator[Problem]:
         first: dict[str, int] = {}
-        for entry, found in self._ids(section):
-            node = entry.value["id"]
+        nodes = [(entry.value["id"], found) for entry, found in self._ids(section)]
+        for node, found in sorted(nodes, key=lambda item: item[0].mark.line):  # merging changes the order
             if found in first:
                 yield node.problem(f"{found} is listed twice (first on line {first[found]})")
             first.setdefault(found, node.mark.line)

@@ -55,11 +55,11 @@ class _Commands(LazyGroup):
             "Explain a check or scenario: its purpose, source, and how to fix a failure.",
             "Example: kdoctor explain gpu.replicas-match",
         ),
-        "checklist": LazyCommand("kdoctor.cli:checklist", "Write, validate, record and compare checklists."),
+        "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state. Nothing is executed.",
-            "Example: kdoctor rollback --script > back.sh && bash back.sh",
+            "Example: kdoctor rollback --script > rollback.sh && bash rollback.sh",
             ChecklistCommand,
         ),
         "history": LazyCommand(
@@ -120,7 +120,7 @@ app = typer.Typer(
 )
 
 
-checklist = typer.Typer(
+checklist_app = typer.Typer(
     cls=_ChecklistCommands,
     epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
     no_args_is_help=True,
@@ -129,7 +129,7 @@ checklist = typer.Typer(
 )
 
 
-@checklist.callback()
+@checklist_app.callback()
 def _checklist() -> None:
     """Write, validate, record and compare checklists."""
 

@@ -56,15 +56,16 @@ def check(
         bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
     ] = False,
     log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="Format of stderr: text, or one JSON object a line.")
+        Literal["text", "json"], typer.Option(help="Format of stderr: text, or one JSON object per line.")
     ] = "text",
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
     """Check this machine, run smoke trainings, and report whether a job can start.
 
-    Exit codes: 0 passed; 1 a check failed; 2 usage error or broken input; 3 inconclusive; 4 internal error;
-    130 interrupted. With --format nagios: the exit codes of Nagios.
+    Exit codes: 0 passed; 1 a check failed; 2 usage error; 3 inconclusive; 4 internal error; 130 interrupted.
+
+    With --format nagios, the exit codes are those of Nagios plugins.
     """
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")

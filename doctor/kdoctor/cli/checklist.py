@@ -33,7 +33,7 @@ def show_(
     plain: Annotated[
         bool,
         typer.Option(
-            "--plain", help="Print it sorted and without comments (git's textconv). Invalid files are printed as is."
+            "--plain", help="Print it sorted and without comments, for git's textconv. Invalid files are printed as is."
         ),
     ] = False,
     plugin: options.PluginOption = None,
@@ -82,7 +82,9 @@ def validate(
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; its stem is the checklist's name.")],
     *,
-    owner: Annotated[str | None, typer.Option(help="Owner. [default: your user name]", show_default=False)] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Owner of the checklist. \\[default: your user name]", show_default=False)
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     python: options.PythonOption = None,
     snapshot: options.SnapshotOption = None,

@@ -29,7 +29,7 @@ ReportFormatOption = Annotated[
         "--format",
         "-f",
         metavar="|".join(FORMATS),
-        help="Output format. [default: terminal]",
+        help="Output format. \\[default: terminal]",
         show_default=False,
     ),
 ]

@@ -34,7 +34,9 @@ def lint(
     fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
-        typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.", show_default="terminal"),
+        typer.Option(
+            "--format", "-f", metavar="|".join(FORMATS), help="Output format. \\[default: terminal]", show_default=False
+        ),
     ] = None,
     output: OutputOption = None,
     explain: Annotated[
@@ -49,7 +51,7 @@ def lint(
         show(render_rule(rule_named(explain)))
         return
     if not paths:
-        raise UsageError("no files or directories given", hint="For example: kdoctor lint train.py notebooks/")
+        raise UsageError("no files or directories given", hint="Example: kdoctor lint train.py notebooks/")
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     report = engine.lint(paths, chosen_rules(select or (), ignore or ()))
     for item in outputs.files:

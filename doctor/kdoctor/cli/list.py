@@ -41,7 +41,9 @@ def explain(
     check, scenario = catalog.checks.get(name), catalog.scenarios.get(name)
     if check is None and scenario is None:
         known = [*catalog.checks, *catalog.scenarios]
-        raise UsageError(f"no check or scenario {name!r}{did_you_mean(name, known)}", hint="List them: kdoctor list")
+        raise UsageError(
+            f"unknown check or scenario {name!r}{did_you_mean(name, known)}", hint="To list them: kdoctor list"
+        )
     parts = [explain_check(check)] if check else []
     parts += [explain_scenario(scenario)] if scenario else []
     show("\n".join(parts))

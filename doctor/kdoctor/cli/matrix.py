@@ -32,13 +32,13 @@ def matrix(
     driver: Annotated[
         str | None,
         typer.Option(
-            help="Version of the NVIDIA driver, such as 535.161.08. [default: this machine's]", show_default=False
+            help="Version of the NVIDIA driver, such as 535.161.08. \\[default: this machine's]", show_default=False
         ),
     ] = None,
     gpu: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model or compute capability of a GPU, such as A100 or 8.0 (repeatable). [default: this machine's]",
+            help="Model or compute capability of a GPU, such as A100 or 8.0 (repeatable). \\[default: this machine's]",
             show_default=False,
         ),
     ] = None,
@@ -46,7 +46,7 @@ def matrix(
         str | None,
         typer.Option(
             help="Python version such as 3.11, or path of an interpreter or environment. "
-            "[default: that of the active environment, or kdoctor's]",
+            "\\[default: that of the active environment, or kdoctor's]",
             show_default=False,
         ),
     ] = None,

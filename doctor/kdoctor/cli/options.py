@@ -14,19 +14,22 @@ PythonOption = Annotated[
     str | None,
     typer.Option(
         "--python",
-        help="Interpreter to examine: a path, the folder of an environment, or a name on PATH. "
-        "[default: that of the active environment, or kdoctor's]",
+        help="Target interpreter: a path, the folder of an environment, or a name on PATH. "
+        "\\[default: that of the active environment, or kdoctor's]",
         show_default=False,
     ),
 ]
 ChecklistOption = Annotated[
-    str, typer.Option("--checklist", "-c", help="Name of a shipped checklist, or path of your checklist.")
+    str, typer.Option("--checklist", "-c", help="Name of a shipped checklist, or path of yours.")
 ]
 ChecklistArgument = Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")]
 PluginOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--plugin", help="module:attribute of further checks, probes or scenarios (repeatable).", show_default=False
+        "--plugin",
+        metavar="MODULE:ATTRIBUTE",
+        help="Load additional checks, probes or scenarios (repeatable).",
+        show_default=False,
     ),
 ]
 ReplicasOption = Annotated[
@@ -35,7 +38,7 @@ ReplicasOption = Annotated[
         "--replicas",
         min=1,
         max=64,
-        help="Train on this number of logical CPU devices, instead of what the checklist says.",
+        help="Train on this number of logical CPU devices instead of what the checklist says.",
         show_default=False,
     ),
 ]
@@ -47,7 +50,7 @@ MatrixOption = Annotated[
     typer.Option(
         "--matrix",
         metavar="FILE",
-        help="Custom version matrix that extends or replaces the built-in one. [env: KDOCTOR_MATRIX]",
+        help="Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
         show_default=False,
     ),
 ]
@@ -56,7 +59,7 @@ NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke 
 LockOption = Annotated[
     Path | None,
     typer.Option(
-        "--lock", help="Lock file. [default: NAME.lock.yaml in the folder of the checklist]", show_default=False
+        "--lock", help="Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", show_default=False
     ),
 ]
 FailOnOption = Annotated[Literal["error", "warning", "info"], typer.Option(help="Minimum severity that fails the run.")]
@@ -94,7 +97,7 @@ StepsOption = Annotated[
         "--steps",
         min=0,
         max=10_000,
-        help="Number of training steps for your model. [default: 8]",
+        help="Number of training steps for your model. \\[default: 8]",
         show_default=False,
     ),
 ]
@@ -109,7 +112,7 @@ ModelTimeoutOption = Annotated[
     typer.Option(
         "--model-timeout",
         min=1,
-        help="Time limit for your model and data, in seconds. [default: 600]",
+        help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
     ),
 ]

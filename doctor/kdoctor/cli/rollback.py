@@ -52,7 +52,7 @@ def rollback(
         typer.Option(
             metavar="LOCK|last-passing",
             help="Lock to restore, or the last passing run of this machine's history. "
-            "[default: the lock of the checklist, or the history]",
+            "\\[default: the lock of the checklist, or the history]",
             show_default=False,
         ),
     ] = None,

@@ -45,11 +45,12 @@ def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, An
 
 def schema(
     document: Annotated[
-        str, typer.Argument(metavar="|".join(DOCUMENTS), help="Document; 'history' is a line of its export.")
+        str,
+        typer.Argument(metavar="DOCUMENT", help=f"One of {', '.join(DOCUMENTS)}. 'history' is a line of its export."),
     ],
     *,
     plugin: PluginOption = None,
 ) -> None:
     """Print the JSON Schema of a document that kdoctor reads or writes."""
-    name = one_of("document", document, tuple(DOCUMENTS))
+    name = one_of("DOCUMENT", document, tuple(DOCUMENTS))
     show(json.dumps(document_schema(name, plugin), indent=2, ensure_ascii=False) + "\n")

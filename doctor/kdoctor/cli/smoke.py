@@ -30,7 +30,7 @@ _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
 
 def smoke(
     scenario: Annotated[
-        list[str] | None, typer.Argument(metavar="SCENARIO", help="Ids of scenarios.", show_default=False)
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False)
     ] = None,
     *,
     tier: Annotated[
@@ -85,6 +85,8 @@ def smoke(
     if keep_artifacts:
         try:
             keep_artifacts.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise UsageError(f"--keep-artifacts {keep_artifacts}: is a file, not a folder") from None
         except OSError as error:
             raise UsageError(f"--keep-artifacts {keep_artifacts}: {error.strerror}") from None
     warn(_announcement(plan.checklist, replicas))

@@ -26,8 +26,8 @@ def snapshot(
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Make the snapshot from command output instead of this machine (repeatable): nvidia-smi (-q, -q -x, "
-            "topo -m, nvlink -s, the table), lspci -vvv, a kernel log.",
+            help="Make the snapshot from command output instead of this machine (repeatable): nvidia-smi (its table, "
+            "-q, -q -x, topo -m, nvlink -s), lspci -vvv, a kernel log.",
             show_default=False,
         ),
     ] = None,
@@ -36,7 +36,7 @@ def snapshot(
         typer.Argument(metavar="FILE", help="Further files for --import.", show_default=False),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. [default: stdout]", show_default=False)
+        Path | None, typer.Option("--output", "-o", help="File to write. \\[default: stdout]", show_default=False)
     ] = None,
     checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     python: options.PythonOption = None,
@@ -47,12 +47,12 @@ def snapshot(
 ) -> None:
     """Record the facts of this machine as JSON, including the checklist's trainings.
 
-    User names, home folders and secrets are left out. To judge a snapshot on any machine: kdoctor check --snapshot.
+    User names, home folders and secrets are left out. To check it on any machine: kdoctor check --snapshot FILE.
     """
     if output:
         check_writable(output)
     if more_files and not first_files:
-        raise UsageError("files require --import", hint="Example: kdoctor snapshot --import FILE [FILE]...")
+        raise UsageError("FILE requires --import", hint="Example: kdoctor snapshot --import FILE [FILE]...")
     if first_files:
         imported = import_files([*first_files, *(more_files or ())])
         for note in imported.notes:

@@ -40,7 +40,7 @@ class CatalogError(UsageError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
             "could not load plugins:\n" + "\n".join(f"  - {problem}" for problem in problems),
-            hint="Fix, reinstall or uninstall the packages listed above. No check was run.",
+            hint="Fix, reinstall or remove the plugins listed above. No check was run.",
         )
         self.problems = tuple(problems)
 

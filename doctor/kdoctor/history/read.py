@@ -107,7 +107,7 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     if row is None:
         low, high = connection.execute("SELECT MIN(id), MAX(id) FROM runs").fetchone()
         kept = "it has no runs yet" if low is None else f"it has runs {low} to {high}"
-        raise UsageError(f"no run {run} in the history; {kept}", hint="List them with: kdoctor history")
+        raise UsageError(f"no run {run} in the history; {kept}", hint="To list them: kdoctor history")
     return {"run": number, **unpack(row[0])}
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kdoctor.history.read import RECENT, Flaky, Run, Trend
+from kdoctor.model import Status
+from kdoctor.report.phrases import STATUS_NAMES, instant
 from kdoctor.text.lists import some
+from kdoctor.text.wrap import wrap
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-=+*#@"
@@ -72,10 +75,10 @@ def _milliseconds(seconds: float) -> str:
 def show_run(report: Mapping[str, Any]) -> str:
     """One run: its verdict, everything that did not pass, and the failure policy."""
     checklist = report["checklist"]
-    counts = ", ".join(f"{number} {status}" for status, number in report["counts"].items())
+    counts = ", ".join(f"{number} {STATUS_NAMES[Status(status)]}" for status, number in report["counts"].items())
     lines = [
         f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})",
-        f"  Started    {report['started_at']}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
+        f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
         f"  Target     {report['target']}",
         f"  Checklist  {checklist['name']}, version {checklist['version']}",
         f"  Checks     {counts}",
@@ -83,11 +86,11 @@ def show_run(report: Mapping[str, Any]) -> str:
     for result in report["results"]:
         if result["status"] in ("fail", "unknown"):
             lines += ["", f"{result['status'].upper()}  {result['id']} ({result['severity']})"]
-            lines += [f"  {result['reason']}"] if result["reason"] else []
+            lines += wrap(result["reason"], first="  ") if result["reason"] else []
             for finding in filter(_counts, result["findings"]):
                 lines += _finding(finding)
-                lines += [f"    Fix: {finding['remedy']['summary']}"]
-                lines += [f"      {command}" for command in finding["remedy"]["commands"]]
+                lines += wrap(f"Fix: {finding['remedy']['summary']}", first="    ", rest="      ")
+                lines += [f"        {command}" for command in finding["remedy"]["commands"]]
     lines += _waived(report)
     decisions = report.get("decisions", ())  # absent in older reports
     lines += ["", "Failure policy"] if decisions else []
@@ -96,7 +99,10 @@ def show_run(report: Mapping[str, Any]) -> str:
 
 
 def _finding(finding: Mapping[str, Any]) -> list[str]:
-    return [f"  {finding['subject']}: {finding['observed']}", f"    Expected: {finding['expected']}"]
+    return [
+        *wrap(f"{finding['subject']}: {finding['observed']}", first="  ", rest="    "),
+        *wrap(f"Expected: {finding['expected']}", first="    ", rest="      "),
+    ]
 
 
 def _counts(finding: Mapping[str, Any]) -> bool:
@@ -116,7 +122,7 @@ def _waived(report: Mapping[str, Any]) -> Iterator[str]:
 
 def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """What changed in the second run: target, versions, checks, findings, and the speed of the trainings."""
-    one, other = (f"{run['run']} ({run['verdict']}, {run['started_at']})" for run in (old, new))
+    one, other = (f"{run['run']} ({run['verdict']}, {instant(run['started_at'])})" for run in (old, new))
     lines = [f"Run {one} -> {other}"]
     changed = [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)]
     return "\n".join([*lines, *(f"  {line}" for line in changed or ["nothing changed"])]) + "\n"
@@ -154,9 +160,7 @@ def _in_one_run_only(checks: Results, others: Results, run: int) -> Iterator[str
     statuses = {name: str(result["status"]) for name, result in checks.items() if name not in others}
     if statuses:
         counts = Counter(statuses.values())
-        number = ", ".join(
-            f"{counts[status]} {status}" for status in ("pass", "fail", "skip", "unknown") if counts[status]
-        )
+        number = ", ".join(f"{counts[status]} {STATUS_NAMES[status]}" for status in Status if counts[status])
         yield f"only in run {run}: {number}"
         for name, status in statuses.items():
             if status in ("fail", "unknown"):

@@ -30,6 +30,8 @@ def read_lock(path: Path) -> Lock:
     """
     try:
         content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise lock_error(path, "no such file") from error
     except OSError as error:
         raise lock_error(path, error.strerror or str(error)) from error
     return loads(content, str(path))

@@ -120,7 +120,7 @@ def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
     parts = _numbers(text)
     if len(parts) < 2 or parts[0] < 100:  # noqa: PLR2004 - 535.161.08
         hint = "Expected a version such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
-        raise UsageError(f"--driver {option}: not a version of an NVIDIA driver", hint=hint)
+        raise UsageError(f"--driver {option}: not an NVIDIA driver version", hint=hint)
     return text, Fact("Driver", text, "--driver")
 
 
@@ -151,7 +151,7 @@ def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, ask
         return _Gpus(None, (), Fact("GPUs", "unknown", "the driver reports none; see --gpu"))
     if asked.driver is not None:
         return _Gpus(None, (), Fact("GPUs", "unknown", "none given; see --gpu"))
-    return _Gpus((), (), Fact("GPUs", "none", "no NVIDIA driver; judged for the CPU"))
+    return _Gpus((), (), Fact("GPUs", "none", "no NVIDIA driver; the verdicts are for the CPU"))
 
 
 def _models(root: Path) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def _python(option: str | None, environ: Mapping[str, str]) -> tuple[str, Fact, 
         parts = _numbers(text)
         if not 2 <= len(parts) <= 3 or parts[0] != 3:  # noqa: PLR2004 - 3.11 or 3.11.7
             hint = "Give a version such as 3.11, or a path with a slash, such as ./venv"
-            raise UsageError(f"--python {option}: not a version of Python 3", hint=hint)
+            raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         return text, Fact("Python", text, "--python"), ()
     target = choose_target(option, environ)
     fact = Fact("Python", target.version, f"{target.python}, {target.chosen_by}")

@@ -99,7 +99,9 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if path.is_dir():
         python = _in_environment(path)
         if python is None:
-            raise TargetError(f"--python {option}: no Python in this folder ({', '.join(_IN_ENVIRONMENT[:2])})")
+            raise TargetError(
+                f"--python {option}: no Python in this folder (expected {', '.join(_IN_ENVIRONMENT[:2])})"
+            )
         return python
     if path.name == option:
         found = shutil.which(option, path=environ.get("PATH", os.defpath))

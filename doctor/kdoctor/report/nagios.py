@@ -14,7 +14,7 @@ def render_nagios(report: Report, canvas: Canvas) -> str:
     """``KDOCTOR CRITICAL - ... | pass=7 fail=1 ... time=34.21s``.
 
     The service's state is WARNING if a check failed without failing the run. Its exit code is computed by
-    :func:`kdoctor.engine.judge.exit_code_for`.
+    :func:`kdoctor.engine.verdict.exit_code_for`.
     """
     # A bar ends the text: what follows is read as performance data.
     text = verdict_line(report).replace("|", "/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.commands.shell import quoted
+from kdoctor.report.phrases import instant
 from kdoctor.rollback.document import RollbackPlan, RollbackStep
 
 
@@ -14,7 +15,7 @@ def as_text(plan: RollbackPlan) -> str:
 
 
 def _text(plan: RollbackPlan) -> Iterator[str]:
-    yield f"Rollback to {plan.lock}, recorded {plan.recorded}"
+    yield f"Rollback to {plan.lock}, recorded {instant(plan.recorded)}"
     if plan.caution:
         yield f"Warning: {plan.caution}."
     if plan.is_empty:
@@ -72,7 +73,11 @@ def as_script(plan: RollbackPlan) -> str:
 
 
 def _script(plan: RollbackPlan) -> Iterator[str]:
-    yield from _SCRIPT_HEAD.format(lock=_comment(plan.lock), recorded=_comment(plan.recorded)).rstrip("\n").split("\n")
+    yield from (
+        _SCRIPT_HEAD.format(lock=_comment(plan.lock), recorded=_comment(instant(plan.recorded)))
+        .rstrip("\n")
+        .split("\n")
+    )
     if plan.caution:
         yield _say(f"Warning: {plan.caution}.")
     for number, step in enumerate(plan.steps, 1):

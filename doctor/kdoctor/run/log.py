@@ -1,4 +1,4 @@
-"""Messages on stderr: plain text for people, or one JSON object a line for programs."""
+"""Messages on stderr: plain text for people, or one JSON object per line for programs."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class UserModel:
         """
         for option, name in (("--model", self.model), ("--data", self.data)):
             if not _FUNCTION.fullmatch(name):
-                hint = "For example jobs.train:build_model, imported from the working directory."
+                hint = "Example: jobs.train:build_model, imported from the working directory"
                 raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
 
     def of(self, scenario: Scenario) -> Scenario:

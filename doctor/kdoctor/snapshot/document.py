@@ -91,6 +91,8 @@ def load(path: Path, groups: Groups) -> Snapshot:
         return loads(path.read_bytes(), groups)
     except IsADirectoryError as error:
         raise SnapshotError(f"{path}: is a directory, not a snapshot") from error
+    except FileNotFoundError as error:
+        raise SnapshotError(f"{path}: no such file") from error
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from error
     except SnapshotError as error:
@@ -168,9 +170,10 @@ def _validate(adapter: TypeAdapter[Any], value: object, place: str = "") -> Any:
         first, *others = error.errors(include_url=False)
         parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
         where = f"{place}{''.join(parts)}".removeprefix(".")
-        found = "" if first["type"] == "missing" else f", found {describe_kind(first['input'])}"
         more = f" (and {len(others)} more)" if others else ""
-        raise SnapshotError(f"{where}: {first['msg']}{found}{more}") from error
+        if first["type"] == "missing":
+            raise SnapshotError(f"missing key {where}{more}") from error
+        raise SnapshotError(f"{where}: {first['msg']}, found {describe_kind(first['input'])}{more}") from error
 
 
 def json_schema(groups: Groups) -> dict[str, Any]:

@@ -97,6 +97,8 @@ def _message(model: type[BaseModel], error: ErrorDetails, path: Path, node: Node
     if kind in _EXPECTED:
         return f"{name}: expected {_EXPECTED[kind]}, not {describe_kind(value)}"
     message = error["msg"]
+    if kind == "kdoctor" and message.startswith(f"{name} "):
+        return message
     if kind == "kdoctor":
         return f"{name}{' ' if message.startswith('is ') else ': '}{message}"
     return f"{name} is {value!r}: {message[0].lower()}{message[1:]}"

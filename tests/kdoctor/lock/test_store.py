@@ -49,7 +49,7 @@ def test_expectations_ignore_order_and_comments(tmp_path: Path) -> None:
 def test_missing_lock_is_an_error_only_if_named(tmp_path: Path) -> None:
     chosen = checklist(tmp_path)
     assert load_lock(chosen) == (tmp_path / "job.lock.yaml", None)
-    with pytest.raises(LockError, match="No such file"):
+    with pytest.raises(LockError, match="no such file"):
         load_lock(chosen, tmp_path / "none.yaml")
 
 
@@ -62,7 +62,7 @@ def test_lock_of_another_checklist_is_refused(tmp_path: Path) -> None:
 
 def test_dangling_link_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "job.lock.yaml").symlink_to("nowhere")
-    with pytest.raises(LockError, match="No such file"):
+    with pytest.raises(LockError, match="no such file"):
         load_lock(checklist(tmp_path))
 
 

@@ -160,7 +160,7 @@ def test_nan_is_refused() -> None:
         (("facts",), [], "facts: Input should be an object, found a list"),
         (("created_at",), 5, "created_at: Input should be a valid string, found the number 5"),
         (("facts", "host"), 5, "facts.host: "),
-        (("facts", "host"), {}, "facts.host.os: Field required"),
+        (("facts", "host"), {}, "missing key facts.host.os"),
         (("facts", "host", "os"), 5, "facts.host.os: Input should be a valid string, found the number 5"),
         (
             ("facts", "gpus", "devices", 1, "index"),
@@ -194,7 +194,7 @@ def test_files(tmp_path: Path) -> None:
     assert load(file, GROUPS).facts == machine()
     with pytest.raises(SnapshotError, match="is a directory"):
         load(tmp_path, GROUPS)
-    with pytest.raises(SnapshotError, match=r"nothing\.json: No such file"):
+    with pytest.raises(SnapshotError, match=r"nothing\.json: no such file"):
         load(tmp_path / "nothing.json", GROUPS)
     file.write_text("{")
     with pytest.raises(SnapshotError, match=r"machine.json: .*JSON"):

@@ -89,6 +89,8 @@ def _read(path: Path) -> str:
         raise UsageError(f"{path}: is a directory, not a dump", hint=_SUPPORTED) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path}: damaged gzip data: {error}") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:

@@ -97,7 +97,7 @@ def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str)
 def test_directory_and_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a directory"):
         import_files([tmp_path])
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="no such file"):
         import_files([tmp_path / "nothing"])
 
 

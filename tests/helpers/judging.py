@@ -16,13 +16,13 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
 
 shipped_matrix = cache(load_matrix)
-"""The matrix that kdoctor brings; read once."""
+"""The shipped version matrix, read once."""
 
 TODAY = date(2026, 11, 20)
 
 
 def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[FactGroup], FactGroup | Unavailable]:
-    """Groups by type; of two groups of one type the later counts. A lone ``SmokeRun`` becomes its scenario's run."""
+    """Groups by type. A later group replaces an earlier one of its type. A ``SmokeRun`` is the run of its scenario."""
     table: dict[type[FactGroup], FactGroup | Unavailable] = {}
     for group in facts:
         if isinstance(group, SmokeRun):

@@ -1,4 +1,4 @@
-"""The example of CONTRIBUTING.md is a check that works."""
+"""The example check of CONTRIBUTING.md works."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def example() -> Check:
     return found
 
 
-def test_its_test_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_test_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     written = ModuleType("kdoctor_checks.host.swap_unused")
     vars(written)["swap_unused"] = example()
     monkeypatch.setitem(sys.modules, written.__name__, written)
@@ -40,7 +40,7 @@ def test_its_test_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     names["test_swap_in_use_fails"]()
 
 
-def test_the_example_fails_passes_and_is_unknown() -> None:
+def test_example_check_fails_passes_and_is_unknown() -> None:
     check = example()
     assert check.id == "host.swap-unused"
     assert compute_check(check, host(swap_used_bytes=4096)).status is Status.FAIL

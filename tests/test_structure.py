@@ -1,4 +1,4 @@
-"""Limits that keep the source readable. Who may import whom is in the import contracts of pyproject.toml."""
+"""Size limits for modules, functions and packages. The import contracts are in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_modules_live_in_packages() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_packages_export_nothing_but_facts(path: Path) -> None:
-    """A name has one home. Only ``kdoctor.facts`` gathers names, for authors of checks."""
+def test_only_facts_package_exports_names(path: Path) -> None:
+    """Each name is imported from its module. Only ``kdoctor.facts`` collects names, for authors of checks."""
     if path.name != "__init__.py" or path.parent.name in {"facts", "kdoctor", "kdoctor_checks"}:
         pytest.skip("not a package, or a package with code")
     imports = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]

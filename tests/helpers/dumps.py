@@ -1,7 +1,7 @@
-"""Dumps in the words of nvidia-smi, lspci and the kernel, of machines that the tests think up.
+"""Output of nvidia-smi, lspci and the kernel for invented machines.
 
-Names of entries are those of the real programs (https://docs.nvidia.com/deploy/nvidia-smi/); machines, numbers and
-identities are the tests' own.
+The names of the entries are those of the real programs (https://docs.nvidia.com/deploy/nvidia-smi/). Machines, numbers
+and identities are invented.
 """
 
 from __future__ import annotations

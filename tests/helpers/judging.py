@@ -40,14 +40,14 @@ def compute_check(
     matrix: VersionMatrix | None = None,
     **parameters: Any,
 ) -> Result:
-    """What becomes of the check on these facts alone; groups that are not given are unavailable.
+    """The result of a check on these facts. Other groups are unavailable.
 
     Args:
         check: the check, evaluated without its prerequisites.
-        facts: groups of facts; of two groups of one type the later counts.
+        facts: groups of facts. A later group replaces an earlier one of its type.
         assumptions: the checklist's assumptions.
         missing: groups to make unavailable, with the reason.
-        matrix: the version matrix; the shipped one unless given.
+        matrix: the version matrix, by default the shipped one.
         parameters: the check's parameters, as a checklist would set them.
     """
     table = fact_table(*facts, scenario=check.scenario)

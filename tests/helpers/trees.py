@@ -207,7 +207,7 @@ class Tree:
 def level(first: Slot, second: Slot) -> int:
     """NVML's topology level of two slots: PIX, PXB, PHB, NODE or SYS.
 
-    PIX: one switch joins them (they share its upstream port); PXB: several do; PHB: only the host bridge does.
+    PIX: connected by one switch (a shared upstream port). PXB: by several switches. PHB: only by the host bridge.
     """
     shared = [one for one, other in zip(first.bridges, second.bridges, strict=False) if one == other]
     if len(shared) > 1:

@@ -145,7 +145,7 @@ def test_power9_gpu_memory_is_a_numa_node(tmp_path: Path) -> None:
 
 
 def test_working_folder_is_read_without_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose file system is read-only; Python's tempfile then raises."""
+    """Simulates a container with a read-only file system, in which Python's tempfile raises an error."""
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", list)
     assert [disk.folder for disk in read(tmp_path).disks] == ["working folder"]

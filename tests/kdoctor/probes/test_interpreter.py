@@ -1,4 +1,4 @@
-"""The interpreter probe, in real environments without pip and TensorFlow, filled by hand."""
+"""The interpreter probe in real environments without pip and TensorFlow. The tests write the packages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADER = """\
 
 
 class Job:
-    """An environment that a test fills."""
+    """An environment to which a test adds packages."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
@@ -341,7 +341,7 @@ def test_program_other_than_python_is_unavailable(job: Job, tmp_path: Path) -> N
 
 
 def test_kdoctor_is_not_on_the_jobs_path(job: Job) -> None:
-    """Neither kdoctor's packages on its path, nor files of ours in its folders."""
+    """The probe adds no packages to the path of the target and no files to its folders."""
     before = sorted(job.folder.rglob("*"))
     assert job.read(Packages).installed == ()
     assert sorted(job.folder.rglob("*")) == before
@@ -354,7 +354,7 @@ def test_eighty_packages_are_fast(job: Job, quickest: Callable[[Callable[[], obj
     empty_start = quickest(
         lambda: Children().run([str(job.python), "-c", "import importlib.metadata"], env=job.environ, deadline_s=20)
     )
-    # A ratio within one run, so that a busy machine does not matter: starting the interpreter is most of it.
+    # A ratio within one run does not depend on the load of the machine. Most of it is the start of the interpreter.
     assert quickest(job.collect) < 4 * empty_start
 
 

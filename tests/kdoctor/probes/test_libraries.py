@@ -1,4 +1,4 @@
-"""The probe, from end to end: a real interpreter, real libraries, a stand-in for TensorFlow's files."""
+"""The libraries probe with a real interpreter, real shared libraries and fake TensorFlow files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOR_EVERY_GPU = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse"
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> JobEnvironment:
-    """TensorFlow 2.21 with all libraries; copied for each test, because compiling takes its time."""
+    """TensorFlow 2.21 with all libraries; copied for each test, because compiling is slow."""
     environment = JobEnvironment(tmp_path_factory.mktemp("template") / "job")
     environment.add_tensorflow()
     environment.add_wheels()
@@ -107,7 +107,7 @@ def test_deleted_library_is_missing(job: JobEnvironment) -> None:
 
 
 def test_wheel_outside_the_search_path(job: JobEnvironment) -> None:
-    """What TensorFlow 2.16.1 and 2.21.0 do: the wheel is installed, and the loader never looks into it."""
+    """TensorFlow 2.16.1 and 2.21.0 do not search the folders of some installed wheels."""
     job.add_tensorflow(runpath="$ORIGIN/../nvidia/cuda_runtime/lib")
     facts = read(job)
     assert [entry.name for entry in facts.lacking() if entry.name != "cuda"] == [*FOR_EVERY_GPU[1:]]

@@ -1,4 +1,4 @@
-"""The real command line on whole machines: KDOCTOR_ROOT, the stand-in for NVML and the real binding."""
+"""The real command line on whole machines: KDOCTOR_ROOT, the fake NVML and the real binding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each GPU's path to its root port, and the facts of the ports on it."""
+"""The path of each GPU to its root port, and the facts of its ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kdoctor's search against the real loader's, on libraries that are built here."""
+"""kdoctor's search compared with the real loader, on libraries that the tests build."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def patch(path: Path, offset: int, value: int) -> None:
 
 
 def agree(answers: Answers, path: Path, found_by: str) -> None:
-    """Both chose this file."""
+    """Assert that kdoctor and the loader chose this file."""
     assert answers.error == ""
     assert answers.loaded == [str(path.resolve())]
     assert (answers.said, answers.found_by, answers.trouble) == (str(path.resolve()), found_by, None)
@@ -72,7 +72,7 @@ def test_origin(marker: Path, tmp_path: Path, origin: str) -> None:
 
 def test_origin_is_followed_through_links(marker: Path, tmp_path: Path) -> None:
     wanted = place(marker, tmp_path / "real/nvidia/x/lib")
-    place(marker, tmp_path / "site/nvidia/x/lib")  # next to the link: ".." leads elsewhere
+    place(marker, tmp_path / "site/nvidia/x/lib")  # next to the link, where ".." is another folder
     build_opener(tmp_path / "real/tensorflow/libopener.so", "$ORIGIN/../nvidia/x/lib")
     (tmp_path / "site/tensorflow").symlink_to(tmp_path / "real/tensorflow")
     agree(ask_both(tmp_path / "site/tensorflow/libopener.so", SONAME), wanted, "RUNPATH")

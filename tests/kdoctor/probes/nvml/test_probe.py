@@ -1,4 +1,4 @@
-"""The NVML probe against the stand-in library, through the real binding and a real child process."""
+"""The NVML probe with the fake NVML, the real binding and a real child process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ L4_LACKS = dict.fromkeys(
     ],
     NOT_SUPPORTED,
 )
-"""What the stand-in's L4 does not have: NVLink, MIG, a fan, pages to retire, absolute thresholds, NUMA."""
+"""Facts that the L4 lacks: NVLink, MIG, a fan, retired pages, absolute thresholds, NUMA."""
 Ask = Callable[..., "Gpus | Unavailable"]
 
 

@@ -247,6 +247,6 @@ def test_nightly_is_judged_but_never_advised() -> None:
         ("", ">=5", True),
     ],
 )
-def test_overlap(first: str, second: str, *, expected: bool) -> None:
+def test_overlap_of_specifiers_is_symmetric(first: str, second: str, *, expected: bool) -> None:
     assert overlap(specifier(first), specifier(second)) is expected
     assert overlap(specifier(second), specifier(first)) is expected

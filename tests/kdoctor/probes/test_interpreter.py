@@ -82,7 +82,7 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path / "job")
 
 
-def test_the_target(job: Job) -> None:
+def test_target_describes_the_interpreter(job: Job) -> None:
     facts = job.read(Target)
     assert (facts.executable, facts.chosen_by) == (str(job.python), "--python")
     assert facts.version == ".".join(map(str, sys.version_info[:3]))
@@ -169,7 +169,7 @@ def test_build_is_read_without_importing(job: Job) -> None:
     )
 
 
-def test_a_cpu_build(job: Job) -> None:
+def test_cpu_build_has_no_cuda_version(job: Job) -> None:
     job.tensorflow("2.21.0", "build_info = {'is_cuda_build': False}", '#define TF_CUDA_VERSION "12.5.1"\n')
     facts = job.read(TensorFlowBuild)
     assert (facts.cuda_build, facts.cuda_version, facts.compute_capabilities, facts.unreadable) == (
@@ -232,7 +232,7 @@ def test_distribution_next_to_the_package_is_chosen(job: Job, tmp_path: Path) ->
         ("2.5.3", {}, "tensorflow", "2.5.3", False),
     ],
 )
-def test_keras_choice(  # noqa: PLR0917 - one table
+def test_keras_package_is_chosen_like_tensorflow(  # noqa: PLR0917 - one table
     job: Job,
     tensorflow: str,
     environ: dict[str, str],
@@ -255,7 +255,7 @@ def test_missing_legacy_keras_has_no_version(job: Job) -> None:
     assert (facts.package, facts.version) == ("tf-keras", None)
 
 
-def test_keras_backend(job: Job) -> None:
+def test_keras_backend_is_read_from_variable_and_file(job: Job) -> None:
     assert job.read(KerasChoice).backend_from == "default"
     home = job.folder / "home/.keras"
     home.mkdir()
@@ -271,7 +271,7 @@ def test_keras_backend(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
-def test_conda_records(job: Job) -> None:
+def test_conda_packages_are_listed(job: Job) -> None:
     assert job.read(Packages).conda == ()
     meta = next(path for path in (job.folder, *job.folder.iterdir()) if (path / "pyvenv.cfg").exists()) / "conda-meta"
     meta.mkdir()

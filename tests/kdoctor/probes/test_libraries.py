@@ -57,7 +57,7 @@ def library(facts: Libraries, name: str) -> Library:
     return found
 
 
-def test_a_healthy_environment(job: JobEnvironment) -> None:
+def test_healthy_environment_has_all_libraries(job: JobEnvironment) -> None:
     facts = read(job)
     assert facts.cuda_build
     assert [entry.name for entry in facts.libraries] == ["cuda", *FOR_EVERY_GPU, "nccl", "cupti"]
@@ -182,14 +182,14 @@ def test_forward_compatibility_driver(job: JobEnvironment, tmp_path: Path, *, th
     assert (facts.driver_version, facts.driver_is_compat) == ("575.57.08", True)
 
 
-def test_a_driver_without_a_version_in_its_name(job: JobEnvironment, tmp_path: Path) -> None:
+def test_driver_without_version_in_its_name_is_unknown(job: JobEnvironment, tmp_path: Path) -> None:
     build(tmp_path / "wsl/libcuda.so.1.1", soname="libcuda.so.1").rename(tmp_path / "wsl/libcuda.so.1")
     facts = read(job, LD_LIBRARY_PATH=str(tmp_path / "wsl"))
     assert facts.driver_version is None
     assert "libcuda.so.1" in (library(facts, "cuda").version_error or "")
 
 
-def test_no_driver(job: JobEnvironment) -> None:
+def test_missing_driver_has_no_version(job: JobEnvironment) -> None:
     facts = read(job)
     if library(facts, "cuda").status != "missing":
         pytest.skip("this machine has an NVIDIA driver")

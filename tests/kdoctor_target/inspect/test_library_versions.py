@@ -147,5 +147,5 @@ def test_loaded_library_is_available_to_the_next(tmp_path: Path) -> None:
     assert "libcublas.so.12: cannot open shared object file" in answers["cusolver"]["load_error"]
 
 
-def test_no_libraries() -> None:
+def test_empty_list_has_no_versions() -> None:
     assert versions.read_versions([], 1) == {}

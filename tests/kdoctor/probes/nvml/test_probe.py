@@ -75,7 +75,7 @@ def ready(facts: Gpus | Unavailable) -> Gpus:
     return facts
 
 
-def test_two_l4(ask: Ask) -> None:
+def test_two_l4_are_read(ask: Ask) -> None:
     facts = ready(ask(nvml.two_l4()))
     assert (facts.driver_version, facts.cuda_driver_version, facts.count) == ("570.158.01", "12.8", 2)
     assert facts.errors == {}
@@ -102,7 +102,7 @@ def test_eight_h100_have_all_pairs(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("level", "name"), [(0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS")]
 )
-def test_topology_levels(ask: Ask, level: int, name: str) -> None:
+def test_topology_level_is_translated(ask: Ask, level: int, name: str) -> None:
     assert ready(ask(nvml.two_l4().pair(0, 1, level))).pairs[0].level == name
 
 

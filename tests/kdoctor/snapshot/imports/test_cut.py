@@ -145,7 +145,7 @@ def compare_pci(cut: PciDevices, full: FactGroup) -> None:
     junk=st.text(max_size=20),
     drop=st.integers(0, 200),
 )
-def test_garbled_anywhere(name: str, place: int, junk: str, drop: int) -> None:
+def test_corrupted_dump_does_not_crash(name: str, place: int, junk: str, drop: int) -> None:
     text = DUMPS[name]
     place %= len(text)
     with contextlib.suppress(UsageError):

@@ -1,4 +1,4 @@
-"""What every test takes for granted of the process that it runs in."""
+"""Set-up of the test process, and fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 pytest.register_assert_rewrite("helpers.comparison_checks")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and every process that they start would
-# ignore it, too: then no test of an interruption could tell anything.
+# Processes that a shell starts in the background ignore SIGINT, and so do their children. Tests of interrupted runs
+# need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Screen(SingleFileSnapshotExtension):
-    """One text file for each screen, so that a change of wording is read in review."""
+    """Store each screen as a text file, so that reviews show changes of wording."""
 
     _write_mode = WriteMode.TEXT
     file_extension = "txt"
@@ -25,5 +25,5 @@ class _Screen(SingleFileSnapshotExtension):
 
 @pytest.fixture
 def screen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """A whole screen as a reviewed file: ``assert text == screen``. ``make snapshots`` rewrites them."""
+    """The reviewed text of a whole screen: ``assert text == screen``. ``make snapshots`` rewrites the files."""
     return snapshot.use_extension(_Screen)

@@ -1,4 +1,4 @@
-"""Every command of the README works, and what the README says of files is so."""
+"""The commands of the README work."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ COMMANDS = [
     line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
 ]
 
-# What CI's own script runs, and what needs the package index: these have tests of their own below.
+# Not run here: commands that CI runs, and commands that need the package index. Separate tests cover both.
 BY_CI = {"make smoke-test", "make test"}
 INSTALLS = {"pipx install keras-doctor", "uv tool install keras-doctor"}
 
-# On a machine without a GPU the default checklist must fail: that is the point of it.
+# These commands use a checklist that fails on machines without GPUs.
 NEEDS_GPUS = {
     "kdoctor check && python train.py",
     "kdoctor check --no-smoke",
@@ -37,7 +37,7 @@ NEEDS_GPUS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands are run, one after another, as a reader would."""
+    """The working directory of all commands. Later commands use files of earlier ones."""
     return tmp_path_factory.mktemp("readme")
 
 
@@ -51,7 +51,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.tensorflow
-def test_every_command_of_the_readme_works(folder: Path) -> None:
+def test_readme_commands_work(folder: Path) -> None:
     for command in COMMANDS:
         if command in BY_CI | INSTALLS:
             continue
@@ -61,42 +61,30 @@ def test_every_command_of_the_readme_works(folder: Path) -> None:
     assert json.loads((folder / "node7.json").read_text())["schema"] == "kdoctor/snapshot/v1"
 
 
-def test_ci_runs_the_two_commands() -> None:
+def test_ci_runs_its_two_commands() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert {line for line in script.splitlines() if line.startswith("make ")} == BY_CI
     assert set(COMMANDS) >= BY_CI | INSTALLS | NEEDS_GPUS
 
 
-def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None:
-    """As pipx does it: a wheel of this checkout in an environment of its own."""
+def test_separate_installation_examines_another_environment(tmp_path: Path) -> None:
+    """Install a wheel of this checkout into a separate environment, as pipx does."""
     builder = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     wheels = tmp_path / "wheels"
-    subprocess.run(
-        [
-            *builder,
-            "wheel",
-            "--quiet",
-            "--no-deps",
-            "--no-build-isolation",
-            "--no-index",
-            "-w",
-            wheels,
-            _copy(tmp_path),
-        ],
-        check=True,
-    )
-    venv.create(tmp_path / "apart", with_pip=False, symlinks=True)
-    python = tmp_path / "apart" / "bin" / "python"
+    build = [*builder, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(wheels)]
+    subprocess.run([*build, str(_copy(tmp_path))], check=True)
+    venv.create(tmp_path / "separate", with_pip=False, symlinks=True)
+    python = tmp_path / "separate" / "bin" / "python"
     subprocess.run(
         [*builder, "--python", python, "install", "--quiet", "--no-deps", "--no-index", *wheels.glob("*.whl")],
         check=True,
     )
-    # Its dependencies are this environment's; the package itself must come from the wheel.
-    site = next((tmp_path / "apart").glob("lib/python*/site-packages"))
+    # The package comes from the wheel. The dependencies come from this environment.
+    site = next((tmp_path / "separate").glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
     job = make_target(tmp_path / "job", tensorflow="")
     command: list[str | Path] = [
-        tmp_path / "apart" / "bin" / "kdoctor",
+        tmp_path / "separate" / "bin" / "kdoctor",
         "check",
         "--no-smoke",
         "-f",
@@ -107,13 +95,13 @@ def test_installed_apart_it_examines_another_environment(tmp_path: Path) -> None
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     report = json.loads(done.stdout)
     assert report["target"].startswith(str(job / "bin" / "python"))
-    assert "chosen by: --python" in report["target"]
+    assert "--python" in report["target"]
     found = {result["id"]: result["status"] for result in report["results"]}
     assert found["versions.tensorflow-installed"] == "pass"
 
 
 def _copy(folder: Path) -> Path:
-    """The sources without build products, so that building leaves nothing in the checkout."""
+    """Copy the sources without build products, so that the build does not write to the checkout."""
     source = folder / "source"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists"):

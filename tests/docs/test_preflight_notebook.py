@@ -1,4 +1,4 @@
-"""The example notebook runs in a real kernel, and shows what its text says."""
+"""The example notebook runs in a real kernel, and its output matches its text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "preflight.ipynb"
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The outputs of the code cells, by a kernel of this interpreter."""
+    """The code cells with their output, executed by a kernel of this interpreter."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the notebook tools, not of ours
+        warnings.simplefilter("ignore")  # from the notebook tools
         import nbformat
         from jupyter_client.kernelspec import KernelSpec
         from jupyter_client.manager import AsyncKernelManager
         from nbclient import NotebookClient
 
         class Manager(AsyncKernelManager):
-            """A kernel of this interpreter, whatever kernels are registered on this machine."""
+            """Start a kernel of this interpreter instead of a registered one."""
 
             @property
             def kernel_spec(self) -> KernelSpec:
@@ -52,15 +52,15 @@ def table(cell: dict[str, Any]) -> str:
 
 
 @pytest.mark.tensorflow
-def test_the_two_mistakes_are_found_and_no_other(cells: list[dict[str, Any]]) -> None:
+def test_first_preflight_finds_exactly_two_errors(cells: list[dict[str, Any]]) -> None:
     html = table(cells[2])
     assert html.count(">error</b>") == 2
-    assert "outside every strategy&#x27;s scope" in html
-    assert "1 example over 2 replicas" in html
+    for check in ("job.model-in-scope", "job.final-batch"):
+        assert check in html
 
 
 @pytest.mark.tensorflow
-def test_what_shows_no_html_has_the_text_and_nothing_is_shown_twice(cells: list[dict[str, Any]]) -> None:
+def test_result_is_displayed_once_with_plain_text(cells: list[dict[str, Any]]) -> None:
     for cell in cells[2:4]:
         kinds = [output["output_type"] for output in cell["outputs"]]
         assert (kinds.count("execute_result"), kinds.count("display_data")) == (1, 0)
@@ -70,14 +70,14 @@ def test_what_shows_no_html_has_the_text_and_nothing_is_shown_twice(cells: list[
 
 
 @pytest.mark.tensorflow
-def test_the_right_form_passes_and_trains(cells: list[dict[str, Any]]) -> None:
+def test_corrected_job_passes_and_trains(cells: list[dict[str, Any]]) -> None:
     html = table(cells[3])
     assert ">error</b>" not in html
     assert ">warning</b>" not in html
     assert cells[4]["outputs"][-1]["text"] == "trained 1 epoch\n"
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
+def test_notebook_is_stored_without_outputs() -> None:
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)

@@ -1,4 +1,4 @@
-"""Small catalogs of checks that are written here, so that the engine is tested without the built-in ones."""
+"""Small catalogs of checks, so that the engine is tested without the built-in checks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def host_check(check_id: str = "host.memory", **options: Any) -> Check:
         names: tuple[str, ...] = (),
         level: Literal["near", "far"] = "near",
     ) -> Iterator[Outcome]:
-        """The host is there.
+        """The host has memory.
 
         Why: nothing runs without it.
-        Remedy: mend it.
+        Remedy: fix it.
         Source: this test.
         """
         yield Evidence(subject="host", observed=f"{host.os} {least_gib} {names} {level}")
@@ -36,13 +36,13 @@ def host_check(check_id: str = "host.memory", **options: Any) -> Check:
 
 
 def gpu_check(check_id: str = "gpu.free", **options: Any) -> Check:
-    """A check of GPUs that knows the checklist's assumptions."""
+    """A check of GPUs that uses the assumptions of the checklist."""
 
     def function(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
-        """The GPUs are there.
+        """The GPUs are free.
 
         Why: the job trains on them.
-        Remedy: mend it.
+        Remedy: fix it.
         Source: this test.
         """
         yield Evidence(subject="GPUs", observed=f"{gpus.count}, {assumptions.expects_gpus}")
@@ -51,13 +51,13 @@ def gpu_check(check_id: str = "gpu.free", **options: Any) -> Check:
 
 
 def smoke_check(check_id: str = "smoke.baseline", scenario: str = "smoke.baseline", **options: Any) -> Check:
-    """A check of a scenario's run."""
+    """A check of the run of a scenario."""
 
     def function(run: SmokeRun) -> Iterator[Outcome]:
-        """The training went well.
+        """The training passes.
 
         Why: the job is a training.
-        Remedy: mend it.
+        Remedy: fix it.
         Source: this test.
         """
         yield Evidence(subject=run.scenario, observed="trained")
@@ -85,7 +85,7 @@ def probe(name: str = "host", *groups: Any) -> Probe:
 
 
 def contribute(*items: Check | Probe | Scenario, origin: str = "here (test)") -> list[Contribution]:
-    """Each item as if one plugin brought it."""
+    """The items as contributions of one plugin."""
     kinds: dict[type, Literal["checks", "probes", "scenarios"]] = {
         Check: "checks",
         Probe: "probes",
@@ -95,7 +95,7 @@ def contribute(*items: Check | Probe | Scenario, origin: str = "here (test)") ->
 
 
 def small_catalog(*more: Check | Scenario) -> Catalog:
-    """Two checks of the host, of which one requires the other; two of GPUs, with assumptions; one of a training."""
+    """Six checks: two of the host (one requires the other), one of Python, two of GPUs and one of a training."""
     return assemble(
         contribute(
             probe(),

@@ -1,4 +1,4 @@
-"""Checklists as texts: a whole one and its parts, reading them, and the problems they have."""
+"""Texts of checklists: a complete one, its parts, and functions that read them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ rollback:
 
 
 def read(tmp_path: Path, catalog: Catalog, text: str | bytes) -> Checklist:
-    """The checklist of a text, read from job.yaml."""
+    """The checklist in the text, read from job.yaml."""
     path = tmp_path / "job.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return load_checklist(str(path), catalog)

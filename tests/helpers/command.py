@@ -13,10 +13,10 @@ KDOCTOR = (sys.executable, "-m", "kdoctor")
 
 
 def environ(**changes: str) -> dict[str, str]:
-    """This process's environment without what would choose a target or a width, and without a history."""
-    strangers = ("VIRTUAL_ENV", "CONDA_PREFIX", "COLUMNS", "CUDA_VISIBLE_DEVICES", "KDOCTOR_DEBUG")
+    """The environment of this process without variables that choose a target or a width, and without run history."""
+    removed = ("VIRTUAL_ENV", "CONDA_PREFIX", "COLUMNS", "CUDA_VISIBLE_DEVICES", "KDOCTOR_DEBUG")
     return {
-        **{name: value for name, value in os.environ.items() if name not in strangers},
+        **{name: value for name, value in os.environ.items() if name not in removed},
         "KDOCTOR_NO_HISTORY": "1",
         **changes,
     }

@@ -1,6 +1,6 @@
-"""Tests to inherit for every check that compares the cases of a strategy with one device.
+"""Tests for checks that compare the cases of a strategy with one device.
 
-A test class names its check, its scenario and its cases::
+A test class inherits them and sets its check, its scenario and its cases::
 
     class TestCustomLoop(ComparisonCheck):
         check, scenario, cases = custom_loop, "smoke.custom-loop", ("mirrored",)
@@ -31,7 +31,7 @@ class ComparisonCheck:
     cases: ClassVar[tuple[str, ...]]
 
     def run(self, first: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
-        """A healthy run, with these changes of its first case."""
+        """A healthy run with changes to its first case."""
         changes = [first or {}, *({} for _ in self.cases[1:])]
         made = [smoke_case(name, replicas, **change) for name, change in zip(self.cases, changes, strict=True)]
         return smoke_run(self.scenario, replicas, *made)

@@ -1,4 +1,4 @@
-"""Machines that others recorded, in the folder that KDOCTOR_CORPUS names (its INDEX.md says where each is from)."""
+"""Recorded machines in the folder KDOCTOR_CORPUS. Its INDEX.md lists the source of each file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from kdoctor.facts import FactGroup
 from kdoctor.snapshot.imports.importer import import_files
 
-REASON = "KDOCTOR_CORPUS names no folder of recorded machines"
+REASON = "KDOCTOR_CORPUS is not set"
 
 
 def recorded(name: str) -> Path:
-    """The path of a recorded file; the test is skipped where there is no corpus."""
+    """The path of a recorded file. Skips the test without a corpus."""
     folder = os.environ.get("KDOCTOR_CORPUS")
     if not folder:
         pytest.skip(REASON)
@@ -23,5 +23,5 @@ def recorded(name: str) -> Path:
 
 
 def corpus_snapshot(*names: str) -> Mapping[type[FactGroup], FactGroup]:
-    """The facts that ``kdoctor snapshot --import`` makes of recorded files of one machine: ``smi-q/....txt``, ..."""
+    """The facts that ``kdoctor snapshot --import`` reads from the recorded files of one machine."""
     return import_files([recorded(name) for name in names]).facts

@@ -1,7 +1,7 @@
-"""Dumps in the words of nvidia-smi, lspci and the kernel, of machines that the tests think up.
+"""Output of nvidia-smi, lspci and the kernel for invented machines.
 
-Names of entries are those of the real programs (https://docs.nvidia.com/deploy/nvidia-smi/); machines, numbers and
-identities are the tests' own.
+The names of the entries are those of the real programs (https://docs.nvidia.com/deploy/nvidia-smi/). Machines, numbers
+and identities are invented.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ LOG = """\
 
 
 def imported(folder: Path, *texts: str) -> Imported:
-    """What these files, under names that say nothing, give together."""
+    """Import the texts together, from files with neutral names."""
     paths = [folder / f"file-{place}" for place in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text.encode())
@@ -320,14 +320,14 @@ def imported(folder: Path, *texts: str) -> Imported:
 
 
 def imported_gpus(folder: Path, *texts: str) -> Gpus:
-    """The group of GPUs that they give."""
+    """The imported GPUs."""
     gpus = imported(folder, *texts).facts[Gpus]
     assert isinstance(gpus, Gpus)
     return gpus
 
 
 def imported_pci(folder: Path, *texts: str) -> PciDevices:
-    """The group of PCI devices that they give."""
+    """The imported PCI devices."""
     pci = imported(folder, *texts).facts[PciDevices]
     assert isinstance(pci, PciDevices)
     return pci

@@ -1,4 +1,4 @@
-"""The files for other systems, and whether those systems' tools are here."""
+"""The integration files, and the installed tools of their systems."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "integrations"
 KDOCTOR = Path(sys.executable).with_name("kdoctor")
 SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
-"""As GitHub runs a step whose shell is bash."""
+"""The command with which GitHub runs a bash step."""
 
 
 def read(path: Path) -> Any:
-    """A YAML file."""
+    """Load a YAML file."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def tool(name: str) -> str | None:
-    """The path of a program, those for administrators included."""
+    """The path of a program, searched also in the folders of administrators and of the Nagios plugins."""
     return shutil.which(
         name, path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/nagios/plugins"
     )
 
 
 def needs(*names: str) -> list[pytest.MarkDecorator]:
-    """Skips where a program is missing, and says which."""
+    """Skip the test if one of the programs is not installed."""
     missing = [name for name in names if tool(name) is None]
-    return [pytest.mark.skipif(bool(missing), reason=f"not installed here: {', '.join(missing)}")]
+    return [pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")]

@@ -1,4 +1,4 @@
-"""A virtual environment with a stand-in for TensorFlow's files and for the NVIDIA wheels, for probes of the target."""
+"""A virtual environment with fake TensorFlow files and fake NVIDIA wheels, for probes of the target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMPONENTS = {
     "nccl": ("nccl", "libnccl.so.2", "int ncclGetVersion(int *v) { *v = 22707; return 0; }"),
     "cupti": ("cuda_cupti", "libcupti.so.12", "int cuptiGetVersion(int *v) { *v = 28; return 0; }"),
 }
-"""Name, folder below nvidia, soname, and source or properties: the libraries of CUDA 12.9 with cuDNN 9.10."""
+"""The libraries of CUDA 12.9 with cuDNN 9.10: name to folder below nvidia, soname, and source or version."""
 
 HEADER = {
     "TF_CUDA_VERSION": "12.5.1",
@@ -41,7 +41,7 @@ HEADER = {
 
 
 class JobEnvironment:
-    """An environment of its own, so that what this one has installed does not matter."""
+    """A separate environment, so that the packages of this one do not matter."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
@@ -50,7 +50,7 @@ class JobEnvironment:
         self.tensorflow = self.site / "tensorflow"
 
     def add_tensorflow(self, version: str = "2.21.0", *, runpath: str | None = None, **build_info: object) -> None:
-        """The files of a build that kdoctor reads."""
+        """Write the files of a TensorFlow build that kdoctor reads."""
         info = {"is_cuda_build": True, "cuda_version": "12.5.1", "cudnn_version": "9", **build_info}
         self._write("tensorflow/__init__.py", "raise RuntimeError('TensorFlow was imported')\n")
         self._write("tensorflow/python/platform/build_info.py", f"build_info = {info!r}\n")
@@ -63,7 +63,7 @@ class JobEnvironment:
         build_opener(self.tensorflow / "libtensorflow_framework.so.2", runpath or None)
 
     def add_wheel(self, name: str) -> Path:
-        """One library, as its wheel lays it out."""
+        """Build one library where its wheel installs it."""
         folder, soname, _ = COMPONENTS[name]
         path = build_library(self.site / "nvidia" / folder / "lib", name)
         package = f"nvidia_{folder}_cu12".replace("-", "_")
@@ -73,11 +73,11 @@ class JobEnvironment:
         return path
 
     def add_wheels(self) -> dict[str, Path]:
-        """All of them."""
+        """Build every library."""
         return {name: self.add_wheel(name) for name in COMPONENTS}
 
     def environ(self, **variables: str) -> dict[str, str]:
-        """A job's environment variables, without this process's own search paths."""
+        """The environment variables of a job, without the search paths of this process."""
         return {"PATH": "", "HOME": os.environ.get("HOME", "/"), **variables}
 
     def _write(self, name: str, text: str) -> None:
@@ -87,7 +87,7 @@ class JobEnvironment:
 
 
 def build_library(folder: Path, name: str) -> Path:
-    """One stand-in in that folder."""
+    """Build one fake library in the folder."""
     _, soname, source = COMPONENTS[name]
     if "(" not in source:
         source = f"int {name}GetProperty(int i, int *v) {{ int all[] = {{{source}}}; *v = all[i]; return 0; }}"

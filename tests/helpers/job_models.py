@@ -1,6 +1,6 @@
-"""Models and data of the kinds that people train, in their right form and with one pitfall planted at a time.
+"""Common models and data, correct or with one pitfall.
 
-It runs in a child of the tests, with TensorFlow, over two CPU replicas.
+The module runs in a child process of the tests, with TensorFlow and two CPU replicas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RATE = 0.004
 
 
 def devices(count: int = 2) -> Any:
-    """A strategy over that many logical CPU devices. Call it before anything else touches a device."""
+    """A strategy with ``count`` logical CPU devices. Call it before any other use of devices."""
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * count
     )
@@ -48,7 +48,7 @@ def cnn() -> Any:
 
 
 def transfer() -> Any:
-    """A frozen backbone under augmentation, with a new head."""
+    """Augmentation, a frozen backbone and a new head."""
     backbone = keras.applications.MobileNet(
         input_shape=(32, 32, 3), alpha=0.25, weights=None, include_top=False, pooling="avg"
     )
@@ -68,8 +68,8 @@ def transformer() -> Any:
     return keras.Model(tokens, layers.Dense(CLASSES)(pooled))
 
 
-class OwnStep(keras.Model):  # type: ignore[misc]  # Keras has no types here
-    """A class with a step of its own, which is not built before it is called."""
+class OwnStep(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """A class with a custom train step. It is not built before its first call."""
 
     def __init__(self, units: int = 8) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class OwnStep(keras.Model):  # type: ignore[misc]  # Keras has no types here
 
 
 def several() -> Any:
-    """Two inputs, two outputs, a loss for each."""
+    """Two inputs, and two outputs with one loss each."""
     left, right = keras.Input((4,), name="left"), keras.Input((4,), name="right")
     joined = layers.Dense(8, "relu")(layers.Concatenate()([left, right]))
     outputs = {"kind": layers.Dense(CLASSES, name="kind")(joined), "size": layers.Dense(1, name="size")(joined)}
@@ -123,7 +123,7 @@ def examples(name: str, count: int = 64) -> Any:
 def dataset(
     name: str, *, count: int = 64, batch: int = 16, prefetch: bool = True, repeat: bool = False, wait_s: float = 0.0
 ) -> Any:
-    """The examples as a pipeline."""
+    """The examples as a ``tf.data`` pipeline."""
     made = tf.data.Dataset.from_tensor_slices(examples(name, count)).shuffle(count, seed=7)
     made = (made.repeat() if repeat else made).batch(batch)
     if wait_s:
@@ -138,7 +138,7 @@ def _wait(seconds: float) -> None:
 
 
 def compiled(name: str, model: Any, *, rate: float | None = RATE, scalar: bool = False, ruined: bool = False) -> Any:
-    """The model, compiled as it should be, or with a loss that is wrong."""
+    """The compiled model, by default with a correct loss."""
 
     def loss(targets: Any, outputs: Any) -> Any:
         each = keras.losses.sparse_categorical_crossentropy(targets, outputs, from_logits=True)
@@ -154,7 +154,7 @@ def compiled(name: str, model: Any, *, rate: float | None = RATE, scalar: bool =
 
 
 def in_parts(strategy: Any, name: str, part: str) -> Any:
-    """A model of which one part is made outside of the scope."""
+    """A model with one part created outside the scope."""
     if part == "model":
         return compiled(name, MODELS[name]())
     if part == "compile":
@@ -171,7 +171,7 @@ def in_parts(strategy: Any, name: str, part: str) -> Any:
 
 
 def pitfall(strategy: Any, name: str, planted: str) -> tuple[Any, Any]:
-    """Model and data with that pitfall (``none`` plants none)."""
+    """Model and data with one pitfall, or without one for ``none``."""
     data: dict[str, dict[str, Any]] = {
         "odd-batch": {"batch": 15},
         "small-batch": {"batch": 8},

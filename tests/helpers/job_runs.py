@@ -1,4 +1,4 @@
-"""Runs ``helpers.job_trials`` in a child: the tests' own process never imports TensorFlow."""
+"""Run ``helpers.job_trials`` in a child process, because the test process must not import TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def trials(kind: str, *names: str) -> dict[str, Any]:
-    """What came of each trial."""
+    """The result of each trial."""
     paths = ":".join(str(ROOT / part) for part in ("doctor", "checks", "checklists", "tests"))
     variables = environ(PYTHONPATH=paths, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
     command = [sys.executable, "-m", "helpers.job_trials", kind, *names]

@@ -1,4 +1,4 @@
-"""Runs trials of ``kdoctor.preflight`` in this process, with TensorFlow, and prints what came of each as JSON.
+"""Run trials of ``kdoctor.preflight`` in this process, with TensorFlow, and print the results as JSON.
 
 ``python -m helpers.job_trials matrix dense:none cnn:starved ...`` or ``... untouched`` or ``... forms``.
 """
@@ -50,14 +50,14 @@ def _state(model: Any) -> list[Any]:
 def _random_state() -> list[Any]:
     return [
         repr(random.getstate()),
-        repr(np.random.get_state()),  # noqa: NPY002 - what people's data pipelines use
+        repr(np.random.get_state()),  # noqa: NPY002 - data pipelines use it
         tf.random.uniform([3]).numpy().tobytes().hex(),
         keras.random.uniform([3]).numpy().tobytes().hex(),
     ]
 
 
 def _untouched(strategy: Any) -> dict[str, Any]:
-    """The same history with a preflight in its middle and without."""
+    """The same training with and without a preflight in between."""
     return {kind: _history(strategy, look=kind == "with") for kind in ("without", "with")}
 
 
@@ -83,8 +83,8 @@ def _history(strategy: Any, *, look: bool) -> dict[str, Any]:
     return found
 
 
-class Items(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types here
-    """Batches by number."""
+class Items(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types
+    """Batches by index."""
 
     def __init__(self, batches: list[Any], *, endless: bool = False) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Items(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types 
 
 
 def _forms(strategy: Any) -> dict[str, Any]:
-    """One good model on every kind of data, and on data that is not fit for it."""
+    """A correct model with every kind of data, valid and invalid, and every form of model."""
     inputs, targets = job_models.examples("dense")
     batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
     generator = iter(batches)
@@ -145,7 +145,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
 
 
 def _guard(strategy: Any) -> dict[str, Any]:
-    """What ``guard`` raises, and how a preflight shows itself."""
+    """The error of ``guard``, and the representations of a preflight."""
     outside = job_models.compiled("dense", job_models.dense())
     data = job_models.dataset("dense")
     try:

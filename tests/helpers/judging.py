@@ -16,13 +16,13 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
 
 shipped_matrix = cache(load_matrix)
-"""The matrix that kdoctor brings; read once."""
+"""The shipped version matrix, read once."""
 
 TODAY = date(2026, 11, 20)
 
 
 def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[FactGroup], FactGroup | Unavailable]:
-    """Groups by type; of two groups of one type the later counts. A lone ``SmokeRun`` becomes its scenario's run."""
+    """Groups by type. A later group replaces an earlier one of its type. A ``SmokeRun`` is the run of its scenario."""
     table: dict[type[FactGroup], FactGroup | Unavailable] = {}
     for group in facts:
         if isinstance(group, SmokeRun):
@@ -40,14 +40,14 @@ def compute_check(
     matrix: VersionMatrix | None = None,
     **parameters: Any,
 ) -> Result:
-    """What becomes of the check on these facts alone; groups that are not given are unavailable.
+    """The result of a check on these facts. Other groups are unavailable.
 
     Args:
         check: the check, evaluated without its prerequisites.
-        facts: groups of facts; of two groups of one type the later counts.
+        facts: groups of facts. A later group replaces an earlier one of its type.
         assumptions: the checklist's assumptions.
         missing: groups to make unavailable, with the reason.
-        matrix: the version matrix; the shipped one unless given.
+        matrix: the version matrix, by default the shipped one.
         parameters: the check's parameters, as a checklist would set them.
     """
     table = fact_table(*facts, scenario=check.scenario)

@@ -1,4 +1,4 @@
-"""A job written for Keras 2 (``tf.keras``), with what Keras 2 and 3 do differently, and what kdoctor says of it."""
+"""A job written for Keras 2 (``tf.keras``) with layers that Keras 2 and 3 implement differently, and its check."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def batches(examples):
 
 
 TIMED = {"job.input-bound"}
-"""Info that hangs on this machine's speed, with steps of a millisecond."""
+"""Checks whose result depends on the speed of this machine."""
 
 
 def judged(folder: Path, data: str, *arguments: str | Path, **variables: str) -> dict[str, dict[str, Any]]:
-    """Write the job below the folder and examine it: the result of each check of it that did not skip."""
+    """Write the job, check it, and return the results of the checks that were not skipped."""
     jobs = folder / "jobs"
     jobs.mkdir()
     (jobs / "train.py").write_text(JOB, encoding="utf-8")
@@ -64,15 +64,15 @@ def judged(folder: Path, data: str, *arguments: str | Path, **variables: str) ->
     return {item["id"]: item for item in results if item["status"] != "skip" and item["id"] not in TIMED}
 
 
-def assert_right(found: dict[str, dict[str, Any]]) -> None:
-    """Every check passed, and what is compared with one device differs by rounding, not by half the moments."""
+def assert_passed(found: dict[str, dict[str, Any]]) -> None:
+    """Every check passed, and the weights differ from one device's only by rounding."""
     assert {name for name, result in found.items() if result["status"] != "pass"} == set()
     (evidence,) = found["job.equals-one-device"]["evidence"]
-    apart = re.search(r"weights are (\S+) of their way apart", evidence["observed"])
-    assert apart
-    assert float(apart[1]) < 1e-4, evidence
+    difference = re.search(r"relative difference (\S+)", evidence["observed"])
+    assert difference
+    assert float(difference[1]) < 1e-4, evidence
 
 
 def failed(found: dict[str, dict[str, Any]]) -> list[str]:
-    """The checks that failed."""
+    """The ids of the failed checks."""
     return [check for check, result in found.items() if result["status"] == "fail"]

@@ -1,4 +1,4 @@
-"""Locks as a passing run leaves them: an H100 node with eight GPUs, recorded in spring."""
+"""The lock of an H100 node with eight GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDED = "2026-04-01T06:00:00+00:00"
 
 
 def node_facts(*changed: FactGroup) -> dict[type[FactGroup], FactGroup | Unavailable]:
-    """The facts of the node; of two groups of one type the later counts."""
+    """The facts of the node. A given group replaces the healthy one."""
     return fact_table(
         target(), packages(), tensorflow(), keras(), eight_gpus(), kernel(), host(),
         environment(NCCL_DEBUG="WARN"), smoke_run(), *changed,

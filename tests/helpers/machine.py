@@ -11,14 +11,14 @@ from kdoctor.probes.process.child import Children
 
 
 def context(root: Path, environ: Mapping[str, str] | None = None) -> Context:
-    """A context whose /sys, /proc and /dev lie below ``root``."""
+    """A context with /sys, /proc and /dev below ``root``."""
     return Context(
         python=sys.executable, chosen_by="kdoctor's own", environ=environ or {}, children=Children(), root=root
     )
 
 
 def write(root: Path, **files: str) -> None:
-    """Write files; ``__`` in a name stands for a slash."""
+    """Write files. Use ``__`` for a slash in a name."""
     for name, text in files.items():
         path = root / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def write(root: Path, **files: str) -> None:
 
 
 def add_pci_device(root: Path, bus_id: str, *, driver: str | None = "nvidia", **files: str) -> Path:
-    """A PCI device as sysfs shows it: an H100 unless its files are given otherwise."""
+    """A PCI device in sysfs, by default an H100."""
     folder = root / "sys/bus/pci/devices" / bus_id
     folder.mkdir(parents=True)
     values = {

@@ -1,6 +1,6 @@
-"""Builds the stand-in for NVIDIA's management library (tests/helpers/nvml/nvml.c) and describes machines to it.
+"""Build the fake NVML (tests/helpers/nvml/nvml.c) and describe machines to it.
 
-``Machine`` is a table of ``key value`` lines; nvml.c says which keys there are. Builders below give whole machines,
+``Machine`` is a table of ``key value`` lines; nvml.c documents the keys. The builders below return whole machines,
 and every fact can be overridden: ``Machine.of(l4(), l4(pcie_width=1)).order("nvmlDeviceGetName", NOT_SUPPORTED)``.
 """
 
@@ -28,13 +28,13 @@ Order = int | str
 
 
 def build(folder: Path, *defines: str) -> Path:
-    """Compile the library into the folder; return the folder, for LD_LIBRARY_PATH.
+    """Compile the library into the folder, and return the folder for LD_LIBRARY_PATH.
 
-    Skips the test where there is no C compiler.
+    Skips the test without a C compiler.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        pytest.skip("no C compiler (cc, gcc) to build the stand-in for NVML")
+        pytest.skip("no C compiler (cc, gcc) to build the fake NVML")
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     output = folder / "libnvidia-ml.so.1"
     subprocess.run([compiler, *flags, *(f"-D{name}" for name in defines), "-o", output, SOURCE], check=True)
@@ -42,12 +42,12 @@ def build(folder: Path, *defines: str) -> Path:
 
 
 def while_there(path: Path, one: str | int, other: str | int) -> str:
-    """A value, or an order, that is the one while there is such a file, and the other otherwise."""
+    """A value or an order that is ``one`` while the file exists, and ``other`` after that."""
     return f"?{path} {one} {other}"
 
 
 class Machine:
-    """A machine description for the stand-in."""
+    """A machine description for the fake NVML."""
 
     def __init__(self, lines: Mapping[str, str | int]) -> None:
         self._lines = dict(lines)
@@ -75,7 +75,7 @@ class Machine:
         return cls(lines)
 
     def with_lines(self, **lines: str | int) -> Machine:
-        """The same with further lines; ``__`` in a key stands for a dot."""
+        """The same with more lines. Use ``__`` for a dot in a key."""
         return Machine(self._lines | {key.replace("__", "."): value for key, value in lines.items()})
 
     def also(self, lines: Mapping[str, str | int]) -> Machine:
@@ -87,16 +87,16 @@ class Machine:
         return Machine(self._lines | {f"pair.{first}.{second}.level": level})
 
     def order(self, function: str, order: Order, *, gpu: int | None = None) -> Machine:
-        """The same with a call that returns an error code, hangs or crashes; ``*`` is every call about a GPU."""
+        """The same with a call that returns an error code, hangs or crashes. ``*`` is every call for a GPU."""
         prefix = "" if gpu is None else f"gpu.{gpu}."
         return Machine(self._lines | {f"{prefix}call.{function}": order})
 
     def slow(self, microseconds: int) -> Machine:
-        """The same with calls that each take that long."""
+        """The same with a latency for every call."""
         return Machine(self._lines | {"latency_us": microseconds})
 
     def write(self, path: Path) -> dict[str, str]:
-        """Write the description; return the variable that names it."""
+        """Write the description, and return the environment variable with its path."""
         path.write_text("".join(f"{key} {value}\n" for key, value in self._lines.items()), encoding="utf-8")
         return {VARIABLE: str(path)}
 
@@ -125,7 +125,7 @@ _IDLE: Facts = {
     "addressing_mode": 0,
     "field.230": 0,
 }
-"""What idle, healthy GPUs of every kind have in common."""
+"""Facts of every idle, healthy GPU."""
 
 _ECC: Facts = {
     "ecc_mode": 1,
@@ -144,13 +144,13 @@ _ROWS: Facts = {
 }
 """Ampere and later, with ECC memory."""
 _T_LIMIT: Facts = {"temperature_margin": 46, "field.193": -8, "field.194": -2}
-"""Thresholds of Ada and Hopper: offsets, as nvidia-smi shows them on an H100 with driver 590."""
+"""Thresholds of Ada and Hopper are offsets, as nvidia-smi shows them on an H100 with driver 590."""
 
 
 def _model(
     name: str, *, capability: str, architecture: int, memory_mib: int, generation: int, watts: int, sm: int, memory: int
 ) -> Facts:
-    """What distinguishes one model from another."""
+    """The facts that depend on the model."""
     return {
         "name": name,
         "compute_capability": capability,
@@ -261,7 +261,7 @@ def rtx5090(**changes: str | int) -> Facts:
 
 
 def switched_links(count: int, *, version: int, mbps: int) -> Facts:
-    """NVLinks that all lead to NVSwitches; ``version`` is the number of ``NVML_NVLINK_VERSION_...``."""
+    """NVLinks to NVSwitches. ``version`` is the number of ``NVML_NVLINK_VERSION_...``."""
     return {
         "nvlinks": count,
         "nvlink_count": count,
@@ -274,7 +274,7 @@ def switched_links(count: int, *, version: int, mbps: int) -> Facts:
 
 
 def direct_links(peers: Sequence[str], *, each: int, version: int, mbps: int) -> Facts:
-    """NVLinks straight to other GPUs, ``each`` of them to every one of these bus ids (NVML's form)."""
+    """Direct NVLinks to other GPUs: ``each`` links per bus id in ``peers`` (in NVML's form)."""
     count = each * len(peers)
     return {
         **switched_links(count, version=version, mbps=mbps),
@@ -297,25 +297,25 @@ def eight_h100() -> Machine:
 
 
 def one_gpu_lost(lost: int = 1) -> Machine:
-    """Two L4, of which one fell off the bus: its handle cannot be had."""
+    """Two L4. One has fallen off the bus, so that NVML returns no handle for it."""
     return two_l4().order("*", GPU_IS_LOST, gpu=lost)
 
 
 def driver_not_loaded() -> Machine:
-    """The library is installed, the kernel module is not loaded."""
+    """The library is installed, but the kernel module is not loaded."""
     return Machine({}).order("nvmlInit", DRIVER_NOT_LOADED)
 
 
 def library_mismatch() -> Machine:
-    """The driver's packages were upgraded, the old kernel module still runs."""
+    """The driver packages were upgraded, but the old kernel module is still loaded."""
     return Machine({}).order("nvmlInit", LIB_RM_VERSION_MISMATCH)
 
 
 def permission_denied() -> Machine:
-    """The device nodes may not be opened."""
+    """The user has no permission for the device nodes."""
     return Machine({}).order("nvmlInit", NO_PERMISSION)
 
 
 def nothing_supported() -> Machine:
-    """Two GPUs that can be opened and then answer every call with "not supported"."""
+    """Two GPUs that return "not supported" for every call except the one for the handle."""
     return two_l4().order("*", NOT_SUPPORTED).order("nvmlDeviceGetHandleByIndex_v2", 0)

@@ -1,4 +1,4 @@
-"""Environments with a real TensorFlow, made by pip. ``MATRIX_PYTHONS`` names interpreters besides those of PATH."""
+"""Environments with a real TensorFlow, created by pip. ``MATRIX_PYTHONS`` adds interpreters to those on PATH."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def interpreter(minor: str) -> str | None:
-    """An interpreter of that minor release that really starts."""
+    """An interpreter of the minor release that starts."""
     named = [path for path in os.environ.get("MATRIX_PYTHONS", "").split(os.pathsep) if path]
     for candidate in (*named, f"python{minor}"):
         path = shutil.which(candidate)
@@ -22,7 +22,7 @@ def interpreter(minor: str) -> str | None:
 
 
 def make(folder: Path, python: str, case: tuple[str, str | None, str]) -> Path:
-    """The environment; one that was finished earlier is taken as it is."""
+    """The environment. A finished one is reused."""
     tensorflow, keras, minor = case
     environment = folder / f"{tensorflow}-{minor}-{keras or 'resolved'}"
     executable, finished = environment / "bin/python", environment / "finished"

@@ -1,4 +1,4 @@
-"""Reports as real runs make them: a CPU machine under cpu-smoke, and an H100 node that lost GPUs."""
+"""Reports like those of real runs: a CPU machine with cpu-smoke, and an H100 node that lost GPUs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MARKUP_COMMAND = "sed -i 's/[bold]x[/bold]/[red]y/' \"$HOME/[cfg].toml\""
 
 
 def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Result:
-    """A result with evidence where it passed."""
+    """A result, with evidence if it passed."""
     values: dict[str, Any] = {
         "id": check_id,
         "family": check_id.partition(".")[0],
@@ -50,7 +50,7 @@ def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Resul
 
 
 def finding(subject: str = "GPU 3 (0000:40:00.0)", **changes: Any) -> Finding:
-    """A finding with commands for the fix and none for the rollback."""
+    """A finding with commands for the fix, and without a rollback command."""
     values: dict[str, Any] = {
         "subject": subject,
         "observed": "on the PCI bus, but the driver does not list it",
@@ -338,7 +338,7 @@ def unknown_report(**changes: Any) -> Report:
 
 
 def with_text(report: Report, text: str) -> Report:
-    """The report with that text in every place that comes from a machine."""
+    """The report with a text in every field that comes from a machine."""
     bad = finding(
         text,
         observed=text,

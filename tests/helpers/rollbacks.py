@@ -1,4 +1,4 @@
-"""Rollback plans of the node whose lock helpers.locks makes."""
+"""Rollback plans for the node of ``helpers.locks``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def planned(*changed: FactGroup, to: Lock | None = None) -> RollbackPlan:
 
 
 def with_packages(*others: Package, without: str = "", installer: str = "pip") -> Packages:
-    """The recorded packages but those, as they would be after others were installed."""
+    """The recorded packages without one, and with others installed by ``installer``."""
     names = {item.name for item in others} | {without}
     kept = [item for item in packages().installed if item.name not in names]
     return packages(*(replace(item, installer=installer) for item in (*kept, *others)))

@@ -1,4 +1,4 @@
-"""Small shared libraries, built with the system's compiler, and the real loader's answer about them."""
+"""Small shared libraries, built with the system's compiler, and the result of the real loader for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ const char *open_it(const char *name) {
 }
 """
 
-# Asks kdoctor first, then the real loader: what is loaded already is found by its name.
+# kdoctor runs before the real loader, because a loaded library is found by its name.
 _ASK_BOTH = """\
 import ctypes, json, os, sys
 sys.path.insert(0, sys.argv[1])
@@ -39,7 +39,7 @@ print(json.dumps({"said": said, "found_by": found.found_by, "trouble": found.tro
 
 
 def build(path: Path, source: str = "int answer;", *options: str, soname: str | None = None) -> Path:
-    """Compile a shared library; its soname is its file's name unless given."""
+    """Compile a shared library. The default soname is the name of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     code = path.with_name(path.name + ".c")
     code.write_text(source)
@@ -60,26 +60,26 @@ def build(path: Path, source: str = "int answer;", *options: str, soname: str | 
 
 
 def build_opener(path: Path, search: str | None, kind: str = "RUNPATH") -> Path:
-    """A library that opens others, with that search path in it."""
+    """A library that opens others, with the search path ``search``."""
     tags = "--enable-new-dtags" if kind == "RUNPATH" else "--disable-new-dtags"
     return build(path, OPENER_SOURCE, *([f"-Wl,{tags},-rpath,{search}"] if search is not None else []))
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What kdoctor says, and what the real loader did."""
+    """The result of kdoctor, and the result of the real loader."""
 
     said: str | None
     found_by: str | None
     trouble: str | None
     skipped: list[str]
     error: str
-    """The loader's words; empty where it loaded the library."""
+    """The message of the loader. Empty if it loaded the library."""
     loaded: list[str]
 
 
 def ask_both(opener: Path, soname: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Answers:
-    """Search for a library in a process of its own, with kdoctor and with the real loader."""
+    """Search for a library in a separate process, with kdoctor and with the real loader."""
     argv = [sys.executable, "-c", _ASK_BOTH, str(DOCTOR), str(opener), soname, ""]
     variables = {"PATH": os.environ.get("PATH", os.defpath), **(environ or {})}
     end = subprocess.run(argv, capture_output=True, text=True, env=variables, cwd=cwd, check=False)

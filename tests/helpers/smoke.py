@@ -1,4 +1,4 @@
-"""Scenarios of a few lines that need no TensorFlow, and the runs of them."""
+"""Short scenarios that need no TensorFlow, and their runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kdoctor.smoke.session import OnEvent, SmokeSession, SmokeSettings
 
 
 def context(python: str = sys.executable, **environ: str) -> Context:
-    """What a run may use, with children of its own."""
+    """A context for a run, with its child processes."""
     return Context(python=python, chosen_by="--python", environ={**os.environ, **environ}, children=Children())
 
 
 def scenario(folder: Path, *cases: str, deadline_s: float = 20.0, **bodies: str) -> Scenario:
-    """A scenario whose cases have these bodies (a dash in a case's name is an underscore here)."""
+    """A scenario with these bodies as cases. An underscore in a name becomes a dash."""
     names = cases or tuple(name.replace("_", "-") for name in bodies)
     functions = [
         f"def {name}(case):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n" for name, body in bodies.items()
@@ -45,7 +45,7 @@ def scenario(folder: Path, *cases: str, deadline_s: float = 20.0, **bodies: str)
 def session(
     fake: Scenario, where: Context | None = None, on_event: OnEvent | None = None, **settings: Any
 ) -> SmokeSession:
-    """A session of one scenario on the CPU that imports nothing before its cases."""
+    """A session of one scenario on the CPU, without imports before its cases."""
     chosen = SmokeSettings(**{"devices_kind": "cpu", "replicas": 2, "preload": (), "parallel": 2, **settings})
     return SmokeSession([fake], chosen, where or context(), on_event)
 
@@ -67,6 +67,6 @@ def run(fake: Scenario, where: Context | None = None, **settings: Any) -> SmokeR
 
 
 def only_case(fake: Scenario, where: Context | None = None, **settings: Any) -> SmokeCase:
-    """The one case of a scenario's run."""
+    """The only case of the run of a scenario."""
     (case,) = run(fake, where, **settings).cases
     return case

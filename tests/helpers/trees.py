@@ -1,6 +1,6 @@
-"""Generates the /sys, /proc and /dev of a whole machine below a folder, from a short description.
+"""Generate the /sys, /proc and /dev of a machine in a folder, from a short description.
 
-What stands in the files has the form that Linux gives it; nothing is copied from a recorded machine.
+The files have the format of Linux. Nothing is copied from a recorded machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 GIB = 1024**3
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
-"""GT/s of each PCIe generation."""
+"""PCIe generation to GT/s."""
 
 ACS_OFF, ACS_REDIRECT = 0x00, 0x1D
 NO_ACS = None
@@ -19,12 +19,12 @@ NO_ACS = None
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """A PCI function of NVIDIA's, and the bridges that lead to it."""
+    """An NVIDIA PCI function and the bridges above it."""
 
     path: str
     """From the root port to the function: ``15:01.0/16:00.0/17:00.0/19:00.0``."""
     node: int | None = 0
-    """Its NUMA node; None where the platform does not say."""
+    """The NUMA node. None if the platform does not report it."""
     domain: int = 0
     device: str = "2330"
     device_class: str = "030200"
@@ -34,9 +34,9 @@ class Slot:
     width: int | None = 16
     width_max: int = 16
     acs: int = ACS_OFF
-    """ACS control of every bridge above it."""
+    """ACS control of every bridge above the function."""
     lost: bool = False
-    """It fell off the bus: its configuration space reads as ones."""
+    """Whether it has fallen off the bus. Its configuration space then reads as ones."""
 
     @property
     def bus_id(self) -> str:
@@ -54,33 +54,33 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """A machine as the kernel shows it."""
+    """The files of a machine."""
 
     slots: tuple[Slot, ...] = ()
     sockets: int = 2
     cpus: int = 128
     memory_bytes: int = 1024 * GIB
     driver: str | None = "570.158.01"
-    """Version of the loaded kernel module; None where it is not loaded."""
+    """Version of the kernel module. None if it is not loaded."""
     open_module: bool = True
     modules: tuple[str, ...] = ("nvidia", "nvidia_uvm", "nvidia_modeset")
     minors: tuple[int, ...] = ()
-    """Numbers of the device nodes; those of the GPUs in their order unless given."""
+    """Numbers of the device nodes. By default one per GPU, in order."""
     node_mode: int = 0o666
     daemons: tuple[str, ...] = ("nvidia-persistenced",)
     iommu: str | None = None
-    """Type of every IOMMU group; None where there is no IOMMU."""
+    """Type of every IOMMU group. None without an IOMMU."""
     command_line: str = "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet"
     log: tuple[str, ...] = ()
-    """Lines of the kernel's log, after those of a healthy boot."""
+    """Lines of the kernel log after those of a healthy boot."""
     secure_boot: bool = False
     config_bytes: int = 4096
-    """How much of a configuration space may be read: 64 for who is not root."""
+    """Readable bytes of a configuration space: 64 without root."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Further files, and those that are otherwise."""
+    """Additional and changed files."""
 
     def write(self, root: Path) -> Path:
-        """Write the tree below the folder; return the folder."""
+        """Write the tree to the folder, and return the folder."""
         self._write_machine(root)
         self._write_numa(root)
         self._write_driver(root)
@@ -98,7 +98,7 @@ class Tree:
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def node_cpus(self, node: int | None) -> str:
-        """The processors of a NUMA node (one node a socket), as the kernel lists them."""
+        """The CPU list of a NUMA node in the kernel's format. Each socket has one node."""
         if node is None:
             return f"0-{self.cpus - 1}"
         share = self.cpus // self.sockets
@@ -205,9 +205,9 @@ class Tree:
 
 
 def level(first: Slot, second: Slot) -> int:
-    """NVML's number for how far apart two slots are: PIX, PXB, PHB, NODE, SYS.
+    """NVML's topology level of two slots: PIX, PXB, PHB, NODE or SYS.
 
-    PIX: one switch joins them (they share its upstream port); PXB: several do; PHB: only the host bridge does.
+    PIX: connected by one switch (a shared upstream port). PXB: by several switches. PHB: only by the host bridge.
     """
     shared = [one for one, other in zip(first.bridges, second.bridges, strict=False) if one == other]
     if len(shared) > 1:
@@ -218,7 +218,7 @@ def level(first: Slot, second: Slot) -> int:
 
 
 def _config(acs: int | None) -> bytes:
-    """A configuration space with AER, and with ACS at that control unless it is None."""
+    """A configuration space with AER, and with ACS unless its control is None."""
     space = bytearray(4096)
     space[0x100:0x104] = (0x0001 | 2 << 16 | (0x148 << 20 if acs is not None else 0)).to_bytes(4, "little")
     if acs is not None:
@@ -241,7 +241,7 @@ def nvml_bus_id(slot: Slot) -> str:
 
 
 def affinity(tree: Tree, slots: Sequence[Slot]) -> list[dict[str, str | int]]:
-    """What NVML says of the processors and nodes near each slot."""
+    """NVML's answers about the CPUs and NUMA nodes near each slot."""
     return [{"cpu_affinity": tree.node_cpus(slot.node), **_node(slot)} for slot in slots]
 
 

@@ -1,4 +1,4 @@
-"""Small wheels in a folder that pip can install from without an index."""
+"""Small wheels that pip installs without an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files for other systems: each is what its reader expects, and what runs in them runs."""
+"""The integration files have the structure their systems expect, and their commands run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from helpers.integrations import FOLDER, KDOCTOR, ROOT, SHELL, read
 PAGE = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
 
 
-def test_the_page_names_every_file_and_each_is_there() -> None:
+def test_page_links_every_file_and_every_link_exists() -> None:
     named = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^)]+)\)", PAGE)}
     assert all(path.is_file() for path in named)
     assert named >= {path for path in FOLDER.iterdir() if path.is_file()}
@@ -27,25 +27,25 @@ ACTION = read(ROOT / "action.yml")
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 
 
-def test_the_action_has_the_keys_that_github_asks_for() -> None:
+def test_action_has_the_required_keys() -> None:
     assert {"name", "description", "inputs", "outputs", "runs"} <= set(ACTION)
     assert ACTION["runs"]["using"] == "composite"
     for value in ACTION["inputs"].values():
         assert {"description", "default"} <= set(value)
     for step in ACTION["runs"]["steps"]:
-        # In a composite action every command needs its shell.
+        # GitHub requires a shell for every command of a composite action.
         assert ("uses" in step) != ({"run", "shell"} <= set(step))
 
 
-def test_what_the_action_asks_of_its_inputs_and_steps_exists() -> None:
+def test_action_uses_only_existing_inputs_and_steps() -> None:
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"inputs\.([a-z-]+)", text)) == set(ACTION["inputs"])
     steps = {step["id"] for step in ACTION["runs"]["steps"] if "id" in step}
     assert set(re.findall(r"steps\.([a-z-]+)\.", text)) <= steps
 
 
-def test_no_input_is_pasted_into_a_command() -> None:
-    """Whoever writes a branch's name would write commands."""
+def test_commands_contain_no_expressions() -> None:
+    """The name of a branch could inject commands."""
     for path in (ROOT / "action.yml", ROOT / ".github" / "workflows" / "kdoctor.yml"):
         document = read(path)
         steps = document["runs"]["steps"] if "runs" in document else document["jobs"]["check"]["steps"]
@@ -53,7 +53,7 @@ def test_no_input_is_pasted_into_a_command() -> None:
 
 
 @pytest.mark.parametrize(("broken", "code"), [(False, "0"), (True, "1")])
-def test_the_actions_check_keeps_the_code_and_writes_the_reports(tmp_path: Path, *, broken: bool, code: str) -> None:
+def test_action_keeps_the_exit_code_and_writes_reports(tmp_path: Path, *, broken: bool, code: str) -> None:
     target = make_target(tmp_path / "job", tensorflow=None if broken else "")
     (tmp_path / "kdoctor" / "bin").mkdir(parents=True)
     (tmp_path / "kdoctor" / "bin" / "kdoctor").symlink_to(KDOCTOR)
@@ -68,16 +68,17 @@ def test_the_actions_check_keeps_the_code_and_writes_the_reports(tmp_path: Path,
     assert (tmp_path / "output").read_text() == f"exit-code={code}\n"
     assert (tmp_path / "summary").read_text().startswith("## kdoctor: ")
     assert sorted(path.suffix for path in (tmp_path / "kdoctor-reports").iterdir()) == [".html", ".json", ".md", ".xml"]
-    verdict = subprocess.run([*SHELL, STEPS["The verdict"]["run"]], check=False, env=environ(CHECK=code, LINT=""))
+    last = ACTION["runs"]["steps"][-1]["run"]
+    verdict = subprocess.run([*SHELL, last], check=False, env=environ(CHECK=code, LINT=""))
     assert str(verdict.returncode) == code
 
 
 @pytest.mark.parametrize("name", [name for name, step in STEPS.items() if "run" in step])
-def test_the_actions_commands_are_bash(name: str) -> None:
+def test_action_commands_are_valid_bash(name: str) -> None:
     subprocess.run(["bash", "-n", "-c", STEPS[name]["run"]], check=True)
 
 
-def test_the_reusable_workflow_hands_its_inputs_to_the_action() -> None:
+def test_reusable_workflow_passes_its_inputs_to_the_action() -> None:
     path = ROOT / ".github" / "workflows" / "kdoctor.yml"
     workflow = read(path)
     called = workflow[True]["workflow_call"]["inputs"]  # YAML 1.1 reads the key "on" as true
@@ -86,7 +87,7 @@ def test_the_reusable_workflow_hands_its_inputs_to_the_action() -> None:
     assert set(workflow["jobs"]["check"]["steps"][-1]["with"]) <= set(ACTION["inputs"])
 
 
-def test_the_hooks_of_pre_commit_run_on_what_they_match(tmp_path: Path) -> None:
+def test_pre_commit_hooks_match_checklists_and_run(tmp_path: Path) -> None:
     hooks = {hook["id"]: hook for hook in read(ROOT / ".pre-commit-hooks.yaml")}
     assert all({"id", "name", "entry", "language"} <= set(hook) for hook in hooks.values())
     checklist = hooks["kdoctor-checklist"]
@@ -95,7 +96,7 @@ def test_the_hooks_of_pre_commit_run_on_what_they_match(tmp_path: Path) -> None:
         ".github/workflows/kdoctor.yml": False, "mkdocs.yml": False,
     }.items():  # fmt: skip
         assert bool(re.search(checklist["files"], path) and not re.search(checklist["exclude"], path)) == wanted, path
-    (tmp_path / "train.py").write_text("print('nothing of Keras')\n")
+    (tmp_path / "train.py").write_text("print('no Keras')\n")
     shipped = ROOT / "checklists" / "kdoctor_checklists" / "cpu-smoke.yaml"
     for hook, file in ((checklist, shipped), (hooks["kdoctor-lint"], tmp_path / "train.py")):
         command = [KDOCTOR, *hook["entry"].split()[1:], file]
@@ -103,7 +104,7 @@ def test_the_hooks_of_pre_commit_run_on_what_they_match(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
-def test_the_gitlab_template_has_its_junit_report(tmp_path: Path, *, broken: bool, code: int) -> None:
+def test_gitlab_template_writes_junit_report(tmp_path: Path, *, broken: bool, code: int) -> None:
     job = read(FOLDER / "gitlab.yml")[".kdoctor"]
     assert job["artifacts"]["reports"] == {"junit": "kdoctor.xml"}
     assert job["artifacts"]["when"] == "always"
@@ -119,18 +120,18 @@ def test_the_gitlab_template_has_its_junit_report(tmp_path: Path, *, broken: boo
     assert (tmp_path / "kdoctor.html").is_file()
 
 
-def test_without_a_python_the_gitlab_template_examines_the_images_own(tmp_path: Path) -> None:
-    """Not kdoctor's, which has no TensorFlow."""
+def test_gitlab_template_examines_the_python_of_the_image_by_default(tmp_path: Path) -> None:
+    """kdoctor's interpreter has no TensorFlow."""
     job = read(FOLDER / "gitlab.yml")[".kdoctor"]
-    asked = job["script"][0].replace('"$CI_PROJECT_DIR/.kdoctor/bin/kdoctor"', "printf '%s\\n'")
+    command = job["script"][0].replace('"$CI_PROJECT_DIR/.kdoctor/bin/kdoctor"', "printf '%s\\n'")
     target = make_target(tmp_path / "job")
     given = environ(**{**job["variables"], "PATH": f"{target}/bin:{os.environ['PATH']}"})
-    told = subprocess.run(["bash", "-ec", asked], check=True, env=given, capture_output=True, text=True).stdout
-    assert f"--python\n{target}/bin/python3\n" in told
+    done = subprocess.run(["bash", "-ec", command], check=True, env=given, capture_output=True, text=True)
+    assert f"--python\n{target}/bin/python3\n" in done.stdout
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     for name in ("kdoctor.service", "kdoctor.timer"):
         text = (FOLDER / name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(text.replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR)))
@@ -139,17 +140,17 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert (done.returncode, [line for line in done.stderr.splitlines() if "kdoctor" in line]) == (0, [])
 
 
-def test_the_options_in_the_files_exist(tmp_path: Path) -> None:
-    """A usage error would be exit code 2; a machine without GPUs fails the default checklist with 1."""
+def test_options_in_service_and_pod_exist(tmp_path: Path) -> None:
+    """An unknown option would exit with 2."""
     service = (FOLDER / "kdoctor.service").read_text(encoding="utf-8").replace("\\\n", " ")
     command = re.search(r"^ExecStart=\S+ (.*)$", service, re.MULTILINE)
     assert command
     target = make_target(tmp_path / "job", tensorflow="")
     narrowed = "cpu-smoke --no-smoke --select versions.tensorflow-installed"
-    words = command[1].replace("multi-gpu-keras", narrowed).replace("/opt/job", str(target))
-    words = words.replace("/var/lib/kdoctor/", "/dev/null#")
-    words = re.sub(r"(prometheus|html)=\S+", r"\1=/dev/null", words).replace(" --output html=/dev/null", "")
-    done = subprocess.run([KDOCTOR, *words.split()], check=False, capture_output=True, text=True, env=environ())
+    arguments = command[1].replace("multi-gpu-keras", narrowed).replace("/opt/job", str(target))
+    arguments = arguments.replace("/var/lib/kdoctor/", "/dev/null#")
+    arguments = re.sub(r"(prometheus|html)=\S+", r"\1=/dev/null", arguments).replace(" --output html=/dev/null", "")
+    done = subprocess.run([KDOCTOR, *arguments.split()], check=False, capture_output=True, text=True, env=environ())
     assert done.returncode == 0, done.stderr
     pod = read(FOLDER / "kubernetes-pod.yaml")["spec"]["initContainers"][0]["command"]
     options = [word.partition("=")[0] for word in pod[2:]]
@@ -160,10 +161,10 @@ def test_the_options_in_the_files_exist(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_cron_mails_a_red_run_only(tmp_path: Path, *, broken: bool) -> None:
+def test_cron_mails_only_failed_runs(tmp_path: Path, *, broken: bool) -> None:
     target = make_target(tmp_path / "job", tensorflow=None if broken else "")
     line = (FOLDER / "crontab").read_text(encoding="utf-8").splitlines()[-1]
-    assert "%" not in line, "cron reads it as a line's end"
+    assert "%" not in line, "cron treats % as the end of the line"
     command = (
         line.split(maxsplit=5)[5]
         .replace("/opt/kdoctor/bin/kdoctor", str(KDOCTOR))
@@ -177,11 +178,11 @@ def test_cron_mails_a_red_run_only(tmp_path: Path, *, broken: bool) -> None:
 
 
 @pytest.mark.parametrize(("broken", "code"), [(False, 0), (True, 1)])
-def test_the_prolog_drains_on_a_failure_only(tmp_path: Path, *, broken: bool, code: int) -> None:
-    """With a stand-in for scontrol; in a real Slurm: test_slurm.py."""
+def test_prolog_drains_only_on_failure(tmp_path: Path, *, broken: bool, code: int) -> None:
+    """Uses a fake scontrol. test_slurm.py has the same test with a real Slurm."""
     target = make_target(tmp_path / "job", tensorflow=None if broken else "")
     scontrol = tmp_path / "scontrol"
-    scontrol.write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {tmp_path}/asked\n', encoding="utf-8")
+    scontrol.write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {tmp_path}/calls\n', encoding="utf-8")
     scontrol.chmod(0o755)
     given = environ(
         KDOCTOR=str(KDOCTOR), KDOCTOR_JOB_PYTHON=str(target), KDOCTOR_CHECKLIST="cpu-smoke",
@@ -189,19 +190,19 @@ def test_the_prolog_drains_on_a_failure_only(tmp_path: Path, *, broken: bool, co
     )  # fmt: skip
     done = subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, text=True, env=given)
     assert (done.returncode, done.stdout) == (code, "")
-    asked = (tmp_path / "asked").read_text() if broken else ""
-    assert ("update|nodename=n1|state=drain|reason=kdoctor FAIL in " in asked) == broken
-    assert ("update|jobid=7|comment=kdoctor FAIL in " in asked) == broken
+    calls = (tmp_path / "calls").read_text() if broken else ""
+    assert ("update|nodename=n1|state=drain|reason=kdoctor FAIL in " in calls) == broken
+    assert ("update|jobid=7|comment=kdoctor FAIL in " in calls) == broken
 
 
-def test_a_prolog_without_kdoctor_starts_the_job(tmp_path: Path) -> None:
+def test_prolog_without_kdoctor_starts_the_job(tmp_path: Path) -> None:
     given = environ(KDOCTOR=str(tmp_path / "none"))
     assert subprocess.run([FOLDER / "slurm-prolog.sh"], check=False, capture_output=True, env=given).returncode == 0
 
 
 @pytest.mark.parametrize("home", [None, "/nonexistent", "/proc/none"])
-def test_a_bare_environment_is_enough(tmp_path: Path, home: str | None) -> None:
-    """As cron, a prolog and an init container give it: no terminal, no locale, perhaps no home or one of another's."""
+def test_minimal_environment_is_enough(tmp_path: Path, home: str | None) -> None:
+    """No terminal, no locale and no usable home, as under cron, in a prolog and in an init container."""
     target = make_target(tmp_path / "job", tensorflow="")
     options = ("--no-smoke", "--no-history", "--select", "versions.tensorflow-installed", "--python", target)
     done = subprocess.run(
@@ -212,9 +213,9 @@ def test_a_bare_environment_is_enough(tmp_path: Path, home: str | None) -> None:
     assert done.stdout.decode("ascii").splitlines()[-1].startswith("PASS in ")
 
 
-def test_a_working_folder_that_is_gone_is_no_obstacle(tmp_path: Path) -> None:
+def test_deleted_working_directory_is_accepted(tmp_path: Path) -> None:
     command = 'mkdir gone; cd gone; rmdir ../gone; "$0" check --quiet --no-smoke --checklist cpu-smoke --python "$1"'
-    words = ["sh", "-c", command, str(KDOCTOR), str(make_target(tmp_path / "job"))]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
+    shell = ["sh", "-c", command, str(KDOCTOR), str(make_target(tmp_path / "job"))]
+    done = subprocess.run(shell, check=False, capture_output=True, text=True, env=environ(), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "versions.tensorflow-installed failed" in done.stdout

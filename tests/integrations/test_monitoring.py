@@ -1,4 +1,4 @@
-"""Prometheus, node_exporter and Nagios themselves read what kdoctor writes for them."""
+"""Prometheus, node_exporter and Nagios read what kdoctor writes for them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ DAY = 86400
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    """What the condition answers as soon as it is true."""
+    """Wait for a true value of the condition, and return it."""
     end = time.monotonic() + seconds
     while not (answer := condition()):
-        assert time.monotonic() < end, "nothing came"
+        assert time.monotonic() < end, f"no answer within {seconds} s"
         time.sleep(0.2)
     return answer
 
@@ -71,7 +71,7 @@ class TestPrometheus:
     @pytest.mark.parametrize(
         "report", [cpu_report(), gpu_report(), with_text(gpu_report(), 'a"b\\c\nd')], ids=["cpu", "gpu", "strange"]
     )
-    def test_its_own_linter_finds_nothing_in_the_metrics(self, report: Any) -> None:
+    def test_promtool_accepts_the_metrics(self, report: Any) -> None:
         done = subprocess.run(
             ["promtool", "check", "metrics"],
             check=False,
@@ -81,40 +81,40 @@ class TestPrometheus:
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
-    def test_the_alerts_are_rules_and_the_page_names_their_expressions(self) -> None:
+    def test_alerts_are_valid_rules_and_documented(self) -> None:
         subprocess.run(["promtool", "check", "rules", str(RULES)], check=True, capture_output=True)
         page = (FOLDER.parent / "integrations.md").read_text(encoding="utf-8")
         for rule in read(RULES)["groups"][0]["rules"]:
             assert f"\n    {rule['expr']}\n" in page
 
     @pytest.mark.parametrize(
-        ("green", "run_at", "last_green", "expected"),
+        ("passed", "run_at", "passed_at", "expected"),
         [
             (1, 5 * DAY, 5 * DAY, set()),
             (0, 5 * DAY, 4 * DAY, {"KdoctorNotPassed"}),
             (0, 5 * DAY, 2 * DAY, {"KdoctorNotPassed", "KdoctorLastPassTooOld"}),
             (1, 2 * DAY, 2 * DAY, {"KdoctorNotRunning", "KdoctorLastPassTooOld"}),
         ],
-        ids=["green", "red", "red for days", "no run"],
+        ids=["passed", "failed", "failing for days", "no run"],
     )
-    def test_the_alerts_fire_when_they_should(
-        self, tmp_path: Path, green: int, run_at: int, last_green: int, expected: set[str]
+    def test_alerts_fire_for_failed_old_and_missing_runs(
+        self, tmp_path: Path, passed: int, run_at: int, passed_at: int, expected: set[str]
     ) -> None:
-        """By promtool's own tests of rules, five days and an hour after 1970."""
+        """Let promtool evaluate the rules at five days and one hour after 1970."""
         labels = 'checklist="cpu-smoke",instance="node1"'
         series = {
-            f'kdoctor_verdict{{{labels},conclusion="pass"}}': green,
-            f'kdoctor_verdict{{{labels},conclusion="fail"}}': 1 - green,
+            f'kdoctor_verdict{{{labels},conclusion="pass"}}': passed,
+            f'kdoctor_verdict{{{labels},conclusion="fail"}}': 1 - passed,
             f"kdoctor_run_timestamp_seconds{{{labels}}}": run_at,
-            f"kdoctor_last_green_timestamp_seconds{{{labels}}}": last_green,
-            f'kdoctor_check_status{{{labels},check="gpu.ecc",severity="error",status="fail"}}': 1 - green,
+            f"kdoctor_last_green_timestamp_seconds{{{labels}}}": passed_at,
+            f'kdoctor_check_status{{{labels},check="gpu.ecc",severity="error",status="fail"}}': 1 - passed,
         }
         entries = [{"series": name, "values": f"{value}x200"} for name, value in series.items()]
         alerts = [
             {
                 "eval_time": "121h",
                 "alertname": rule["alert"],
-                "exp_alerts": [_expected(rule["alert"], run_at, last_green)] if rule["alert"] in expected else [],
+                "exp_alerts": [_expected(rule["alert"], run_at, passed_at)] if rule["alert"] in expected else [],
             }
             for rule in read(RULES)["groups"][0]["rules"]
         ]
@@ -130,23 +130,23 @@ class TestPrometheus:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _expected(alert: str, run_at: int, last_green: int) -> dict[str, Any]:
-    """The alert with its words, at five days and an hour."""
+def _expected(alert: str, run_at: int, passed_at: int) -> dict[str, Any]:
+    """The alert and its annotations at five days and one hour."""
     now = 5 * DAY + 3600
     labels = {"checklist": "cpu-smoke", "instance": "node1", "severity": "warning"}
-    days = {"KdoctorLastPassTooOld": (now - last_green), "KdoctorNotRunning": (now - run_at)}
+    days = {"KdoctorLastPassTooOld": now - passed_at, "KdoctorNotRunning": now - run_at}
     if alert == "KdoctorNotPassed":
-        words = {"summary": "node1: cpu-smoke did not pass", "description": "gpu.ecc (fail) "}
-        return {"exp_labels": {**labels, "conclusion": "pass"}, "exp_annotations": words}
+        annotations = {"summary": "node1: cpu-smoke did not pass", "description": "gpu.ecc (fail) "}
+        return {"exp_labels": {**labels, "conclusion": "pass"}, "exp_annotations": annotations}
     lead = {"KdoctorLastPassTooOld": "passed", "KdoctorNotRunning": "last ran"}[alert]
-    words = {"summary": f"node1: cpu-smoke {lead} {days[alert] // DAY}d 1h 0m 0s ago"}
-    return {"exp_labels": labels, "exp_annotations": words}
+    annotations = {"summary": f"node1: cpu-smoke {lead} {days[alert] // DAY}d 1h 0m 0s ago"}
+    return {"exp_labels": labels, "exp_annotations": annotations}
 
 
 class TestNodeExporterAndPrometheus:
     pytestmark = needs("prometheus-node-exporter", "prometheus")
 
-    def test_a_red_run_raises_an_alert_that_names_the_check(self, tmp_path: Path) -> None:
+    def test_failed_run_raises_an_alert_with_the_check(self, tmp_path: Path) -> None:
         texts, ports = tmp_path / "texts", (free_port(), free_port())
         texts.mkdir()
         done = subprocess.run(
@@ -172,11 +172,11 @@ class TestNodeExporterAndPrometheus:
             "prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
             f"--web.listen-address=127.0.0.1:{ports[1]}",
         )  # fmt: skip
-        here = f"http://127.0.0.1:{ports[1]}/api/v1"
+        api = f"http://127.0.0.1:{ports[1]}/api/v1"
         with running(*exporter, log=tmp_path / "exporter.log"), running(*server, log=tmp_path / "server.log"):
-            alerts = wait_for(lambda: json.loads(get(f"{here}/alerts") or '{"data": {"alerts": []}}')["data"]["alerts"])
+            alerts = wait_for(lambda: json.loads(get(f"{api}/alerts") or '{"data": {"alerts": []}}')["data"]["alerts"])
             query = urllib.parse.quote("node_textfile_scrape_error")
-            (error,) = json.loads(get(f"{here}/query?query={query}"))["data"]["result"]
+            (error,) = json.loads(get(f"{api}/query?query={query}"))["data"]["result"]
         assert error["value"][1] == "0"
         assert [alert["labels"]["alertname"] for alert in alerts] == ["KdoctorNotPassed"]
         assert alerts[0]["annotations"]["description"].split() == ["versions.tensorflow-installed", "(fail)"]
@@ -242,11 +242,9 @@ define service {{
 
 class TestNagios:
     @pytest.mark.parametrize(("broken", "state"), [(False, "0"), (True, "2")])
-    def test_the_daemon_keeps_state_words_and_performance_data(
-        self, tmp_path: Path, *, broken: bool, state: str
-    ) -> None:
+    def test_daemon_stores_state_output_and_performance_data(self, tmp_path: Path, *, broken: bool, state: str) -> None:
         if tool("nagios4") is None:
-            pytest.skip("not installed here: nagios4")
+            pytest.skip("nagios4 is not installed")
         command = shlex.join(plugin(make_target(tmp_path / "job", tensorflow=None if broken else "")))
         names = {"folder": tmp_path, "user": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
         (tmp_path / "spool").mkdir()
@@ -260,19 +258,19 @@ class TestNagios:
         assert service["performance_data"].startswith("pass=")
 
     def test_negate_reads_the_state(self, tmp_path: Path) -> None:
-        """The monitoring plug-ins' own wrapper turns CRITICAL into OK, in the text and in the code."""
+        """``negate`` of the monitoring plugins turns CRITICAL into OK, in the output and the exit code."""
         if tool("negate") is None:
-            pytest.skip("not installed here: negate (monitoring-plugins)")
-        words = [str(tool("negate")), "--substitute", *plugin(make_target(tmp_path / "job"))]
-        done = subprocess.run(words, check=False, capture_output=True, text=True, env=environ())
+            pytest.skip("negate (monitoring-plugins) is not installed")
+        command = [str(tool("negate")), "--substitute", *plugin(make_target(tmp_path / "job"))]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ())
         assert done.returncode == 0
         assert done.stdout.startswith("KDOCTOR OK - FAIL in ")
 
     @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
-    def test_monitoring_plugins_own_parser_reads_the_performance_data(self, report: Any) -> None:
-        """Perl's Monitoring::Plugin, which writes and reads it for the plug-ins."""
+    def test_perl_module_parses_the_performance_data(self, report: Any) -> None:
+        """Monitoring::Plugin is the reference parser of Nagios plugins."""
         if subprocess.run(["perl", "-MMonitoring::Plugin::Performance", "-e1"], check=False, stderr=-3).returncode:
-            pytest.skip("not installed here: Perl's Monitoring::Plugin")
+            pytest.skip("the Perl module Monitoring::Plugin is not installed")
         program = """
             use Monitoring::Plugin::Performance; use JSON::PP;
             my @found = Monitoring::Plugin::Performance->parse_perfstring(join '', <STDIN>);
@@ -290,20 +288,20 @@ class TestNagios:
                 assert _seconds(found[f"{item.scenario}/{item.case} step"]) == pytest.approx(item.step_s, abs=1e-6)
 
 
-def _seconds(told: tuple[float, str]) -> float:
-    value, unit = told
+def _seconds(quantity: tuple[float, str]) -> float:
+    value, unit = quantity
     assert unit == "s"
     return value
 
 
 def plugin(target: Path) -> list[str]:
-    """The command as a monitoring system calls it."""
+    """The command that a monitoring system runs."""
     options = ("--no-smoke", "--no-history", "--select", "versions.tensorflow-installed", "--format", "nagios")
     return [str(KDOCTOR), "check", "--checklist", "cpu-smoke", "--python", str(target), *options]
 
 
 def checked(status: Path) -> dict[str, str]:
-    """What Nagios knows of the service, once it was checked."""
+    """The fields of the service in Nagios' status file, empty until it was checked."""
     text = status.read_text(encoding="utf-8") if status.exists() else ""
     block = text.partition("servicestatus {")[2].partition("}")[0]
     fields = dict(line.strip().partition("=")[::2] for line in block.splitlines() if "=" in line)

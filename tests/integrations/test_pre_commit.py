@@ -1,7 +1,8 @@
-"""pre-commit itself installs the hooks from this repository and runs them."""
+"""pre-commit installs the hooks from this repository and runs them."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from helpers.integrations import ROOT, needs
 
 pytestmark = [pytest.mark.services, *needs("pre-commit", "git")]
 
-RIGHT = (ROOT / "checklists" / "kdoctor_checklists" / "cpu-smoke.yaml").read_text(encoding="utf-8")
-WRONG_CODE = """\
+CHECKLIST = (ROOT / "checklists" / "kdoctor_checklists" / "cpu-smoke.yaml").read_text(encoding="utf-8")
+MODEL_OUTSIDE_SCOPE = """\
 import tensorflow as tf
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 with tf.distribute.MirroredStrategy().scope():
@@ -21,35 +22,35 @@ with tf.distribute.MirroredStrategy().scope():
 """
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    done = subprocess.run(["git", *who, *words], check=True, capture_output=True, text=True, cwd=folder, env=environ())
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder, env=environ())
     return done.stdout.strip()
 
 
-def test_the_hooks_pass_and_fail_in_a_strangers_repository(tmp_path: Path) -> None:
+def test_hooks_pass_and_fail_in_another_repository(tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", str(ROOT), "kdoctor")
-    git(tmp_path, "init", "--quiet", "theirs")
-    theirs = tmp_path / "theirs"
-    (theirs / ".pre-commit-config.yaml").write_text(
+    git(tmp_path, "init", "--quiet", "other")
+    other = tmp_path / "other"
+    (other / ".pre-commit-config.yaml").write_text(
         f"repos: [{{repo: {tmp_path}/kdoctor, rev: {git(tmp_path / 'kdoctor', 'rev-parse', 'HEAD')}, hooks: "
         "[{id: kdoctor-checklist, files: '^ci/.*-node\\.yaml$'}, {id: kdoctor-lint}]}]\n",
         encoding="utf-8",
     )
-    (theirs / "ci").mkdir()
+    (other / "ci").mkdir()
     env = environ(PRE_COMMIT_HOME=str(tmp_path / "home"))
 
     def hooks(checklist: str, code: str) -> tuple[int, str]:
-        (theirs / "ci" / "gpu-node.yaml").write_text(checklist, encoding="utf-8")
-        (theirs / "train.py").write_text(code, encoding="utf-8")
-        git(theirs, "add", ".")
+        (other / "ci" / "gpu-node.yaml").write_text(checklist, encoding="utf-8")
+        (other / "train.py").write_text(code, encoding="utf-8")
+        git(other, "add", ".")
         command = ["pre-commit", "run", "--all-files", "--color=never"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=theirs, env=env)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=other, env=env)
         return done.returncode, done.stdout
 
-    code, told = hooks(RIGHT, "print('nothing of Keras')\n")
-    assert (code, told.count("Passed")) == (0, 2), told
-    code, told = hooks(f"{RIGHT}chekcs: []\n", WRONG_CODE)
-    assert (code, told.count("Failed")) == (1, 2), told
-    assert "unknown key 'chekcs'; did you mean 'checks'?" in told
-    assert "train.py:2:9: error: lint.model-outside-scope" in told
+    code, output = hooks(CHECKLIST, "print('no Keras')\n")
+    assert (code, output.count("Passed")) == (0, 2), output
+    code, output = hooks(f"{CHECKLIST}chekcs: []\n", MODEL_OUTSIDE_SCOPE)
+    assert (code, output.count("Failed")) == (1, 2), output
+    assert re.search(rf"gpu-node\.yaml:{len(CHECKLIST.splitlines()) + 1}:1: .*'chekcs'.*'checks'", output)
+    assert "train.py:2:9: error: lint.model-outside-scope" in output

@@ -1,4 +1,4 @@
-"""The linters and schemas of other systems find nothing in the files for them."""
+"""The integration files pass the linters and schemas of their systems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "kdoctor.yml"
 
 
 @pytest.mark.parametrize(
-    ("words", "file"),
+    ("command", "file"),
     [
         (("actionlint",), WORKFLOW),
         (("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), WORKFLOW),
@@ -29,9 +29,9 @@ WORKFLOW = ROOT / ".github" / "workflows" / "kdoctor.yml"
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_its_own_linter_finds_nothing(words: tuple[str, ...], file: Path) -> None:
-    program = tool(words[0])
+def test_linter_accepts_the_file(command: tuple[str, ...], file: Path) -> None:
+    program = tool(command[0])
     if program is None:
-        pytest.skip(f"not installed here: {words[0]}")
-    done = subprocess.run([program, *words[1:], str(file)], check=False, capture_output=True, text=True)
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run([program, *command[1:], str(file)], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

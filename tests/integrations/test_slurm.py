@@ -1,4 +1,4 @@
-"""The prolog in a real Slurm of one node: what becomes of the job, of the node, and who is told what."""
+"""The prolog in a real Slurm of one node: the state of the job and the node, and the messages in both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ without: {baseline: a prolog trains nothing, edge-case: the same, failure-path: 
 
 
 class Slurm:
-    """A controller and a node on free ports, with everything in one folder."""
+    """A controller and a node on free ports. All files are in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,19 +69,19 @@ class Slurm:
     def accept(
         self, *, python: Path | None = None, check: str = "versions.tensorflow-installed", kdoctor: Path = KDOCTOR
     ) -> None:
-        """Install the documented prolog, its places adapted, or one that takes every job."""
+        """Install the documented prolog with adapted paths, or one that accepts every job without an interpreter."""
         checklist = self.folder / "node.yaml"
         checklist.write_text(CHECKLIST.replace("CHECK", check), encoding="utf-8")
         if python is None:
             self.prolog.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
         else:
             text = (FOLDER / "slurm-prolog.sh").read_text(encoding="utf-8")
-            for documented, here in {
+            for documented, adapted in {
                 "/opt/kdoctor/bin/kdoctor": str(kdoctor), "/opt/job": str(python), "multi-gpu-keras": str(checklist),
                 "logger --tag": f"{self.folder}/logger --tag",
             }.items():  # fmt: skip
                 assert documented in text
-                text = text.replace(documented, here)
+                text = text.replace(documented, adapted)
             self.prolog.write_text(text, encoding="utf-8")
         self.prolog.chmod(0o755)
         logger = self.folder / "logger"
@@ -92,17 +92,17 @@ class Slurm:
         output = f"--output={self.folder}/job.out"
         return self.ask("sbatch", "--parsable", "--chdir=/", output, "--wrap=echo the job ran")
 
-    def ends(self, job: str) -> bool:
-        """Whether the job ran; it did not if it waits held."""
-        told = ""
+    def ran(self, job: str) -> bool:
+        """Whether the job ran to its end. False if Slurm holds it."""
+        state = ""
 
         def ended() -> bool:
-            nonlocal told
-            told = self.ask("scontrol", "show", "job", job)
-            return "JobState=COMPLETED" in told or "requeued_held" in told
+            nonlocal state
+            state = self.ask("scontrol", "show", "job", job)
+            return "JobState=COMPLETED" in state or "requeued_held" in state
 
         self._until(ended)
-        return "JobState=COMPLETED" in told and (self.folder / "job.out").exists()
+        return "JobState=COMPLETED" in state and (self.folder / "job.out").exists()
 
     def _daemon(self, *command: str) -> None:
         path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"
@@ -119,10 +119,10 @@ class Slurm:
                 if condition():
                     return
             except subprocess.CalledProcessError:
-                pass  # the controller does not answer yet
+                pass  # the controller is starting
             time.sleep(0.1)
         logs = "\n".join(path.read_text(errors="replace")[-1000:] for path in self.folder.glob("*.log"))
-        raise AssertionError(f"Slurm did not come so far in 30 s:\n{logs}")
+        raise AssertionError(f"condition not met within 30 s:\n{logs}")
 
     def _configuration(self) -> str:
         controller, node = _free_ports()
@@ -149,7 +149,7 @@ def _free_ports() -> tuple[int, int]:
 
 @pytest.fixture
 def slurm() -> Iterator[Slurm]:
-    # Its own short folder: a socket's path may have 107 characters, and pytest's folders admit no other user.
+    # Not tmp_path: the path of a socket is limited to 107 characters, and other users cannot enter tmp_path.
     folder = Path("/tmp", f"kdoctor-slurm-{os.getpid()}")  # noqa: S108
     folder.mkdir(mode=0o755)
     cluster = Slurm(folder)
@@ -161,40 +161,40 @@ def slurm() -> Iterator[Slurm]:
         shutil.rmtree(folder)
 
 
-def test_a_green_run_starts_the_job(slurm: Slurm, tmp_path: Path) -> None:
+def test_passing_run_starts_the_job(slurm: Slurm, tmp_path: Path) -> None:
     slurm.accept(python=make_target(tmp_path / "job", tensorflow=""))
-    assert slurm.ends(slurm.submit())
+    assert slurm.ran(slurm.submit())
     assert slurm.state() in ("idle", "alloc", "comp")
     assert "exit code 0: kdoctor PASS in " in (slurm.folder / "syslog").read_text()
 
 
-def test_a_red_run_drains_the_node_and_holds_the_job_and_both_say_why(slurm: Slurm, tmp_path: Path) -> None:
+def test_failed_run_drains_the_node_and_holds_the_job(slurm: Slurm, tmp_path: Path) -> None:
     slurm.accept(python=make_target(tmp_path / "job"))
     job = slurm.submit()
-    assert not slurm.ends(job)
+    assert not slurm.ran(job)
     assert slurm.state().startswith("drain")
-    for told in (
+    for message in (
         slurm.ask("sinfo", "--noheader", "--list-reasons", "--format=%500E"),
         slurm.ask("squeue", "--noheader", f"--jobs={job}", "--format=%k"),
     ):
-        assert told.startswith("kdoctor FAIL in ")
-        assert "versions.tensorflow-installed failed" in told
-    # The way on: the node is mended, and the job released (Slurm itself lets a requeued job wait for two minutes).
+        assert message.startswith("kdoctor FAIL in ")
+        assert "versions.tensorflow-installed" in message
+    # After the repair, an administrator resumes the node and releases the job. Slurm waits two minutes to start it.
     slurm.ask("scontrol", "update", f"nodename={slurm.node}", "state=resume")
     slurm.ask("scontrol", "release", job)
     assert slurm.state() == "idle"
     assert "requeued_held" not in slurm.ask("scontrol", "show", "job", job)
 
 
-def test_what_could_not_be_judged_or_asked_is_logged_and_the_job_starts(slurm: Slurm, tmp_path: Path) -> None:
+def test_inconclusive_or_impossible_run_is_logged_and_starts_the_job(slurm: Slurm, tmp_path: Path) -> None:
     python = make_target(tmp_path / "job", tensorflow="")
     for code, given in (
-        (3, {"check": "topology.pcie-errors"}),  # here is no GPU whose path could be read
+        (3, {"check": "topology.pcie-errors"}),  # unknown without GPUs
         (2, {"check": "no.such-check"}),
         (127, {"kdoctor": tmp_path / "none"}),
     ):
         slurm.accept(python=python, **given)
         (slurm.folder / "job.out").unlink(missing_ok=True)
-        assert slurm.ends(slurm.submit())
+        assert slurm.ran(slurm.submit())
         assert f"exit code {code}: " in (slurm.folder / "syslog").read_text().splitlines()[-1]
     assert slurm.state() in ("idle", "alloc", "comp")

@@ -16,7 +16,7 @@ def catalog() -> Catalog:
     return load_catalog()
 
 
-def test_shipped_checklists(catalog: Catalog) -> None:
+def test_catalog_has_the_shipped_checklists(catalog: Catalog) -> None:
     assert tuple(sorted(catalog.checklists)) == SHIPPED
 
 

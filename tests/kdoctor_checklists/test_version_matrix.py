@@ -18,7 +18,7 @@ MATRIX = load_matrix(environ={})
 RELEASES = {release.version: release for release in MATRIX.releases}
 
 
-def test_shipped_matrix_has_no_problems_and_stands_alone() -> None:
+def test_shipped_matrix_is_valid_and_extends_no_other() -> None:
     assert not read_yaml(shipped_text(), "version matrix").problems
     assert loads(shipped_text(), "the shipped version matrix") == MATRIX
 

@@ -81,7 +81,7 @@ def cudnn(version: str, **changes: Any) -> FactGroup:
 
 
 def one_of(name: str, capability: str) -> FactGroup:
-    """Eight GPUs, one of that model."""
+    """Eight GPUs, one of the given model."""
     odd = gpu(3, name=name, compute_capability=capability)
     return gpus(8, *(odd if index == 3 else gpu(index) for index in range(8)))
 

@@ -371,7 +371,7 @@ def test_unread_field_of_a_pair_does_not_pass(field: str) -> None:
 @pytest.mark.parametrize(
     "check", [check for check in CHECKS if Gpus in check.facts.values()], ids=lambda check: check.id
 )
-def test_lost_gpu_passes_nowhere_that_it_is_judged_and_condemns_no_other(check: Check) -> None:
+def test_lost_gpu_never_passes_and_does_not_affect_other_gpus(check: Check) -> None:
     found = gpus(8, *(lost_gpu(3) if index == 3 else gpu(index) for index in range(8)))
     result = judged(check, found)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]

@@ -75,7 +75,7 @@ def test_terminal_has_no_control_characters() -> None:
     assert "\x07" not in text
 
 
-def test_json(report: LintReport) -> None:
+def test_json_contains_findings(report: LintReport) -> None:
     document = json.loads(render(report, "json"))
     assert document["schema"] == "kdoctor/lint/v1"
     assert document["files"] == ["my job.py"]
@@ -149,7 +149,7 @@ def test_sarif_has_no_line_for_notebook() -> None:
     assert result["message"]["text"] == "cell 4, line 3: m"
 
 
-def test_github(report: LintReport) -> None:
+def test_github_has_an_annotation_per_finding(report: LintReport) -> None:
     (found,) = report.findings
     first, last, rest = render(report, "github").split("\n")
     properties = "title=lint.compile-outside-scope,file=my job.py,line=7,endLine=7,col=1,endColumn=43"

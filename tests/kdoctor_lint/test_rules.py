@@ -100,7 +100,7 @@ def test_every_rule_is_documented(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.id)
 def test_messages_are_not_sentences(tmp_path: Path, rule: Rule) -> None:
-    """The reports put them after the place, as compilers do: lower case, without a full stop."""
+    """Messages follow the location, as in compilers: lower case, without a full stop."""
     (found,) = findings(tmp_path, rule.bad)
     assert not found.message.endswith(".")
     assert not re.match(r"[A-Z][a-z]", found.message)

@@ -1,4 +1,4 @@
-"""The quick tier with the real TensorFlow, on two CPU replicas, against the measured results in docs/smoke.md."""
+"""The quick tier with the real TensorFlow on two CPU replicas, compared with the results in docs/smoke.md."""
 
 from __future__ import annotations
 

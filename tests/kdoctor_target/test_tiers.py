@@ -1,4 +1,4 @@
-"""The wider tiers with the real TensorFlow and JAX, over two CPU replicas, against the tables of docs/smoke.md."""
+"""The larger tiers with the real TensorFlow and JAX on two CPU replicas, compared with docs/smoke.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = re.compile(r"^\| check \| tier \| (?P<one>[^|]+) \| (?P<other>[^|]+) \|$
 
 
 def _measured() -> dict[tuple[str, str], tuple[str, str]]:
-    """Check and flavour to tier and status: both tables of the page."""
+    """Check and flavour to tier and status, from both tables of the page."""
     page = PAGE.read_text(encoding="utf-8")
     starts = [match.start() for match in TABLE.finditer(page)]
     flavours: list[tuple[str, str]] = [("keras", "tf_keras"), ("jax", "older jax")]
@@ -37,14 +37,14 @@ MEASURED = _measured()
 
 
 def outcomes(tier: str, *, legacy: bool = False, framework: Framework = "tensorflow") -> dict[str, str]:
-    """Check to its status, after training every scenario of that tier and framework alone."""
+    """Check to its status, with the scenarios of one tier and framework."""
     catalog = load_catalog()
     of_tier = [item for item in choose_scenarios(catalog, tier=tier) if item.tier == tier]
     scenarios = [item for item in of_tier if item.framework == framework]
     where = smoke.context(TF_USE_LEGACY_KERAS="1" if legacy else "0")
     runs = smoke.run_scenarios(scenarios, SmokeSettings(devices_kind="cpu", replicas=2), where)
     entries = checklist_of(catalog, scenarios, "tier", replicas=2).entries
-    checks = [entry.check for entry in entries if entry.check.scenario]  # not those of the GPUs meanwhile
+    checks = [entry.check for entry in entries if entry.check.scenario]  # without the checks of GPU samples
     return {check.id: compute_check(check, _run(runs, check.scenario)).status.value for check in checks}
 
 
@@ -55,7 +55,7 @@ def _run(runs: SmokeRuns, scenario: str | None) -> SmokeRun:
 
 
 def measured(tier: str, flavour: str) -> dict[str, str]:
-    """Check to its status by the page."""
+    """Check to its documented status."""
     return {check: status for (check, which), (of, status) in MEASURED.items() if (which, of) == (flavour, tier)}
 
 

@@ -1,9 +1,11 @@
-"""Real environments against the version matrix: what kdoctor says of the files, what it says after training, and what
-was measured before, must be one. ``make test-matrix`` (downloads some 600 MB a release).
+"""Static checks, smoke trainings and the version matrix agree on real environments.
 
-``MATRIX_PYTHONS`` names interpreters besides those that PATH has (separated as PATH is); a Python that is not here is
-skipped, and the table says so. ``MATRIX_FOLDER`` keeps the environments for the next time, 2 GB each; otherwise each
-is deleted when it has been judged. ``MATRIX_TABLE`` names a file for the table.
+``make test-matrix`` runs these tests and downloads about 600 MB per TensorFlow release. Environment variables:
+
+- ``MATRIX_PYTHONS``: interpreters in addition to those on PATH, separated as in PATH. Cases without a Python are
+  skipped, and the table lists them.
+- ``MATRIX_FOLDER``: keeps the environments for the next run, 2 GB each. Without it, each is deleted after its test.
+- ``MATRIX_TABLE``: file for the table.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ CASES = (
     ("2.21.0", None, "3.11"),
     ("2.21.0", None, "3.13"),
 )
-"""TensorFlow, the pinned Keras (None: the one that pip resolves), and Python."""
+"""TensorFlow, pinned Keras (None for the one pip resolves) and Python."""
 
 _HEADER = ("TensorFlow", "Python", "Keras", "measured before", "static result", "smoke result", "agree")
 
 
 @dataclass
 class Table:
-    """What became of each environment."""
+    """The result for each environment."""
 
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
@@ -58,13 +60,13 @@ class Table:
 def table() -> Iterator[Table]:
     collected = Table()
     yield collected
-    print(f"\n{collected}")  # noqa: T201 - the table is what one runs this for (pytest -s shows it)
+    print(f"\n{collected}")  # noqa: T201 - shown by pytest -s
     if file := os.environ.get("MATRIX_TABLE"):
         Path(file).write_text(str(collected), encoding="utf-8")
 
 
 def examine(executable: Path) -> dict[str, dict[str, Any]]:
-    """Each check's result."""
+    """The results by check id."""
     select = ("--select", "versions", "--select", "smoke.baseline")
     done = kdoctor("check", "-c", "cpu-smoke", "--python", executable, *select, "-f", "json", timeout_s=600)
     assert done.stdout, done.stderr
@@ -78,29 +80,29 @@ def installed(executable: Path, name: str) -> str:
 
 
 def verdict(results: list[dict[str, Any]]) -> str:
-    """``pass``, or which checks did not pass and what became of them; a check that does not apply says nothing."""
+    """``pass``, or the failed and unknown checks. Skipped checks do not count."""
     bad = [f"{item['id']}: {item['status']}" for item in results if item["status"] in ("fail", "unknown")]
     passed = any(item["status"] == "pass" for item in results)
     return ", ".join(bad) or ("pass" if passed else "nothing evaluated")
 
 
 @pytest.mark.parametrize(("tensorflow", "keras", "minor"), CASES)
-def test_files_training_and_table_agree(
+def test_checks_trainings_and_matrix_agree(
     tensorflow: str, keras: str | None, minor: str, folder: Path, table: Table
 ) -> None:
     python = interpreter(minor)
     if python is None:
-        table.rows.append((tensorflow, minor, keras or "resolved", "", "", "", f"not run: no Python {minor} here"))
-        pytest.skip(f"there is no Python {minor} here (MATRIX_PYTHONS may name one)")
+        table.rows.append((tensorflow, minor, keras or "resolved", "", "", "", f"not run: no Python {minor}"))
+        pytest.skip(f"Python {minor} was not found; MATRIX_PYTHONS can name an interpreter")
     executable = make(folder, python, (tensorflow, keras, minor))
     found = installed(executable, "keras")
     known = load_matrix().keras_behaviour(found)
-    assert known is not None, f"the matrix says nothing about Keras {found}"
+    assert known is not None, f"the matrix does not list Keras {found}"
     results = examine(executable)
     static = verdict([result for result in results.values() if result["family"] == "versions"])
     smoke = verdict([result for result in results.values() if result["family"] == "smoke"])
-    right = known.weights == known.reported == "right"
-    agree = ((static == "pass") == right, (smoke == "pass") == right)
+    correct = known.weights == known.reported == "right"
+    agree = ((static == "pass") == correct, (smoke == "pass") == correct)
     measured = f"weights {known.weights}, reported loss {known.reported}"
     pinned = " (pinned)" if keras else ""
     table.rows.append((tensorflow, minor, f"{found}{pinned}", measured, static, smoke, "yes" if all(agree) else "NO"))

@@ -1,6 +1,6 @@
-"""What would be loaded, from real NVIDIA wheels: kdoctor's answers against those of TensorFlow's own loading code.
+"""Libraries of real NVIDIA wheels: kdoctor predicts what TensorFlow's loading code opens.
 
-Versions and encodings are those that were measured for the version matrix (library_resolution).
+The version matrix (library_resolution) has the measured versions and encodings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.wheels, pytest.mark.skipif(sys.platform != "linux", re
 WHEELS = (
     "nvidia-cuda-runtime-cu12==12.9.79",
     "nvidia-nvjitlink-cu12==12.9.86",
-    "nvidia-cublas-cu12==12.5.3.2",  # of another CUDA minor than cuSOLVER: the mixture that is known to fail
+    "nvidia-cublas-cu12==12.5.3.2",  # another CUDA minor than cuSOLVER: a known-bad combination
     "nvidia-cufft-cu12==11.4.1.4",
     "nvidia-cusolver-cu12==11.7.5.82",
     "nvidia-cusparse-cu12==12.5.10.65",
@@ -39,8 +39,8 @@ WHEELS = (
 )
 OTHER_MAJORS = ("nvidia-cuda-runtime-cu11==11.8.89", "nvidia-cuda-runtime==13.0.96")
 
-# The function by which TensorFlow decides whether it registers GPUs; it says at VLOG(1) what it opened.
-_OWN_CODE = """\
+# TensorFlow calls this function to decide whether it registers GPUs. At VLOG(1) it logs what it opened.
+_TENSORFLOW_CODE = """\
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 function = library._ZN3tsl8internal9DsoLoader22TryDlopenCUDALibrariesEv
@@ -57,7 +57,7 @@ def install(folder: Path, *requirements: str) -> None:
 
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JobEnvironment]:
-    """The wheels beside the real TensorFlow's library and build files."""
+    """The wheels, with the library and the build files of the real TensorFlow."""
     spec = find_spec("tensorflow")
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("TensorFlow is not installed")
@@ -93,8 +93,8 @@ def library(facts: Libraries, name: str) -> Library:
 
 
 def ask_tensorflow(job: JobEnvironment, variables: Mapping[str, str]) -> tuple[dict[str, str | None], set[str]]:
-    """By soname: None where TensorFlow's own code opened it, else the loader's words. And every file it has mapped."""
-    argv = [str(job.python), "-c", _OWN_CODE, str(job.tensorflow / "libtensorflow_framework.so.2")]
+    """The error of TensorFlow's loading code for each soname, None if it was opened, and every mapped file."""
+    argv = [str(job.python), "-c", _TENSORFLOW_CODE, str(job.tensorflow / "libtensorflow_framework.so.2")]
     environ = job.environ(TF_CPP_MAX_VLOG_LEVEL="1", **variables)
     end = subprocess.run(argv, capture_output=True, text=True, env=environ, check=True)
     said: dict[str, str | None] = dict.fromkeys(re.findall(r"Successfully opened dynamic library (\S+)", end.stderr))
@@ -104,7 +104,7 @@ def ask_tensorflow(job: JobEnvironment, variables: Mapping[str, str]) -> tuple[d
 
 
 def agree(job: JobEnvironment, **variables: str) -> Libraries:
-    """Ask both, and hold them to the same answer for every library that GPUs need."""
+    """Ask kdoctor and TensorFlow, and assert the same answer for every library that GPUs need."""
     facts = read(job, **variables)
     said, mapped = ask_tensorflow(job, variables)
     wanted = [entry for entry in facts.libraries if entry.needed_for == "every GPU" and entry.name != "cuda"]
@@ -121,7 +121,7 @@ def agree(job: JobEnvironment, **variables: str) -> Libraries:
     return facts
 
 
-def test_found_versioned_and_owned(job: JobEnvironment) -> None:
+def test_libraries_have_versions_and_packages(job: JobEnvironment) -> None:
     facts = agree(job)
     cudart, cudnn, nccl = (library(facts, name) for name in ("cudart", "cudnn", "nccl"))
     assert (cudart.version, cudart.version_code, cudart.package_version) == ("12.9", 12090, "12.9.79")
@@ -135,7 +135,7 @@ def test_found_versioned_and_owned(job: JobEnvironment) -> None:
             assert (entry.path or "").startswith(str(job.site / "nvidia"))
 
 
-def test_tensorflow_2_21_0_does_not_look_where_cusolver_is(job: JobEnvironment) -> None:
+def test_tensorflow_2_21_0_does_not_search_the_cusolver_folder(job: JobEnvironment) -> None:
     if metadata.version("tensorflow") != "2.21.0":
         pytest.skip("a defect of the wheel of 2.21.0")
     facts = agree(job)
@@ -145,15 +145,15 @@ def test_tensorflow_2_21_0_does_not_look_where_cusolver_is(job: JobEnvironment) 
     assert not any("cusolver" in folder for folder in facts.runpath)
 
 
-def test_components_of_different_minors(job: JobEnvironment) -> None:
-    """cuSOLVER of CUDA 12.9 over cuBLAS of CUDA 12.5 (failure mode mixed_cuda_components)."""
+def test_cusolver_does_not_load_with_cublas_of_another_minor(job: JobEnvironment) -> None:
+    """cuSOLVER of CUDA 12.9 with cuBLAS of CUDA 12.5 (failure mode mixed_cuda_components)."""
     facts = agree(job, LD_LIBRARY_PATH=str(job.site / "nvidia/cusolver/lib"))
     cusolver = library(facts, "cusolver")
     assert cusolver.found_by == "LD_LIBRARY_PATH"
     assert "undefined symbol: cublasSetEnvironmentMode" in (cusolver.load_error or "")
 
 
-def test_components_of_one_minor(job: JobEnvironment, tmp_path: Path) -> None:
+def test_components_of_one_minor_load(job: JobEnvironment, tmp_path: Path) -> None:
     install(tmp_path, "nvidia-cublas-cu12==12.9.1.4")
     folders = [job.site / "nvidia/cusolver/lib", tmp_path / "nvidia/cublas/lib"]
     facts = agree(job, LD_LIBRARY_PATH=":".join(map(str, folders)))
@@ -175,34 +175,34 @@ def test_ld_library_path_shadows_the_wheel(job: JobEnvironment, tmp_path: Path) 
 
 
 @contextmanager
-def away(path: Path) -> Iterator[None]:
-    hidden = path.with_name("hidden-by-a-test")
-    path.rename(hidden)
+def hidden(path: Path) -> Iterator[None]:
+    moved = path.with_name("hidden-by-a-test")
+    path.rename(moved)
     try:
         yield
     finally:
-        hidden.rename(path)
+        moved.rename(path)
 
 
 @pytest.mark.parametrize(
     "name", ["cuda_runtime/lib/libcudart.so.12", "cufft/lib/libcufft.so.11", "cudnn/lib/libcudnn.so.9"]
 )
-def test_a_deleted_library(job: JobEnvironment, name: str) -> None:
-    with away(job.site / "nvidia" / name):
+def test_deleted_library_is_missing(job: JobEnvironment, name: str) -> None:
+    with hidden(job.site / "nvidia" / name):
         facts = agree(job)
         missing = next(entry for entry in facts.libraries if entry.soname == Path(name).name)
         assert missing.status == "missing"
         assert str((job.site / "nvidia" / name).parent) in [place.path for place in facts.searched]
 
 
-def test_a_deleted_dependency(job: JobEnvironment) -> None:
-    with away(job.site / "nvidia/nvjitlink/lib/libnvJitLink.so.12"):
+def test_deleted_dependency_is_a_load_error(job: JobEnvironment) -> None:
+    with hidden(job.site / "nvidia/nvjitlink/lib/libnvJitLink.so.12"):
         cusparse = library(agree(job), "cusparse")
         assert cusparse.status == "found"
         assert "libnvJitLink.so.12: cannot open shared object file" in (cusparse.load_error or "")
 
 
-def test_a_truncated_library(job: JobEnvironment, tmp_path: Path) -> None:
+def test_truncated_library_is_unusable(job: JobEnvironment, tmp_path: Path) -> None:
     whole = (job.site / "nvidia/cuda_runtime/lib/libcudart.so.12").read_bytes()
     (tmp_path / "libcudart.so.12").write_bytes(whole[: len(whole) // 2])
     facts = read(job, LD_LIBRARY_PATH=str(tmp_path))
@@ -212,7 +212,7 @@ def test_a_truncated_library(job: JobEnvironment, tmp_path: Path) -> None:
     assert library(facts, "cudnn").version == "9.10.2"
 
 
-def test_runtimes_of_three_majors(job: JobEnvironment, tmp_path: Path) -> None:
+def test_other_major_versions_are_listed(job: JobEnvironment, tmp_path: Path) -> None:
     install(tmp_path, *OTHER_MAJORS)
     facts = read(job, PYTHONPATH=str(tmp_path))
     cudart = library(facts, "cudart")
@@ -224,7 +224,7 @@ def test_runtimes_of_three_majors(job: JobEnvironment, tmp_path: Path) -> None:
     ]
 
 
-def test_the_tools_of_xla(job: JobEnvironment) -> None:
+def test_xla_files_are_found(job: JobEnvironment) -> None:
     found = {str(entry.name): entry for entry in read(job).xla_files}
     inside = {"libdevice": "nvvm/libdevice/libdevice.10.bc", "ptxas": "bin/ptxas"}
     for name, path in inside.items():

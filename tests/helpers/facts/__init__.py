@@ -1,8 +1,8 @@
 """Builders of healthy fact groups. Every value can be overridden by keyword.
 
-``compute_check(check, *h100_node(), host(shm_total_bytes=64 * MIB))``: of two groups of one type the later counts.
-The numbers are those of real machines: driver, names, capabilities, lanes and P-states as NVML gives them on an
-H100 SXM5 node, and the packages of a fresh ``tensorflow[and-cuda]==2.21.0``.
+Example: ``compute_check(check, *h100_node(), host(shm_total_bytes=64 * MIB))``. A later group replaces an earlier one
+of its type. The values are those of real machines: an H100 SXM5 node as reported by NVML, and the packages of a new
+``tensorflow[and-cuda]==2.21.0``.
 """
 
 from helpers.facts.base import DRIVER, GIB, KIB, MIB, PYTHON, SITE

@@ -1,4 +1,4 @@
-"""Units and places that the builders share."""
+"""Units and paths that the builders share."""
 
 from __future__ import annotations
 

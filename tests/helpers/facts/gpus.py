@@ -1,4 +1,4 @@
-"""Builders of the group ``gpus``: GPUs as NVML tells of them (H100 SXM5, GeForce RTX 4090, V100), and their driver."""
+"""Builders of the group ``gpus``: GPUs as reported by NVML (H100 SXM5, GeForce RTX 4090, V100), and their driver."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def gpu(index: int = 0, **changes: Any) -> Gpu:
 
 
 def nvlinks(count: int = 18, *, down: Sequence[int] = (), **changes: Any) -> tuple[NvLink, ...]:
-    """The NVLinks of an H100 into NVSwitches; those in ``down`` are not active."""
+    """The NVLinks of an H100 to NVSwitches. Those in ``down`` are inactive."""
     values: dict[str, Any] = {"active": True, "version": 4, "speed_gbs": 26.562, "remote_kind": "switch"}
     return tuple(
         NvLink(index=index, active=False) if index in down else NvLink(index=index, **{**values, **changes})
@@ -133,12 +133,12 @@ def nvlinks(count: int = 18, *, down: Sequence[int] = (), **changes: Any) -> tup
 
 
 def near(index: int) -> tuple[int, ...]:
-    """The processors near a GPU: half of 224 for the first four, the other half for the others."""
+    """The CPUs near a GPU: the first half of 224 for the first four GPUs, the second half for the others."""
     return tuple(range(112)) if index < 4 else tuple(range(112, 224))
 
 
 def geforce(index: int = 0, model: str = "4090", **changes: Any) -> Gpu:
-    """One idle RTX 4090, with what such a card does not have."""
+    """One idle RTX 4090, without the features such a card lacks."""
     values: dict[str, Any] = {
         "name": f"NVIDIA GeForce RTX {model}",
         "compute_capability": "8.9",
@@ -165,7 +165,7 @@ def geforce(index: int = 0, model: str = "4090", **changes: Any) -> Gpu:
 
 
 def geforces(n: int = 2, **changes: Any) -> Gpus:
-    """A driver with n GeForce cards, between which there is no peer access."""
+    """A driver with n GeForce cards without peer access."""
     devices = tuple(geforce(index) for index in range(n))
     pair: dict[str, Any] = {
         "level": "PHB",
@@ -179,12 +179,12 @@ def geforces(n: int = 2, **changes: Any) -> Gpus:
 
 
 def lost_gpu(index: int) -> Gpu:
-    """A GPU that fell off the bus: NVML gives an error for its handle and nothing else."""
+    """A GPU that has fallen off the bus. NVML returns only an error for its handle."""
     return Gpu(index=index, errors={"handle": "GpuIsLost"})
 
 
 def v100(index: int = 0, **changes: Any) -> Gpu:
-    """One of four V100 in a workstation, with a fan, joined directly by NVLinks."""
+    """One of four V100 in a workstation, with a fan and direct NVLinks."""
     values: dict[str, Any] = {
         "name": "Tesla V100-DGXS-32GB",
         "compute_capability": "7.0",
@@ -209,7 +209,7 @@ def v100(index: int = 0, **changes: Any) -> Gpu:
 
 
 def gpus(n: int = 8, *devices: Gpu, **changes: Any) -> Gpus:
-    """A driver that answers, with n healthy GPUs (or the given ones), all pairs below one NUMA node."""
+    """A responding driver with n healthy GPUs (or the given ones) on one NUMA node."""
     listed = devices or tuple(gpu(index) for index in range(n))
     values: dict[str, Any] = {
         "state": "ready",
@@ -228,6 +228,6 @@ def gpus(n: int = 8, *devices: Gpu, **changes: Any) -> Gpus:
 
 
 def pair(first: int = 0, second: int = 1, **changes: Any) -> GpuPair:
-    """Two H100 joined by eighteen NVLinks."""
+    """Two H100 connected by eighteen NVLinks."""
     values: dict[str, Any] = {"level": "NODE", "nvlinks": 18, "p2p_read": "OK", "p2p_write": "OK", "p2p_nvlink": "OK"}
     return GpuPair(first=first, second=second, **{**values, **changes})

@@ -1,4 +1,4 @@
-"""Builders of what the kernel tells: its nvidia module, its settings and its log."""
+"""Builders of the kernel's facts: its nvidia module, its settings and its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdoctor.probes.kernel_log import parse_log
 
 
 def node(path: str, *, readable: bool = True, writable: bool = True) -> DeviceNode:
-    """A device node, open to all unless said otherwise."""
+    """A device node, by default accessible to everyone."""
     return DeviceNode(path=path, mode="0666" if readable and writable else "0660", readable=readable, writable=writable)
 
 
@@ -40,11 +40,11 @@ def kernel_settings(**changes: Any) -> Kernel:
 
 
 def log(*events: KernelLogEvent, **changes: Any) -> KernelLog:
-    """A kernel's log that reaches back to the boot; it tells of nothing unless given events."""
+    """A kernel log since the boot, by default without events."""
     values: dict[str, Any] = {"source": "/dev/kmsg", "lines": 2048, "complete": True, "events": events}
     return KernelLog(**{**values, **changes})
 
 
 def logged(*lines: str) -> KernelLog:
-    """What the real reader makes of these lines."""
+    """The facts that kdoctor reads from these lines."""
     return parse_log(lines, source="dmesg.txt", complete=True)

@@ -1,6 +1,6 @@
-"""Builders of the group ``libraries``: what a healthy ``tensorflow[and-cuda]==2.21.0`` would load beside a driver.
+"""Builders of the group ``libraries``: the libraries of a healthy ``tensorflow[and-cuda]==2.21.0`` with a driver.
 
-That release does not look into nvidia/cusolver/lib by itself, so the healthy job has that folder on LD_LIBRARY_PATH.
+That release does not search nvidia/cusolver/lib. The healthy job therefore has the folder on LD_LIBRARY_PATH.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from helpers.facts.base import DRIVER, SITE
 from kdoctor.facts import Libraries, Library, SearchPlace, XlaFile
 
-# Name: component, soname's number, package, its version, and the library's own version. CUDA 12.9.1 and cuDNN 9.24.0.
+# Name to component, number in the soname, package, package version and library version. CUDA 12.9.1, cuDNN 9.24.0.
 _WHEELS = {
     "cudart": ("cuda_runtime", "12", "nvidia-cuda-runtime-cu12", "12.9.79", "12.9"),
     "cublas": ("cublas", "12", "nvidia-cublas-cu12", "12.9.1.4", "12.9.1"),
@@ -28,7 +28,7 @@ _PURPOSES = {"nccl": "several GPUs", "cupti": "profiling"}
 
 
 def library(name: str, **changes: Any) -> Library:
-    """One healthy library, from its wheel; libcuda from the driver."""
+    """One healthy library from its wheel, or libcuda from the driver."""
     if name == "cuda":
         folder, soname, package = "/usr/lib/x86_64-linux-gnu", "libcuda.so.1", (None, None, DRIVER)
     else:
@@ -53,7 +53,7 @@ def library(name: str, **changes: Any) -> Library:
 
 
 def missing(name: str, **changes: Any) -> Library:
-    """The same library where the loader finds none."""
+    """The same library if the loader does not find it."""
     gone = dict.fromkeys(
         ("path", "real_path", "found_by", "version", "version_code", "built_with", "package", "package_version")
     )
@@ -61,7 +61,7 @@ def missing(name: str, **changes: Any) -> Library:
 
 
 def libraries(*changed: Library, **changes: Any) -> Libraries:
-    """All ten, each as given or else healthy."""
+    """All ten libraries, healthy unless given."""
     given = {entry.name: entry for entry in changed}
     listed = tuple(given.get(name) or library(name) for name in ("cuda", *_WHEELS))
     components = dict.fromkeys(component for component, *_ in _WHEELS.values() if component != "cusolver")
@@ -99,5 +99,5 @@ def no_libraries() -> Libraries:
 
 
 def without_wheels() -> Libraries:
-    """Plain ``tensorflow`` on a machine with a driver and no CUDA: none of the libraries is anywhere."""
+    """Plain ``tensorflow`` on a machine with a driver and without CUDA. All libraries are missing."""
     return libraries(*map(missing, _WHEELS))

@@ -1,4 +1,4 @@
-"""Whole machines."""
+"""Facts of whole machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdoctor.facts import FactGroup, Gpus, GpuSampling, KernelDriver, PciDevices
 
 
 def no_driver() -> tuple[FactGroup, ...]:
-    """The GPU groups of a machine that has neither GPU nor driver."""
+    """The GPU groups of a machine without a GPU and a driver."""
     return (
         PciDevices(devices=()),
         KernelDriver(loaded=False),
@@ -26,7 +26,7 @@ def no_driver() -> tuple[FactGroup, ...]:
 
 
 def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
-    """Every group of a healthy machine with n H100 GPUs, its smoke.baseline run included."""
+    """Every group of a healthy machine with n H100, including its run of smoke.baseline."""
     return (
         target(),
         packages(),
@@ -46,7 +46,7 @@ def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
 
 
 def cpu_host() -> tuple[FactGroup, ...]:
-    """Every group of a healthy machine without a GPU; its smoke.baseline ran over two logical CPU devices."""
+    """Every group of a healthy machine without a GPU. Its smoke.baseline ran on two logical CPU devices."""
     return (
         target(),
         packages(),
@@ -64,7 +64,7 @@ def cpu_host() -> tuple[FactGroup, ...]:
 
 
 def v100_workstation(n: int = 4) -> tuple[FactGroup, ...]:
-    """The groups of a machine that differ from ``h100_node``'s: four V100 joined directly, below one socket."""
+    """The groups that differ from ``h100_node``: four V100 with direct NVLinks, on one socket."""
     devices = tuple(v100(index) for index in range(n))
     pairs = tuple(pair(a.index, b.index, level="PIX", nvlinks=2) for a, b in combinations(devices, 2))
     return gpus(n, *devices, pairs=pairs), pci(n), kernel(n)

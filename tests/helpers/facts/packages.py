@@ -1,4 +1,4 @@
-"""Builders of what the job's Python environment is: interpreter, packages, TensorFlow, Keras, variables."""
+"""Builders of the job's Python environment: interpreter, packages, TensorFlow, Keras, variables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def package(name: str, version: str | None = "1.0", *requires: str, requires_pyt
 
 
 def packages(*installed: Package, has_pip: bool | None = True) -> Packages:
-    """These distributions, or those of a small healthy TensorFlow 2.21 environment."""
+    """The given distributions, or those of a small healthy TensorFlow 2.21 environment."""
     default = (
         package("keras", "3.15.1", "numpy", "h5py", "ml-dtypes", "packaging", requires_python=">=3.11"),
         package("h5py", "3.14.0", "numpy>=1.19.3"),
@@ -61,7 +61,7 @@ def packages(*installed: Package, has_pip: bool | None = True) -> Packages:
 
 
 def tensorflow(**changes: Any) -> TensorFlowBuild:
-    """TensorFlow 2.21.0 from its Linux wheel, as its build_info.py tells."""
+    """TensorFlow 2.21.0 from its Linux wheel, according to its build_info.py."""
     values: dict[str, Any] = {
         "installed": True,
         "distribution": "tensorflow",
@@ -89,6 +89,6 @@ def keras(**changes: Any) -> KerasChoice:
 
 
 def environment(**variables: str) -> Environment:
-    """These variables and no others, of those that the probe looks for."""
+    """Only these variables, of those that the probe reads."""
     looked_for = ("CUDA_*", "KERAS_*", "LD_LIBRARY_PATH", "NCCL_*", "NVIDIA_*", "TF_*", "XLA_*")
     return Environment(variables=variables, allow_list=looked_for)

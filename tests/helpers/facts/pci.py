@@ -27,7 +27,7 @@ def bridge(bus_id: str, **changes: Any) -> PciBridge:
 
 
 def way(index: int, **changes: Any) -> tuple[PciBridge, ...]:
-    """The root port and a switch's two ports, above GPU ``index``; changes are those of the switch's upper port."""
+    """The ports above GPU ``index``: a root port, and a switch. Changes apply to the upstream port of the switch."""
     bus = (index + 1) * 16
     root, upper, lower = (f"0000:{bus - above:02x}:00.0" for above in (4, 3, 2))
     return bridge(root), bridge(upper, **changes), bridge(lower)
@@ -56,6 +56,6 @@ def pci_gpu(index: int = 0, **changes: Any) -> PciDevice:
 
 
 def pci(n: int = 8, *devices: PciDevice) -> PciDevices:
-    """The PCI functions of n GPUs (or the given ones), and an NVSwitch, which is no GPU."""
+    """The PCI functions of n GPUs (or the given ones), and an NVSwitch, which is not a GPU."""
     switch = PciDevice(bus_id="0000:f0:00.0", device_id="22a3", device_class="0680", driver="nvidia-nvswitch")
     return PciDevices(devices=(*(devices or tuple(pci_gpu(index) for index in range(n))), switch))

@@ -1,4 +1,4 @@
-"""Builders of what the GPUs did while they trained."""
+"""Builders of GPU samples taken during the training."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kdoctor.facts import CaseUse, EventTime, GpuSampling, GpuUse, SampledGpu, S
 
 
 def spread(low: float, mean: float, high: float) -> Spread:
-    """Least, mean and greatest."""
+    """Minimum, mean and maximum."""
     return Spread(low=low, mean=mean, high=high)
 
 
 def event(bit: int, seconds: float = 2.0, samples: int = 4, in_a_row: int = 4) -> EventTime:
-    """A clocks' event reason that stood for a while."""
+    """A clocks event reason that was active for a while."""
     return EventTime(bit=bit, seconds=seconds, samples=samples, in_a_row=in_a_row)
 
 
 def case_use(case: str = "mirrored", scenario: str = "smoke.baseline", **changes: Any) -> CaseUse:
-    """A case that kept the GPU busy."""
+    """The samples of a case with a busy GPU."""
     values: dict[str, Any] = {
         "scenario": scenario,
         "case": case,
@@ -35,7 +35,7 @@ def case_use(case: str = "mirrored", scenario: str = "smoke.baseline", **changes
 
 
 def idle_use(**changes: Any) -> CaseUse:
-    """The same of a GPU that did nothing."""
+    """The samples of a case with an idle GPU."""
     values: dict[str, Any] = {
         "utilization_gpu_percent": spread(0.0, 0.0, 0.0),
         "memory_used_bytes": spread(4.0 * MIB, 4.0 * MIB, 4.0 * MIB),
@@ -61,7 +61,7 @@ def gpu_use(**changes: Any) -> GpuUse:
 
 
 def sampled_gpu(index: int = 0, **changes: Any) -> SampledGpu:
-    """One H100 that worked in one case and was not slowed."""
+    """One H100 that was busy in one case and not slowed down."""
     before: dict[str, Any] = {"utilization_gpu_percent": spread(0.0, 0.0, 0.0), "processes": spread(0.0, 0.0, 0.0)}
     values: dict[str, Any] = {
         "index": index,
@@ -80,7 +80,7 @@ def sampled_gpu(index: int = 0, **changes: Any) -> SampledGpu:
 
 
 def sampling(n: int = 8, *gpus: SampledGpu, **changes: Any) -> GpuSampling:
-    """n GPUs (or the given ones) that all worked."""
+    """n busy GPUs, or the given ones."""
     values: dict[str, Any] = {
         "state": "ready",
         "interval_s": 0.5,

@@ -1,4 +1,4 @@
-"""Builders of smoke trainings that went well."""
+"""Builders of passing smoke trainings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdoctor.facts import SmokeCase, SmokePair, SmokeRun, Weights
 
 
 def smoke_case(name: str = "mirrored", replicas: int = 8, kind: str = "GPU", **changes: Any) -> SmokeCase:
-    """A training that went well over that many replicas."""
+    """A passing training on this number of replicas."""
     values: dict[str, Any] = {
         "name": name,
         "outcome": "trained",
@@ -37,7 +37,7 @@ def smoke_case(name: str = "mirrored", replicas: int = 8, kind: str = "GPU", **c
 
 
 def smoke_run(scenario: str = "smoke.baseline", replicas: int = 8, *cases: SmokeCase, **changes: Any) -> SmokeRun:
-    """A scenario whose cases (one healthy case unless given) ran on that many GPUs."""
+    """A run of a scenario, by default with one healthy case."""
     values: dict[str, Any] = {
         "scenario": scenario,
         "version": 1,
@@ -54,7 +54,7 @@ def smoke_run(scenario: str = "smoke.baseline", replicas: int = 8, *cases: Smoke
 
 
 def smoke_pair(first: int = 0, second: int = 1, **changes: Any) -> SmokePair:
-    """A pair of H100 that trained alone and went well."""
+    """A pair of H100 that passed without the other GPUs."""
     values: dict[str, Any] = {
         "first": first,
         "second": second,
@@ -74,7 +74,7 @@ def smoke_pair(first: int = 0, second: int = 1, **changes: Any) -> SmokePair:
 def pairs_run(
     replicas: int = 4, changed: dict[tuple[int, int], dict[str, Any]] | None = None, **changes: Any
 ) -> SmokeRun:
-    """Every pair of that many GPUs alone, all well but for the changed ones; the changes are the case's."""
+    """A run with every pair of GPUs. ``changed`` overrides single pairs, and ``changes`` overrides the case."""
     changed = changed or {}
     pairs = tuple(smoke_pair(*ends, **changed.get(ends, {})) for ends in combinations(range(replicas), 2))
     addresses = tuple(bus_id(index) for index in range(replicas))

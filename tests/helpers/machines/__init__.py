@@ -1,7 +1,7 @@
-"""Whole machines, described by the project: what NVML answers, and the /sys, /proc and /dev that go with it.
+"""Descriptions of whole machines: the answers of NVML, and the matching /sys, /proc and /dev.
 
-``facts("h100-nvswitch")`` gives their facts, collected by the real probes; ``environment("h100-nvswitch", folder)``
-lets the real command line run against one in a subprocess. Each needs the system's C compiler, and skips without.
+``facts("h100-nvswitch")`` returns the facts that the real probes collect. ``environment("h100-nvswitch", folder)``
+returns the variables for a real command line in a subprocess. Both skip the test without a C compiler.
 """
 
 from helpers.machines.collecting import HEALTHY, MACHINES, collected, environment, facts, gpus, groups, library, write

@@ -1,4 +1,4 @@
-"""The machines by name; their facts by the real probes, or their folders for a real command line."""
+"""The machines by name, with their facts from the real probes or their folders for a real command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROBES = (
     host.PROBE,
     environment_probe.PROBE,
 )
-"""The probes that read a machine, not a Python environment."""
+"""The probes of the machine, without those of the Python environment."""
 MACHINES: dict[str, Callable[[], Description]] = {
     "h100-nvswitch": healthy.h100_nvswitch,
     "a100-sixteen": healthy.a100_sixteen,
@@ -53,29 +53,29 @@ MACHINES: dict[str, Callable[[], Description]] = {
     "one-call-hangs": silent.one_call_hangs,
 }
 HEALTHY = ("h100-nvswitch", "a100-sixteen", "a100-pcie", "a100-nvlink", "rtx4090", "rtx5090")
-"""Machines on which no check may find an error."""
+"""Machines on which no check reports an error."""
 
 
 @functools.cache
 def library() -> Path:
-    """The folder of the stand-in library, built once a process; it skips where there is no C compiler."""
+    """The folder of the fake NVML, built once per process. Skips the test without a C compiler."""
     return nvml.build(_folder())
 
 
 def _folder() -> Path:
-    """A folder that goes when the process ends."""
+    """A folder that is deleted when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="kdoctor-machine-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def environment(name: str, folder: Path) -> dict[str, str]:
-    """Write a machine below the folder; return the variables that let kdoctor, in a subprocess, run on it."""
+    """Write a machine to the folder, and return the variables with which kdoctor reads it in a subprocess."""
     return write(MACHINES[name](), folder)
 
 
 def write(machine: Description, folder: Path) -> dict[str, str]:
-    """The same for a description of one's own."""
+    """The same for any description."""
     root = machine.tree.write(folder / "root")
     return {
         "LD_LIBRARY_PATH": str(library()),
@@ -85,7 +85,7 @@ def write(machine: Description, folder: Path) -> dict[str, str]:
 
 
 def collected(machine: Description) -> Facts:
-    """The facts of a description, by the real probes and the real binding."""
+    """The facts that the real probes and the real NVML binding collect from a description."""
     folder = _folder()
     variables = write(machine, folder)
     context = Context(
@@ -104,17 +104,17 @@ def collected(machine: Description) -> Facts:
 
 @functools.cache
 def facts(name: str) -> Facts:
-    """The facts of a machine by its name in ``MACHINES``, collected once a process. Not to be changed."""
+    """The facts of a machine by its name in ``MACHINES``, collected once per process. Do not modify them."""
     return collected(MACHINES[name]())
 
 
 def groups(name: str) -> tuple[FactGroup, ...]:
-    """Those of its groups that could be collected, for ``compute_check(check, *groups("rtx4090"))``."""
+    """The collected groups of a machine, for ``compute_check(check, *groups("rtx4090"))``."""
     return tuple(group for group in facts(name).values() if not isinstance(group, Unavailable))
 
 
 def gpus(name: str) -> Gpus:
-    """Its GPUs."""
+    """The GPUs of a machine."""
     found = facts(name)[Gpus]
     assert isinstance(found, Gpus), found
     return found

@@ -1,4 +1,4 @@
-"""What a description of a machine is made of: NVML's answers, the trees that agree with them, and parts of both."""
+"""The parts of a machine description: the answers of NVML, and the matching trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers.trees import Slot, Tree, affinity, level, nvml_bus_id
 from kdoctor.probes.nvml import probe as nvml_probe
 
 NO_P2P: dict[str, int | str] = {"pair.*.p2p_read": 2, "pair.*.p2p_write": 2, "pair.*.p2p_nvlink": 5}
-"""GNS, as GeForce says."""
+"""The GPUs do not support P2P (GNS), as on GeForce."""
 NO_NVLINK_P2P: dict[str, int | str] = {"pair.*.p2p_nvlink": 5}
 
 
@@ -23,13 +23,13 @@ class Description:
     nvml: Machine
     tree: Tree
     deadline_s: float = nvml_probe.DEADLINE_S
-    """What the NVML probe has, so that a test need not wait long for a call that hangs."""
+    """Deadline of the NVML probe. Tests of hanging calls shorten it."""
 
 
 def describe(
     gpus: list[Facts], slots: list[Slot], tree: Tree | None = None, lines: Mapping[str, int | str] | None = None
 ) -> Description:
-    """A machine whose NVML and whose trees agree: bus ids, pair levels, affinities, driver version."""
+    """A machine with the same bus ids, pair levels, affinities and driver version in NVML and in its trees."""
     tree = tree or Tree()
     others = tree.slots
     tree = tree.changed(slots=(*slots, *others))
@@ -45,5 +45,5 @@ def describe(
 
 
 def epyc_slots(buses: tuple[str, ...], **facts: Any) -> list[Slot]:
-    """One GPU a host bridge, straight at its root port; the buses from 80 on belong to the second socket."""
+    """One GPU per host bridge, directly at the root port. Buses from 80 belong to the second socket."""
     return [Slot(path=f"{int(bus, 16) - 1:02x}:01.1/{bus}:00.0", node=int(bus, 16) // 0x80, **facts) for bus in buses]

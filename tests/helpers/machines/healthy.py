@@ -13,7 +13,7 @@ _H100_BUSES = (0x19, 0x3B, 0x4C, 0x5D, 0x9B, 0xBB, 0xCB, 0xDB)
 
 
 def _sxm_slots(count: int) -> list[Slot]:
-    """GPUs behind a switch each, on a root complex each, half of every eight on either socket."""
+    """GPUs with one switch and one root complex each. Of eight GPUs, each socket has four."""
     return [
         Slot(
             path="/".join(f"{bus - above:02x}:0{int(above == 4)}.0" for above in (4, 3, 2, 0)),
@@ -26,7 +26,7 @@ def _sxm_slots(count: int) -> list[Slot]:
 
 
 def _nvswitches() -> tuple[Slot, ...]:
-    """Four NVSwitches behind a switch whose ports have ACS on: no GPU is there, so it does no harm."""
+    """Four NVSwitches behind a PCIe switch with ACS, which is harmless without GPUs below it."""
     return tuple(
         Slot(
             path=f"7f:01.0/81:00.0/82:0{place}.0/{0x83 + place:02x}:00.0",
@@ -45,7 +45,7 @@ def _nvswitches() -> tuple[Slot, ...]:
 
 
 def h100_nvswitch(count: int = 8) -> Description:
-    """H100 SXM5 joined by NVSwitches; every GPU has some PCIe replays, as healthy ones do."""
+    """H100 SXM5 connected by NVSwitches. Each GPU has a few PCIe replays, which is normal."""
     daemons = ("nv-fabricmanager", "nvidia-persistenced")
     tree = Tree(slots=_nvswitches(), daemons=daemons, cpus=224, memory_bytes=2048 * 1024**3)
     gpus = [nvml.h100(pcie_replay_counter=43 + 11 * index) for index in range(count)]
@@ -53,7 +53,7 @@ def h100_nvswitch(count: int = 8) -> Description:
 
 
 def a100_sixteen() -> Description:
-    """Sixteen A100 of 40 GB on two boards, all joined by NVSwitches, as a cloud rents them."""
+    """Sixteen A100 of 40 GB on two boards, connected by NVSwitches, like a cloud instance."""
     links = nvml.switched_links(12, version=4, mbps=25000)
     small = nvml.a100(name="NVIDIA A100-SXM4-40GB", memory_total=40960 * 1024**2, bar1_total=65536 * 1024**2)
     gpus: list[Facts] = [small | links | {"fabric_state": 0} for _ in range(16)]
@@ -86,7 +86,7 @@ def a100_pcie_two_sockets() -> Description:
 
 
 def a100_nvlink() -> Description:
-    """Four A100 SXM4 on two sockets, joined by four NVLinks a pair, without switches."""
+    """Four A100 SXM4 on two sockets, connected by four NVLinks per pair, without switches."""
     slots = epyc_slots(("01", "41", "81", "c1"), device="20b2", generation=4, generation_max=4)
     buses = [nvml_bus_id(slot) for slot in slots]
     gpus = [
@@ -97,7 +97,7 @@ def a100_nvlink() -> Description:
 
 
 def rtx4090_eight() -> Description:
-    """Eight idle GeForce RTX 4090 on two sockets, two a host bridge; P2P is not supported, as on every GeForce."""
+    """Eight idle GeForce RTX 4090 on two sockets, two per host bridge. P2P is not supported, as on every GeForce."""
     slots = [
         Slot(
             path=f"{root:02x}:0{port}.1/{root + port:02x}:00.0",

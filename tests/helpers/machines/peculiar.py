@@ -1,4 +1,4 @@
-"""Machines with a peculiarity."""
+"""Machines with an unusual property."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from helpers.trees import Slot, Tree
 
 
 def l4_two_one_x1() -> Description:
-    """Two L4, busy enough for P0; one runs on a single lane, and the minor numbers are in reverse order."""
+    """Two L4 in P0. One has a single PCIe lane, and the minor numbers are in reverse order."""
     slots = epyc_slots(("41", "c1"), device="27b8", generation=4, generation_max=4)
     slots[1] = replace(slots[1], width=1)
     gpus = [nvml.l4(minor_number=1), nvml.l4(minor_number=0, pcie_width=1)]
@@ -19,7 +19,7 @@ def l4_two_one_x1() -> Description:
 
 
 def mig_on() -> Description:
-    """Four A100 with MIG on, under which volatile ECC counts, remapped rows and utilisation are not told."""
+    """Four A100 with MIG. NVML then reports no volatile ECC counts, remapped rows and utilisation."""
     hidden = (
         "ecc_corrected_volatile",
         "ecc_uncorrected_volatile",
@@ -35,7 +35,7 @@ def mig_on() -> Description:
 
 
 def vgpu() -> Description:
-    """A virtual machine with two vGPUs: no bridges, no NUMA, and much that is not told."""
+    """A virtual machine with two vGPUs, without bridges, NUMA nodes and many other facts."""
     told = (
         *("name", "compute_capability", "architecture", "memory_total", "memory_used", "memory_reserved"),
         *("performance_state", "compute_mode", "persistence_mode", "utilization_gpu"),
@@ -49,13 +49,13 @@ def vgpu() -> Description:
 
 
 def one_gpu_lost() -> Description:
-    """Four A100, of which number 2 fell off the bus: the log tells it, and its neighbours' links to it are down."""
+    """Four A100. GPU 2 has fallen off the bus: the kernel log has an Xid, and the links to it are down."""
     machine = a100_nvlink()
     slots = list(machine.tree.slots)
     lost = slots[2] = replace(slots[2], lost=True)
     lines = {
         f"gpu.{gpu}.nvlink.{link}.active": 0
-        for gpu, first in ((0, 4), (1, 4), (3, 8))  # where each one's links to number 2 begin
+        for gpu, first in ((0, 4), (1, 4), (3, 8))  # the first link to GPU 2
         for link in range(first, first + 4)
     }
     log = (

@@ -1,27 +1,27 @@
-/* A stand-in for NVIDIA's management library (libnvidia-ml.so.1), driven by a machine description.
+/* A fake of NVIDIA's management library (libnvidia-ml.so.1) that answers from a machine description.
  *
  * The variable KDOCTOR_NVML_MACHINE names the description: a text file of lines "key value". Keys:
  *
  *   system.<fact>                 a fact of the driver, for example system.driver_version
- *   gpu.<i>.<fact>                a fact of GPU i, for example gpu.0.name; gpu.*.<fact> of every GPU that has no own
+ *   gpu.<i>.<fact>                a fact of GPU i, for example gpu.0.name; gpu.*.<fact> of every other GPU
  *   gpu.<i>.nvlink.<n>.<fact>     a fact of its NVLink n; gpu.<i>.nvlink.*.<fact> of each of its links
  *   gpu.<i>.field.<id>            a field value (nvmlDeviceGetFieldValues); "!13" answers with that error code
  *   pair.<i>.<j>.<fact>           a fact of two GPUs (i < j), in NVML's numbers; pair.*.<fact> of every other pair
- *   call.<function>               what the call does instead of answering: an NVML error code, "hang" or "crash"
- *   gpu.<i>.call.<function>       the same, for GPU i alone
- *   gpu.<i>.call.*                the same, for every call about GPU i
- *   call.*                        the same, for every call about a GPU, unless the call is named itself
+ *   call.<function>               what the call does instead of an answer: an NVML error code, "hang" or "crash"
+ *   gpu.<i>.call.<function>       the same, only for GPU i
+ *   gpu.<i>.call.*                the same, for every call for GPU i
+ *   call.*                        the same, for every call for a GPU that has no line with its name
  *   latency_us                    how long every call takes, in microseconds
  *
- * A value "?<path> <one> <other>" is the one while there is such a file, and the other otherwise: so a test's training
- * can make a GPU busy, hot or silent.
+ * A value "?<path> <one> <other>" is <one> while the file exists, and <other> after that. With it, the training of a test
+ * makes a GPU busy, hot or silent.
  *
- * A fact that the description lacks, and one whose value is "-", is answered with NVML_ERROR_NOT_SUPPORTED (3). Lines
- * that begin with # are comments. Signatures and structures follow NVML's public documentation; a new numeric fact is
- * one line in a table at the end of this file.
+ * Missing facts, and facts with the value "-", return NVML_ERROR_NOT_SUPPORTED (3). Lines that begin with # are
+ * comments. Signatures and structures follow the public documentation of NVML. A new numeric fact is one line in a
+ * table at the end of this file.
  *
- * Built with -DWITHOUT_PROCESSES_V3, -DWITHOUT_MEMORY_V2 or -DOLD, it lacks those functions, or all that came with
- * the drivers 520 and later, as old drivers do.
+ * The options -DWITHOUT_PROCESSES_V3 and -DWITHOUT_MEMORY_V2 remove these functions, and -DOLD removes the functions
+ * that came with driver 520 and later, to imitate old drivers.
  */
 
 #include <signal.h>

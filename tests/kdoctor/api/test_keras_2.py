@@ -11,7 +11,7 @@ from helpers import keras2_job
 
 @pytest.mark.tensorflow
 def test_correct_tf_keras_job_passes(tmp_path: Path) -> None:
-    keras2_job.assert_right(keras2_job.judged(tmp_path, "data", TF_USE_LEGACY_KERAS="1"))
+    keras2_job.assert_passed(keras2_job.judged(tmp_path, "data", TF_USE_LEGACY_KERAS="1"))
 
 
 @pytest.mark.tensorflow

@@ -50,7 +50,7 @@ def test_prometheus_file_is_replaced_atomically(tmp_path: Path) -> None:
     assert kdoctor(*QUICK, "--quiet", "--output", f"prometheus={place}").returncode == 0
     names = {family.name for family in text_string_to_metric_families(place.read_text(encoding="utf-8"))}
     assert {"kdoctor_verdict", "kdoctor_check_status", "kdoctor_run_timestamp_seconds"} <= names
-    # node_exporter reads every *.prom in the folder.
+    # node_exporter reads every *.prom file in the folder.
     assert os.listdir(tmp_path) == ["kdoctor.prom"]  # noqa: PTH208 - names, hidden ones too
 
 

@@ -1,4 +1,4 @@
-"""The whole flow with the TensorFlow of this environment: read, train, judge, report, record, judge again."""
+"""The complete flow with the TensorFlow of this environment: read, train, judge, report, record, judge again."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_interruption_ends_the_sampling_process(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        # A shell may have the tests ignore Ctrl-C.
+        # The tests may have been started with SIGINT ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     assert _wait_for(lambda: any("sampling_child" in " ".join(_words(one)) for one in _marked(tmp_path)))

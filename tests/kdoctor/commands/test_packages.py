@@ -85,7 +85,7 @@ def test_conda_restores_its_own_revision() -> None:
         ({"keras": "pip"}, True, "pip"),
         ({"keras": "uv"}, True, "uv"),
         ({"keras": "uv"}, False, "uv"),
-        ({"keras": "pip"}, False, "uv"),  # pip has gone since, so only uv can change it
+        ({"keras": "pip"}, False, "uv"),  # pip was removed later, so only uv can change it
         ({"keras": "UV"}, True, "uv"),
         ({"keras": None}, True, "pip"),
         ({"keras": None}, None, "pip"),
@@ -93,7 +93,7 @@ def test_conda_restores_its_own_revision() -> None:
         ({"numpy": "uv"}, True, "uv"),
         ({"numpy": "uv", "h5py": "pip"}, True, "pip"),
         ({"keras": "pip", "numpy": "uv", "h5py": "uv"}, True, "pip"),
-        ({"keras": "conda"}, True, "pip"),  # only a copied environment says so outside conda
+        ({"keras": "conda"}, True, "pip"),  # only a copied environment has this outside conda
         ({"keras": "conda"}, False, "uv"),
     ],
 )

@@ -252,7 +252,7 @@ def compared(folder: Path, old: str, new: str) -> Comparison:
 def edited(old: str, new: str) -> str:
     assert BASE.count(old) >= 1, old
     text = BASE.replace(old, new, 1)
-    # What a checklist names must exist, and what it judges must be stated: related parts are edited, too.
+    # A valid checklist names only existing ids and states its assumptions, so related parts change too.
     if old == '  python: ">=3.10,<3.14"\n':
         return text
     if "model-expected" in old:

@@ -17,7 +17,7 @@ WriteDistribution = Callable[..., None]
 
 @pytest.fixture
 def write_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteDistribution:
-    """Installs a distribution with one module and one entry point, as pip would lay it out."""
+    """Install a distribution with one module and one entry point in the layout of pip."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def write(name: str, group: str, value: str, code: str) -> None:

@@ -1,4 +1,4 @@
-"""Which TensorFlow runs on which machine: cases with a measured or documented answer."""
+"""Compatibility of TensorFlow releases with machines, for cases with a measured or documented answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_h100_runs_2_15_with_ptx_and_later_releases_with_machine_code() -> None:
     [("525.147.05", "does-not-run"), ("535.54.03", "unknown"), ("535.104.05", "runs"), ("550.54.14", "runs")],
 )
 def test_ptx_needs_the_driver_of_its_toolkit(driver: str, outcome: str) -> None:
-    """2.15 names only CUDA 12.2: the driver of 12.2.0 may suffice, that of 12.2.2 does, an older one does not."""
+    """2.15 states only CUDA 12.2. The driver of 12.2.0 may suffice, that of 12.2.2 does, and an older one does not."""
     verdict = judged(machine(driver, "H100"))["2.15.1"]
     assert verdict.outcome == outcome
     if outcome == "does-not-run":
@@ -247,6 +247,6 @@ def test_nightly_is_judged_but_never_advised() -> None:
         ("", ">=5", True),
     ],
 )
-def test_overlap(first: str, second: str, *, expected: bool) -> None:
+def test_overlap_of_specifiers_is_symmetric(first: str, second: str, *, expected: bool) -> None:
     assert overlap(specifier(first), specifier(second)) is expected
     assert overlap(specifier(second), specifier(first)) is expected

@@ -1,4 +1,4 @@
-"""What a release needs, and which release a text names."""
+"""The requirements of a release, and parsing of release names."""
 
 from __future__ import annotations
 

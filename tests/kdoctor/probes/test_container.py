@@ -30,7 +30,9 @@ OVERLAY_MOUNT = "1021 970 0:120 / / rw,relatime master:290 - overlay overlay rw,
         ({}, {}, None),
     ],
 )
-def test_containers(tmp_path: Path, files: dict[str, str], environ: dict[str, str], engine: str | None) -> None:
+def test_container_engine_is_detected(
+    tmp_path: Path, files: dict[str, str], environ: dict[str, str], engine: str | None
+) -> None:
     write(tmp_path, **files)
     assert container(tmp_path, environ) == engine
 

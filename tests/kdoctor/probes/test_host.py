@@ -19,7 +19,7 @@ def read(root: Path) -> Host:
     return facts
 
 
-def test_this_machine() -> None:
+def test_system_cpus_and_memory_are_read() -> None:
     facts = read(Path("/"))
     assert (facts.os, facts.kernel, facts.machine) == (platform.system(), platform.release(), platform.machine())
     assert facts.cpus == os.cpu_count()
@@ -28,7 +28,7 @@ def test_this_machine() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux' own facts")
-def test_this_linux() -> None:
+def test_linux_affinity_and_limits_are_read() -> None:
     facts = read(Path("/"))
     assert facts.cpu_affinity == tuple(sorted(os.sched_getaffinity(0)))
     limits = {limit.name: limit for limit in facts.limits}
@@ -43,7 +43,7 @@ def test_empty_root_leaves_fields_unknown(tmp_path: Path) -> None:
     assert (facts.shm_total_bytes, facts.shm_free_bytes, facts.container) == (None, None, None)
 
 
-def test_distribution_name(tmp_path: Path) -> None:
+def test_distribution_name_is_read_from_os_release(tmp_path: Path) -> None:
     write(tmp_path, **{"etc__os-release": 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'})
     assert read(tmp_path).os_release == "Debian GNU/Linux 12 (bookworm)"
 

@@ -24,7 +24,7 @@ def read(root: Path, environ: dict[str, str] | None = None) -> Host:
     return facts
 
 
-def test_a_machine_with_two_sockets(tmp_path: Path) -> None:
+def test_two_sockets_have_two_numa_nodes(tmp_path: Path) -> None:
     Tree(cpus=8, memory_bytes=64 * GIB).write(tmp_path)
     facts = read(tmp_path)
     assert (facts.cpus, facts.cpu_limit, facts.cpu_affinity, facts.memory_nodes) == (8, 8.0, tuple(range(8)), (0, 1))
@@ -76,7 +76,7 @@ def test_memory_only_nodes(tmp_path: Path) -> None:
     assert nodes[-1] == NumaNode(index=255, cpus=())
 
 
-def test_swap(tmp_path: Path) -> None:
+def test_memory_and_swap_are_read(tmp_path: Path) -> None:
     write(tmp_path, proc__meminfo="MemTotal: 100 kB\nMemAvailable: 40 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n")
     facts = read(tmp_path)
     assert (facts.memory_total_bytes, facts.memory_available_bytes) == (100 * 1024, 40 * 1024)
@@ -98,7 +98,7 @@ def test_virtual_machine_has_no_governors(tmp_path: Path) -> None:
     assert read(tmp_path).cpu_governors == ()
 
 
-def test_disks(tmp_path: Path) -> None:
+def test_working_and_temporary_folder_have_disks(tmp_path: Path) -> None:
     facts = read(tmp_path, {"TMPDIR": str(tmp_path)})
     assert [disk.folder for disk in facts.disks] == ["working folder", "temporary folder"]
     assert all(0 <= disk.free_bytes <= disk.total_bytes for disk in facts.disks)
@@ -145,7 +145,7 @@ def test_power9_gpu_memory_is_a_numa_node(tmp_path: Path) -> None:
 
 
 def test_working_folder_is_read_without_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose file system is read-only; Python's tempfile then raises."""
+    """Simulates a container with a read-only file system, in which Python's tempfile raises an error."""
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", list)
     assert [disk.folder for disk in read(tmp_path).disks] == ["working folder"]

@@ -1,4 +1,4 @@
-"""The interpreter probe, in real environments without pip and TensorFlow, filled by hand."""
+"""The interpreter probe in real environments without pip and TensorFlow. The tests write the packages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADER = """\
 
 
 class Job:
-    """An environment that a test fills."""
+    """An environment to which a test adds packages."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
@@ -82,7 +82,7 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path / "job")
 
 
-def test_the_target(job: Job) -> None:
+def test_target_describes_the_interpreter(job: Job) -> None:
     facts = job.read(Target)
     assert (facts.executable, facts.chosen_by) == (str(job.python), "--python")
     assert facts.version == ".".join(map(str, sys.version_info[:3]))
@@ -169,7 +169,7 @@ def test_build_is_read_without_importing(job: Job) -> None:
     )
 
 
-def test_a_cpu_build(job: Job) -> None:
+def test_cpu_build_has_no_cuda_version(job: Job) -> None:
     job.tensorflow("2.21.0", "build_info = {'is_cuda_build': False}", '#define TF_CUDA_VERSION "12.5.1"\n')
     facts = job.read(TensorFlowBuild)
     assert (facts.cuda_build, facts.cuda_version, facts.compute_capabilities, facts.unreadable) == (
@@ -232,7 +232,7 @@ def test_distribution_next_to_the_package_is_chosen(job: Job, tmp_path: Path) ->
         ("2.5.3", {}, "tensorflow", "2.5.3", False),
     ],
 )
-def test_keras_choice(  # noqa: PLR0917 - one table
+def test_keras_package_is_chosen_like_tensorflow(  # noqa: PLR0917 - one table
     job: Job,
     tensorflow: str,
     environ: dict[str, str],
@@ -255,7 +255,7 @@ def test_missing_legacy_keras_has_no_version(job: Job) -> None:
     assert (facts.package, facts.version) == ("tf-keras", None)
 
 
-def test_keras_backend(job: Job) -> None:
+def test_keras_backend_is_read_from_variable_and_file(job: Job) -> None:
     assert job.read(KerasChoice).backend_from == "default"
     home = job.folder / "home/.keras"
     home.mkdir()
@@ -271,7 +271,7 @@ def test_keras_backend(job: Job) -> None:
     assert (facts.backend, facts.backend_from) == ("torch", "KERAS_BACKEND")
 
 
-def test_conda_records(job: Job) -> None:
+def test_conda_packages_are_listed(job: Job) -> None:
     assert job.read(Packages).conda == ()
     meta = next(path for path in (job.folder, *job.folder.iterdir()) if (path / "pyvenv.cfg").exists()) / "conda-meta"
     meta.mkdir()
@@ -341,7 +341,7 @@ def test_program_other_than_python_is_unavailable(job: Job, tmp_path: Path) -> N
 
 
 def test_kdoctor_is_not_on_the_jobs_path(job: Job) -> None:
-    """Neither kdoctor's packages on its path, nor files of ours in its folders."""
+    """The probe adds no packages to the path of the target and no files to its folders."""
     before = sorted(job.folder.rglob("*"))
     assert job.read(Packages).installed == ()
     assert sorted(job.folder.rglob("*")) == before
@@ -354,7 +354,7 @@ def test_eighty_packages_are_fast(job: Job, quickest: Callable[[Callable[[], obj
     empty_start = quickest(
         lambda: Children().run([str(job.python), "-c", "import importlib.metadata"], env=job.environ, deadline_s=20)
     )
-    # A ratio within one run, so that a busy machine does not matter: starting the interpreter is most of it.
+    # A ratio within one run does not depend on the load of the machine. Most of it is the start of the interpreter.
     assert quickest(job.collect) < 4 * empty_start
 
 

@@ -27,7 +27,7 @@ def read(root: Path) -> KernelDriver:
     ("text", "version", "flavour"),
     [(PROPRIETARY, "535.161.08", "proprietary"), (OPEN, "580.95.05", "open"), ("", None, None), ("NVRM", None, None)],
 )
-def test_version_formats(text: str, version: str | None, flavour: str | None) -> None:
+def test_driver_version_is_parsed(text: str, version: str | None, flavour: str | None) -> None:
     assert parse_version(text) == (version, flavour)
 
 
@@ -80,7 +80,7 @@ def test_unreadable_version_is_unavailable(tmp_path: Path) -> None:
     assert "cannot be read" in facts.unavailable
 
 
-def test_device_nodes(tmp_path: Path) -> None:
+def test_device_nodes_have_their_permissions(tmp_path: Path) -> None:
     write(tmp_path, sys__module__nvidia__version="1.0", dev__nvidia0="", dev__nvidiactl="", dev__null="")
     (tmp_path / "dev/nvidia-caps").mkdir()
     (tmp_path / "dev/nvidia0").chmod(0o666)

@@ -23,19 +23,19 @@ def test_empty_proc_leaves_facts_unknown(tmp_path: Path) -> None:
     assert read(tmp_path).nouveau_loaded is None
 
 
-def test_modules(tmp_path: Path) -> None:
+def test_nvidia_modules_are_listed(tmp_path: Path) -> None:
     write(tmp_path, proc__modules="nvidia_uvm 1 0 - Live 0x0\next4 1 0 - Live 0x0\nnvidia 1 1 nvidia_uvm, Live 0x0\n")
     facts = read(tmp_path)
     assert (facts.modules, facts.nouveau_loaded) == (("nvidia", "nvidia_uvm"), False)
 
 
-def test_nouveau(tmp_path: Path) -> None:
+def test_loaded_nouveau_is_detected(tmp_path: Path) -> None:
     write(tmp_path, proc__modules="nouveau 2453504 0 - Live 0x0\n")
     assert read(tmp_path).nouveau_loaded is True
 
 
 @pytest.mark.parametrize(("byte", "expected"), [(0, False), (1, True)])
-def test_secure_boot(tmp_path: Path, *, byte: int, expected: bool) -> None:
+def test_secure_boot_is_read_from_firmware(tmp_path: Path, *, byte: int, expected: bool) -> None:
     (tmp_path / "proc").mkdir()
     variable = tmp_path / SECURE_BOOT
     variable.parent.mkdir(parents=True)
@@ -68,7 +68,7 @@ def test_lockdown(tmp_path: Path, text: str, expected: str | None) -> None:
     assert read(tmp_path).lockdown == expected
 
 
-def test_iommu_parameters(tmp_path: Path) -> None:
+def test_iommu_parameters_are_read_from_command_line(tmp_path: Path) -> None:
     line = "BOOT_IMAGE=/vmlinuz ro intel_iommu=on iommu=pt iommu.strict=0 pcie_acs_override=downstream quiet"
     write(tmp_path, proc__cmdline=line)
     expected = ("intel_iommu=on", "iommu=pt", "iommu.strict=0", "pcie_acs_override=downstream")
@@ -76,7 +76,7 @@ def test_iommu_parameters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("groups", [0, 3])
-def test_iommu_groups(tmp_path: Path, groups: int) -> None:
+def test_iommu_groups_are_counted(tmp_path: Path, groups: int) -> None:
     write(tmp_path, proc__cmdline="")
     (tmp_path / "sys/kernel/iommu_groups").mkdir(parents=True)
     for number in range(groups):
@@ -84,7 +84,7 @@ def test_iommu_groups(tmp_path: Path, groups: int) -> None:
     assert read(tmp_path).iommu_groups == groups
 
 
-def test_daemons(tmp_path: Path) -> None:
+def test_daemons_are_found_by_truncated_names(tmp_path: Path) -> None:
     # /proc/<pid>/comm holds fifteen characters.
     names = {1: "systemd", 800: "nv-fabricmanage", 801: "nvidia-persiste", 802: "nvidia-smi", 803: "nvidia-cuda-mps"}
     write(tmp_path, **{f"proc__{pid}__comm": f"{name}\n" for pid, name in names.items()})

@@ -1,4 +1,4 @@
-"""The probe, from end to end: a real interpreter, real libraries, a stand-in for TensorFlow's files."""
+"""The libraries probe with a real interpreter, real shared libraries and fake TensorFlow files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOR_EVERY_GPU = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse"
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> JobEnvironment:
-    """TensorFlow 2.21 with all libraries; copied for each test, because compiling takes its time."""
+    """TensorFlow 2.21 with all libraries; copied for each test, because compiling is slow."""
     environment = JobEnvironment(tmp_path_factory.mktemp("template") / "job")
     environment.add_tensorflow()
     environment.add_wheels()
@@ -57,7 +57,7 @@ def library(facts: Libraries, name: str) -> Library:
     return found
 
 
-def test_a_healthy_environment(job: JobEnvironment) -> None:
+def test_healthy_environment_has_all_libraries(job: JobEnvironment) -> None:
     facts = read(job)
     assert facts.cuda_build
     assert [entry.name for entry in facts.libraries] == ["cuda", *FOR_EVERY_GPU, "nccl", "cupti"]
@@ -107,7 +107,7 @@ def test_deleted_library_is_missing(job: JobEnvironment) -> None:
 
 
 def test_wheel_outside_the_search_path(job: JobEnvironment) -> None:
-    """What TensorFlow 2.16.1 and 2.21.0 do: the wheel is installed, and the loader never looks into it."""
+    """TensorFlow 2.16.1 and 2.21.0 do not search the folders of some installed wheels."""
     job.add_tensorflow(runpath="$ORIGIN/../nvidia/cuda_runtime/lib")
     facts = read(job)
     assert [entry.name for entry in facts.lacking() if entry.name != "cuda"] == [*FOR_EVERY_GPU[1:]]
@@ -182,14 +182,14 @@ def test_forward_compatibility_driver(job: JobEnvironment, tmp_path: Path, *, th
     assert (facts.driver_version, facts.driver_is_compat) == ("575.57.08", True)
 
 
-def test_a_driver_without_a_version_in_its_name(job: JobEnvironment, tmp_path: Path) -> None:
+def test_driver_without_version_in_its_name_is_unknown(job: JobEnvironment, tmp_path: Path) -> None:
     build(tmp_path / "wsl/libcuda.so.1.1", soname="libcuda.so.1").rename(tmp_path / "wsl/libcuda.so.1")
     facts = read(job, LD_LIBRARY_PATH=str(tmp_path / "wsl"))
     assert facts.driver_version is None
     assert "libcuda.so.1" in (library(facts, "cuda").version_error or "")
 
 
-def test_no_driver(job: JobEnvironment) -> None:
+def test_missing_driver_has_no_version(job: JobEnvironment) -> None:
     facts = read(job)
     if library(facts, "cuda").status != "missing":
         pytest.skip("this machine has an NVIDIA driver")

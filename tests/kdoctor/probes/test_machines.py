@@ -1,4 +1,4 @@
-"""The real command line on whole machines: KDOCTOR_ROOT, the stand-in for NVML and the real binding."""
+"""The real command line on whole machines: KDOCTOR_ROOT, the fake NVML and the real binding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def snapshot(name: str, folder: Path) -> dict[str, Any]:
     return facts
 
 
-def test_a_snapshot_of_eight_h100(tmp_path: Path) -> None:
+def test_snapshot_of_eight_h100_has_links_and_acs(tmp_path: Path) -> None:
     facts = snapshot("h100-nvswitch", tmp_path)
     assert [gpu["bus_id"][5:7] for gpu in facts["gpus"]["devices"]] == ["19", "3b", "4c", "5d", "9b", "bb", "cb", "db"]
     assert {len(gpu["nvlinks"]) for gpu in facts["gpus"]["devices"]} == {18}
@@ -88,7 +88,7 @@ def test_every_machine_can_be_read(name: str) -> None:
         ("one-call-hangs", "ready"),
     ],
 )
-def test_states(name: str, state: str) -> None:
+def test_driver_state_is_detected(name: str, state: str) -> None:
     assert machines.gpus(name).state == state
 
 

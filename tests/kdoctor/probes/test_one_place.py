@@ -1,4 +1,4 @@
-"""Processes are started in one place only, so that one call can end them all."""
+"""Only one module starts processes, so that one call can end all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STARTERS = {
 OWNERS = {"os", "subprocess", "asyncio"}
 MODULES = {"subprocess", "multiprocessing", "pty"}
 EXCEPTIONS = {"pytest_plugin.py"}
-"""It runs in the user's pytest and starts kdoctor."""
+"""The pytest plugin starts kdoctor from the user's pytest."""
 
 
 def starts(tree: ast.AST) -> Iterator[str]:

@@ -19,7 +19,7 @@ def unavailable(root: Path) -> str:
     return facts.unavailable
 
 
-def test_a_gpu(tmp_path: Path) -> None:
+def test_gpu_is_read_from_sysfs(tmp_path: Path) -> None:
     add_pci_device(tmp_path, "0000:19:00.0", current_link_speed="16.0 GT/s PCIe", current_link_width="8", numa_node="1")
     assert read(tmp_path).devices == (
         PciDevice(

@@ -1,4 +1,4 @@
-"""Each GPU's path to its root port, and the facts of the ports on it."""
+"""The path of each GPU to its root port, and the facts of its ports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_nonzero_pci_domain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("control", "redirects"), [(ACS_OFF, False), (ACS_REDIRECT, True), (0x01, False), (0x10, True)]
 )
-def test_acs_of_bridges(tmp_path: Path, *, control: int, redirects: bool) -> None:
+def test_acs_control_of_bridges_is_read(tmp_path: Path, *, control: int, redirects: bool) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, acs=control))
     assert [(bridge.acs_control, bridge.acs_redirects) for bridge in found.path or ()] == [(control, redirects)] * 3
     # The GPU has no ACS, which is equivalent to ACS being off.
@@ -80,7 +80,7 @@ def test_device_off_the_bus_has_unknown_acs(tmp_path: Path) -> None:
     assert (found.link_width_max, found.driver) == (16, "nvidia")
 
 
-def test_aer_counters(tmp_path: Path) -> None:
+def test_aer_counters_are_read(tmp_path: Path) -> None:
     device(tmp_path)
     folder = tmp_path / "sys/bus/pci/devices/0000:19:00.0"
     (folder / "aer_dev_correctable").write_text("RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n")
@@ -141,5 +141,5 @@ def test_nvswitches_are_found(tmp_path: Path) -> None:
         (None, None),
     ],
 )
-def test_generations(speed: str | None, generation: int | None) -> None:
+def test_link_speed_is_converted_to_generation(speed: str | None, generation: int | None) -> None:
     assert link_generation(speed) == generation

@@ -35,7 +35,7 @@ def script(path: Path, text: str) -> Path:
 
 
 def answering(path: Path, version: str) -> Path:
-    """A program that answers the question for its version."""
+    """A program that prints a version like an interpreter."""
     return script(path, f"printf '\\036[{version}]\\n'")
 
 
@@ -47,7 +47,7 @@ def test_default_is_kdoctors_interpreter() -> None:
 def test_virtual_environment_precedes_conda(environment: Path, tmp_path: Path) -> None:
     chosen = choose_target(None, {"VIRTUAL_ENV": str(environment), "CONDA_PREFIX": str(tmp_path)})
     assert chosen.chosen_by == "active virtual environment"
-    # The link is not followed: behind it is the Python without the environment's packages.
+    # The link is not resolved, because its target is a Python without the packages of the environment.
     assert chosen.python == str(environment / "bin/python")
     assert chosen.version == OWN_VERSION
 

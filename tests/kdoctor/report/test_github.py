@@ -16,7 +16,7 @@ COMMAND = re.compile(r"^::(?P<command>[a-z-]+)(?: (?P<properties>.*?))?::(?P<dat
 
 
 def commands(report: Report) -> list[tuple[str, str, str]]:
-    """Level, title and message of each."""
+    """Level, title and message of each annotation."""
     found = []
     for line in render(report, "github").splitlines():
         read = COMMAND.match(line)

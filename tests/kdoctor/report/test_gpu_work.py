@@ -58,7 +58,7 @@ def test_page_draws_each_curve_with_its_gap() -> None:
     assert "utilization, %" in section
     assert "power, W" not in section
     lines = re.findall(r'<polyline class="one" points="([^"]*)"', section)
-    # Each curve has a gap in the middle; from 0 to 100 % the whole height is 112, at 126 is the bottom.
+    # Each curve has a gap in the middle; the height from 0 to 100 % is 112, and the bottom is at 126.
     assert len(lines) == 6
     heights = [float(point.split(",")[1]) for line in lines[:2] for point in line.split()]
     assert heights == pytest.approx([126, 70, 14, 98], abs=0.1)

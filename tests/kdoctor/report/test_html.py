@@ -1,4 +1,4 @@
-"""The HTML report: its content, that it is passive and self-contained, and how a real browser shows it."""
+"""The HTML report: its content, its independence from scripts and other files, and its display in a browser."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
     assert [curve["class"] for curve in curves] == ["one", "two"]
     points = [tuple(map(float, point.split(","))) for point in (curves[0]["points"] or "").split()]
     assert len(points) == 3
-    # 1.31, 0.84, 0.66: the first at the top, the last at the bottom, the second where (0.84 - 0.66) / 0.65 says.
+    # 1.31, 0.84, 0.66: the first at the top, the last at the bottom, the second at (0.84 - 0.66) / 0.65 of the height.
     heights = [126 - (126 - 14) * share for share in (1, 0.18 / 0.65, 0)]
     assert [y for _, y in points] == pytest.approx(heights, abs=0.1)
     assert len(found.of("path", **{"class": "bad"})) == 1
@@ -171,7 +171,7 @@ class TestInABrowser:
 
 
 def first_pixel(png: bytes) -> tuple[int, ...]:
-    """The colour of the upper left corner: whatever filter the first line has, its first pixel is unchanged."""
+    """The colour of the upper left corner. No filter of the first line changes its first pixel."""
     data, place = b"", 8
     while place < len(png):
         length, kind = int.from_bytes(png[place : place + 4], "big"), png[place + 4 : place + 8]

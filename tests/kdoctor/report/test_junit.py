@@ -99,7 +99,7 @@ def test_waived_finding_is_not_counted() -> None:
 
 
 def test_failure_below_fail_on_is_system_out() -> None:
-    """So that a CI system reports a failure exactly when the exit code is not 0."""
+    """A CI system reports a failure if and only if the exit code is not 0."""
     lenient = cases(cpu_report())["smoke.starved-replica"]
     assert lenient.result == []
     assert "warning, below --fail-on error:" in lenient.system_out

@@ -23,13 +23,13 @@ def fences(report: Report) -> list[str]:
 
 
 def shown(report: Report) -> str:
-    """What a reader sees of the text outside of fences."""
+    """The visible text outside code blocks."""
     inline = [token for token in tokens(report) if token.type == "inline"]
     return "\n".join("".join(child.content for child in token.children or []) for token in inline)
 
 
 def rows(report: Report, table: int = 0) -> list[list[str]]:
-    """The rows of one of its tables, without the head."""
+    """The rows of a table, without its header."""
     found: list[list[str]] = []
     cell = False
     ends = [place for place, token in enumerate(tokens(report)) if token.type == "table_close"]

@@ -11,7 +11,7 @@ from kdoctor.engine.verdict import conclude, exit_code_for
 from kdoctor.model import Severity, Status
 from kdoctor.report.formats import render
 
-# Of the guidelines: 'label'=value[UOM];[warn];[crit];[min];[max], labels with spaces in single quotes.
+# From the guidelines: 'label'=value[UOM];[warn];[crit];[min];[max], labels with spaces in single quotes.
 DATUM = re.compile(r"^('[^'=]+'|[^ '=]+)=(-?[0-9.]+)(s|%|c|B)?;([0-9.]*);([0-9.]*);([0-9.]*);?([0-9.]*)$")
 
 

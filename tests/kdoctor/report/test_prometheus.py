@@ -12,7 +12,7 @@ from kdoctor.report.formats import render
 
 
 def samples(report: Report) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """By Prometheus' own parser: name to labels (the checklist's left out) to value."""
+    """Name to labels (without the checklist) to value, as read by the parser of Prometheus."""
     read: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families(render(report, "prometheus")):
         assert family.type == "gauge"

@@ -21,7 +21,7 @@ from kdoctor.engine.catalog import load_catalog
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 
 DEFECTIVE_KERAS = "3.6.0"
-"""Sums the replicas' gradients instead of averaging them (measured; see docs/smoke.md)."""
+"""Sums the gradients of the replicas instead of averaging them (measured, see docs/smoke.md)."""
 
 
 @pytest.fixture

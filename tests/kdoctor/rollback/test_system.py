@@ -80,7 +80,7 @@ def test_image_is_restored_only_if_it_was_recorded() -> None:
 
 
 def system_libraries(version: str | None) -> Libraries:
-    """cuDNN of the system, found by the loader's cache."""
+    """cuDNN of the system, found in the cache of the loader."""
     gone = {} if version else {"status": "missing", "path": None}
     values = {"package": None, "package_version": None, "path": "/usr/lib/x86_64-linux-gnu/libcudnn.so.9", **gone}
     return libraries(library("cudnn", version=version, found_by="ld.so.cache" if version else None, **values))

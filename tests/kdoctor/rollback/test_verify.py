@@ -82,7 +82,7 @@ def test_environment_that_does_not_train_fails(job: Path, index: Path, temporary
 
 @pytest.mark.tensorflow
 def test_lock_that_can_be_restored_passes(job: Path, index: Path, temporary: Path) -> None:
-    # The wheel brings the path of this environment's packages: the real TensorFlow without its 600 MB.
+    # The wheel adds the packages of this environment to the path: the real TensorFlow without installing 600 MB.
     wheel(index, "bridge", "1.0", {"bridge.pth": f"{sysconfig.get_path('purelib')}\n"})
     write(job, HERE, {"bridge": "1.0"})
     done = verify(job, index, timeout_s=400)

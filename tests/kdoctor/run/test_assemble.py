@@ -69,7 +69,7 @@ def test_every_command_calls_the_same_function(module: ModuleType) -> None:
 
 
 def test_reports_are_created_and_changed_nowhere_else() -> None:
-    """Nothing but ``run/assemble.py`` calls ``Report(...)`` or ``replace(report, ...)``."""
+    """Only ``run/assemble.py`` calls ``Report(...)`` or ``replace(report, ...)``."""
     folder = Path(kdoctor.__file__).parent
     places = set()
     for path in folder.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Summaries of samples are correct, and do not grow with their number."""
+"""Summaries of samples are correct, and their size does not depend on the number of samples."""
 
 from __future__ import annotations
 

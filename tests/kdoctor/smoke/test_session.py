@@ -1,4 +1,4 @@
-"""Scenarios without TensorFlow: runs record whatever a case does, and leave nothing behind."""
+"""Scenarios without TensorFlow: every outcome of a case is recorded, and no process is left."""
 
 from __future__ import annotations
 

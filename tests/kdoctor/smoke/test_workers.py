@@ -1,4 +1,4 @@
-"""Cases with several processes, without TensorFlow: how each ends is recorded, and nothing is left behind."""
+"""Cases with several processes, without TensorFlow: the end of each is recorded, and no process is left."""
 
 from __future__ import annotations
 

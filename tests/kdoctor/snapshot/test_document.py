@@ -182,13 +182,13 @@ def test_wrong_types_name_their_place(path: tuple[str | int, ...], value: object
 
 
 @pytest.mark.parametrize("name", ["schema", "kdoctor", "created_at", "facts"])
-def test_missing_members(name: str) -> None:
+def test_missing_member_is_refused(name: str) -> None:
     made = document()
     del made[name]
     assert name in refusal(made)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_file_is_read_back_and_unreadable_ones_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
     file.write_text(dumps(Snapshot.now(machine()), NOBODY), encoding="utf-8")
     assert load(file, GROUPS).facts == machine()

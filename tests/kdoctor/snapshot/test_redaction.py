@@ -26,7 +26,7 @@ ALICE = Redaction(home="/home/alice", user="alice")
         ('File "/home/alice/train.py", line 3', 'File "~/train.py", line 3'),
     ],
 )
-def test_text(text: str, redacted: str) -> None:
+def test_user_is_redacted_in_text(text: str, redacted: str) -> None:
     assert ALICE.text(text) == redacted
     assert ALICE.text(redacted) == redacted
 
@@ -46,7 +46,7 @@ def test_nested_values_are_redacted_but_not_keys() -> None:
     assert ALICE.apply(value) == {"/home/alice": ["~/a", 1, None, True, {"x": "~/b"}]}
 
 
-def test_variables() -> None:
+def test_values_of_variables_are_redacted() -> None:
     variables = {"SLURM_JOB_USER": "alice", "SLURM_JWT": "abc", "CUDA_VISIBLE_DEVICES": "0,1", "TF_X": "alice"}
     assert ALICE.apply({"variables": variables}) == {
         "variables": {"SLURM_JOB_USER": "<user>", "SLURM_JWT": "***", "CUDA_VISIBLE_DEVICES": "0,1", "TF_X": "alice"}

@@ -1,4 +1,4 @@
-"""Which communication suits: NVLink, PCIe, and what NCCL cannot or should not do."""
+"""Advice on communication: NVLink, PCIe, and the limits of NCCL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of GPUs: against every set there is, and on machines whose answer is plain to see."""
+"""The choice of GPUs, compared with every possible set and on machines with an obvious answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def machine(count: int, levels: dict[tuple[int, int], str], **nvlinks: int) -> Layout:
-    """GPUs with these distances (SYS where none is given) and NVLinks (``n0_1=4``)."""
+    """GPUs with these distances (SYS by default) and NVLinks (``n0_1=4``)."""
     pairs = tuple(
         GpuPair(
             first=first,
@@ -102,7 +102,7 @@ def test_no_other_set_has_faster_slowest_pair(data: st.DataObject, count: int) -
     size = data.draw(st.integers(2, count))
 
     def slowest(chosen: tuple[int, ...]) -> int:
-        """By the definition alone: the farthest level in the set."""
+        """The slowest level in the set, by definition."""
         return max(LEVELS.index(levels[pair]) for pair in combinations(chosen, 2))
 
     assert slowest(choose(layout, size).gpus) == min(map(slowest, combinations(range(count), size)))

@@ -13,7 +13,7 @@ from kdoctor_checks.gpu.fan import fan
 @pytest.mark.parametrize(
     ("change", "status"),
     [
-        ({}, Status.PASS),  # cool, and its fan stands on purpose
+        ({}, Status.PASS),  # a cool GPU stops its fan
         ({"temperature_c": 64}, Status.PASS),
         ({"temperature_c": 65}, Status.FAIL),
         ({"temperature_c": 90, "fan_speed_percent": 30}, Status.PASS),

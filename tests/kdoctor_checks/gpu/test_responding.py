@@ -84,7 +84,7 @@ def test_lost_gpu_fails_no_other_check() -> None:
     ):
         found = gpus(8, *(gpu(index) for index in range(7)), broken)
         for check in checks():
-            # Where the bus id is not told, PCI's devices cannot be told apart by the checks of packages.
+            # Without the bus id, the GPU cannot be matched with a PCI device.
             if check.family in {"driver", "gpu", "topology", "host"} and check.id not in {
                 "gpu.responding",
                 "gpu.count-expected",

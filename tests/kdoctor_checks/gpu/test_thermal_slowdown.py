@@ -17,9 +17,9 @@ from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
         ((0x20, 0x20, 0x20), Status.FAIL),
         ((0x20,), Status.FAIL),
         ((0x20, 0x0, 0x20), Status.PASS),
-        ((0x40, 0x0, 0x0), Status.FAIL),  # the hardware, for moments
+        ((0x40, 0x0, 0x0), Status.FAIL),  # the hardware, briefly
         ((0x40, 0x40, 0x40), Status.PASS),  # gpu.clocks
-        ((0x8, 0x0, 0x0), Status.PASS),  # the parent flag flashes in a change of the performance state
+        ((0x8, 0x0, 0x0), Status.PASS),  # the parent flag is set briefly when the performance state changes
         (None, Status.UNKNOWN),
     ],
 )

@@ -24,7 +24,7 @@ def test_variables_need_not_be_mirrored() -> None:
 
 
 def test_incorrect_losses_are_a_warning() -> None:
-    """What Keras 3.15.1 does: correct weights and incorrect losses."""
+    """The result of Keras 3.15.1: correct weights and incorrect losses."""
     result = compute_check(central_storage, _run({"losses": (1.1, 0.6)}))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert "CentralStorageStrategy" in result.findings[0].finding.observed

@@ -29,7 +29,7 @@ def judge(*facts: FactGroup) -> Result:
 
 
 def second(*events: EventTime, **changes: Any) -> GpuSampling:
-    """Two GPUs, the second with these clock event reasons."""
+    """Two GPUs. The second has the given clock event reasons."""
     values: dict[str, Any] = {"during": gpu_use(events=events), **changes}
     return sampling(2, sampled_gpu(0), sampled_gpu(1, **values))
 

@@ -34,7 +34,7 @@ def judge(*facts: FactGroup) -> Result:
 
 
 def second(use: Any, **changes: Any) -> GpuSampling:
-    """Two GPUs, the second with this use."""
+    """Two GPUs. The second has the given use."""
     return sampling(2, sampled_gpu(0), sampled_gpu(1, cases=(use,), **changes))
 
 

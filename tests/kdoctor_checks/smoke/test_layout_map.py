@@ -23,7 +23,7 @@ MEASURED: dict[str, dict[str, Any]] = {
 
 
 def _run(replicas: int = 2, **changes: dict[str, Any]) -> SmokeRun:
-    """What Keras 3.15 does, with these changes."""
+    """The result of Keras 3.15, with changes."""
     cases = {name: {**case, **changes.get(name.replace("-", "_"), {})} for name, case in MEASURED.items()}
     made = [smoke_case(name, replicas, **case) for name, case in cases.items()]
     return smoke_run("smoke.layout-map", replicas, *made, tensorflow=None, jax="0.10.2")
@@ -43,7 +43,7 @@ def test_refused_or_unsharded_mistakes_pass() -> None:
 
 
 def test_key_that_matches_a_part_of_a_path_may_shard() -> None:
-    """What Keras 3.13 does."""
+    """The result of Keras 3.13."""
     assert compute_check(layout_map, _run(partial_path={"weights": SHARDED})).status is Status.PASS
 
 

@@ -15,7 +15,7 @@ MEASURED = {"to be sharded": 3.0, "optimizer variables": 4.0, "optimizer sharded
 
 
 def weights(**changes: Any) -> Weights:
-    """Three sharded variables, and one that is whole on each device."""
+    """Three sharded variables, and one that is replicated on each device."""
     values: dict[str, Any] = {
         "variables": 4,
         "mirrored": 1,

@@ -24,7 +24,7 @@ MEASURED: dict[str, dict[str, Any]] = {
     "loaded-model-sgd": NOT_MIRRORED,
     "loaded-model-adam": NOT_MIRRORED,
 }
-"""What Keras 3.15.1 does with each."""
+"""The results of Keras 3.15.1."""
 
 
 def _run(replicas: int = 2, **changes: dict[str, Any]) -> SmokeRun:

@@ -25,7 +25,7 @@ def judge(
     levels: Any = None,
     **changes: Any,
 ) -> Result:
-    """The result for a machine with NVSwitches, or with these levels of the pairs."""
+    """The result for a machine with NVSwitches, or with the given pair levels."""
     joints = [pair(*ends, **(levels(*ends) if levels else {})) for ends in combinations(range(replicas), 2)]
     machine = gpus(replicas, pairs=tuple(joints))
     return compute_check(pairs, pairs_run(replicas, changed, **changes), machine)

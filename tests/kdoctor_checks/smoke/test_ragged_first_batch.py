@@ -20,7 +20,7 @@ def _run(uneven: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
 
 
 def test_passes_if_both_train() -> None:
-    """What Keras 2 does."""
+    """The result of Keras 2."""
     assert compute_check(ragged_first_batch, _run()).status is Status.PASS
 
 

@@ -70,7 +70,7 @@ def test_redirection_is_unknown_without_peer_status() -> None:
 
 
 def test_ports_above_nvswitch_are_ignored() -> None:
-    """Recorded: on an 8 x H100 machine ACS is on above the NVSwitches and off on all ways to GPUs."""
+    """Recorded: on an 8 x H100 machine ACS is on above the NVSwitches and off on all paths to GPUs."""
     switch = pci(2).switches[0]
     above = PciDevices(devices=(*pci(2).gpus, type(switch)(**{**vars(switch), "path": way(9, acs_control=REDIRECTS)})))
     assert judged(above).status is Status.PASS

@@ -15,7 +15,7 @@ UNTOLD: dict[str, Any] = {"fabric_state": None, "fabric_status": None, "errors":
 
 
 def judged(*facts: FactGroup) -> Result:
-    """Two A100, which do not tell their registration, beside an NVSwitch."""
+    """Two A100, which do not report their registration, and an NVSwitch."""
     old = gpus(2, *(gpu(index, **UNTOLD) for index in range(2)))
     return compute_check(fabric_manager, old, pci(2), kernel_settings(), host(), *facts)
 

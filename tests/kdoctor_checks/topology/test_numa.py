@@ -28,7 +28,7 @@ def test_process_bound_to_other_socket_warns() -> None:
 
 
 def test_memory_of_other_node_only_warns() -> None:
-    """As a cpuset of a batch system has it: processors everywhere, memory of node 0."""
+    """A cpuset of a batch system with CPUs of all nodes and memory of node 0."""
     result = judged(host(memory_nodes=(0,)))
     assert [item.finding.subject[:5] for item in result.findings] == [f"GPU {index}" for index in range(4, 8)]
     assert re.search(r"node 1\b.*node 0\b", result.findings[0].finding.observed)
@@ -64,7 +64,7 @@ def test_kernel_affinity_is_used_without_driver_affinity() -> None:
 
 
 def test_single_numa_node_is_skipped_and_gpu_memory_nodes_are_ignored() -> None:
-    """POWER9 and Grace show GPUs' memory as NUMA nodes without processors."""
+    """POWER9 and Grace show GPU memory as NUMA nodes without CPUs."""
     one = (NumaNode(index=0, cpus=near(0)), NumaNode(index=250, cpus=()))
     assert judged(host(numa_nodes=one)).status is Status.SKIP
 

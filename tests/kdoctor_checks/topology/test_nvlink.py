@@ -31,7 +31,7 @@ def test_one_link_down_fails_and_names_gpu_and_link() -> None:
 
 
 def test_all_links_of_module_down_fails() -> None:
-    """Recorded: an A100 SXM4 all of whose links are inactive."""
+    """Recorded: an A100 SXM4 with all links inactive."""
     down = nvlinks(12, down=range(12))
     alone = gpus(1, gpu(0, name="NVIDIA A100-SXM4-80GB", nvlinks=down))
     result = compute_check(nvlink, alone, missing={PciDevices: "a dump"})

@@ -39,7 +39,7 @@ def test_geforce_cards_are_skipped() -> None:
 
 
 def test_cards_whose_names_were_not_read_may_be_geforce() -> None:
-    """Recorded: the matrix of ``topo -p2p`` alone, with GNS, of two RTX 5090."""
+    """Recorded: only the matrix of ``topo -p2p`` of two RTX 5090, with GNS."""
     unnamed = gpus(2, gpu(0, name=None), gpu(1, name=None), pairs=(pair(p2p_read="GNS", p2p_write="GNS"),))
     assert compute_check(p2p, unnamed).status is Status.UNKNOWN
 

@@ -33,7 +33,7 @@ def test_idle_gpu_at_generation_1_is_skipped() -> None:
 
 
 def test_busy_cards_are_judged_next_to_idle_ones() -> None:
-    """Recorded: five of eight RTX 4090 at work in P2 at generation 4, three idle at generation 1."""
+    """Recorded: five of eight RTX 4090 busy in P2 at generation 4, three idle at generation 1."""
     busy: dict[str, Any] = {"pcie_generation": 4, "performance_state": 2, "utilization_gpu_percent": 98}
     mixed = (geforce(index, **(busy if index < 5 else {})) for index in range(8))
     result = compute_check(pcie_generation, gpus(8, *mixed))

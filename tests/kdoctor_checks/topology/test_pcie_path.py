@@ -18,7 +18,7 @@ from kdoctor_checks.topology.pcie_path import pcie_path
         ({}, Status.PASS),
         ({"link_width": 8}, Status.FAIL),
         ({"link_speed": "16.0 GT/s PCIe"}, Status.FAIL),
-        ({"link_width": 8, "link_width_max": 8}, Status.PASS),  # a switch that is made so
+        ({"link_width": 8, "link_width_max": 8}, Status.PASS),  # the maximum of the switch
         ({"link_width_max": None}, Status.UNKNOWN),
         ({"link_speed_max": None}, Status.UNKNOWN),
     ],

@@ -12,7 +12,7 @@ from kdoctor.model import Status
 from kdoctor_checks.versions.gpu_code import gpu_code
 
 OLD = ("sm_50", "sm_60", "sm_70", "sm_80", "compute_90")
-"""As in build_info of 2.16.2."""
+"""The build_info of 2.16.2."""
 
 
 def judged(*facts: FactGroup, **build: Any) -> Result:

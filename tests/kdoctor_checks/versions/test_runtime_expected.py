@@ -125,7 +125,7 @@ def test_driver_with_an_unread_version_is_unknown() -> None:
     assert judged(odd, driver=">=500").status is Status.UNKNOWN
 
 
-def test_libraries_that_are_missing_unreadable_or_of_the_system() -> None:
+def test_missing_library_fails_and_unread_one_is_unknown() -> None:
     gone = judged(libraries(missing("cudnn")), libraries={"cudnn": ">=9"})
     assert gone.status is Status.FAIL
     assert gone.findings[0].finding.remedy.commands == ("/opt/job/bin/python -m pip install 'nvidia-cudnn-cu12>=9'",)

@@ -1,4 +1,4 @@
-"""Addresses of CUDA's GPUs, from a driver library that is built here."""
+"""PCI addresses of CUDA GPUs, from a driver library that the tests build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ int cuDeviceGetPCIBusId(char *text, int size, int device) {
 
 
 def addresses(folder: Path) -> list[str | None]:
-    """The output of a process whose loader finds the library in that folder."""
+    """The output of a process with the folder on LD_LIBRARY_PATH."""
     code = "import json; from kdoctor_target.inspect.cuda import gpu_addresses; print(json.dumps(gpu_addresses()))"
     environ = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": str(shared_libraries.DOCTOR)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)

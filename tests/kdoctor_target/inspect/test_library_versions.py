@@ -1,4 +1,4 @@
-"""Asking libraries for their versions: stand-ins built here, loaded in real processes."""
+"""Version calls of libraries. The tests build fake libraries and load them in real processes."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_total_time_limit_is_kept(tmp_path: Path) -> None:
 
 
 def test_loaded_library_is_available_to_the_next(tmp_path: Path) -> None:
-    """A dependency is met by what was opened before, by its soname, wherever it lies; and its symbols count."""
+    """A loaded library satisfies a dependency with its soname in any folder, if it has the symbols."""
     old = build(tmp_path / "cublas/libcublas.so.12", properties("cublas", 12, 5, 3))
     newer = build(tmp_path / "newer/libcublas.so.12", "int cublasSetEnvironmentMode(int m) { return m; }")
     source = "int cublasSetEnvironmentMode(int); int use(void) { return cublasSetEnvironmentMode(1); }\n"
@@ -147,5 +147,5 @@ def test_loaded_library_is_available_to_the_next(tmp_path: Path) -> None:
     assert "libcublas.so.12: cannot open shared object file" in answers["cusolver"]["load_error"]
 
 
-def test_no_libraries() -> None:
+def test_empty_list_has_no_versions() -> None:
     assert versions.read_versions([], 1) == {}

@@ -24,7 +24,7 @@ number = 7
 
 @pytest.fixture(autouse=True)
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package ``jobs9`` with a good module, one that raises and one that wants another that is missing."""
+    """A package ``jobs9``: a valid module, one that raises an error, and one that imports a missing module."""
     package = tmp_path / "jobs9"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -33,7 +33,7 @@ tf.keras.layers.Dense.call = by_chance
 
 
 def run(*cases: str, folder: Path | None = None) -> SmokeRun:
-    """Those cases of the scenario, with the defect where there is a folder for it."""
+    """The given cases of the scenario, with the defect if a folder is given."""
     environ, preload = {"TF_USE_LEGACY_KERAS": "0"}, ["tensorflow"]
     if folder:
         (folder / "planted_defect.py").write_text(_CHANCE, encoding="utf-8")

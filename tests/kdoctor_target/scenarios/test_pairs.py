@@ -37,7 +37,7 @@ def spoil(name, change):
 spoil("reduce", of)
 spoil("batch_reduce", lambda pairs: [(of(value), to) for value, to in pairs])
 """
-"""Sums of a pair with CPU:3 are wrong, as behind a bridge that drops writes."""
+"""Sums of a pair with CPU:3 are incorrect, as if a bridge dropped writes."""
 
 _HANGING_PAIR = """
 import ctypes
@@ -56,7 +56,7 @@ tf.GradientTape.gradient = waiting
 
 
 def run(replicas: int, folder: Path | None = None, defect: str = "", **settings: int) -> SmokeRun:
-    """The scenario on that number of CPU devices, with that defect in its processes."""
+    """The scenario on CPU devices, with the defect in its processes."""
     where = smoke.context(TF_USE_LEGACY_KERAS="0")
     preload: tuple[str, ...] = ("tensorflow",)
     if folder:

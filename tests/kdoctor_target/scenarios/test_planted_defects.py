@@ -70,7 +70,7 @@ tf.distribute.Strategy.experimental_distribute_dataset = doubled
 
 
 def judged(folder: Path, defect: str) -> dict[str, tuple[Status, SmokeCase]]:
-    """The status of both scenarios' checks, and their cases, with that defect in the child."""
+    """The check statuses and the cases of both scenarios, with the defect in the child process."""
     (folder / "planted_defect.py").write_text("import tensorflow as tf\n" + defect, encoding="utf-8")
     settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "planted_defect"))
     wanted = [scenario for scenario in SCENARIOS if scenario.id in ("smoke.baseline", "smoke.closed-form")]

@@ -1,4 +1,4 @@
-"""The scenarios about ``keras.distribution`` with the real JAX, over virtual CPU devices; and planted defects."""
+"""The scenarios about ``keras.distribution`` with the real JAX on virtual CPU devices, also with planted defects."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def trained(*ids: str, preload: tuple[str, ...] | None = None, **options: object
 
 
 def planted(folder: Path, defect: str) -> tuple[dict[str, Result], dict[str, SmokeRun]]:
-    """The results of both baselines' checks, and their runs, with that defect in the child."""
+    """The check results and the runs of both baselines, with the defect in the child process."""
     text = "import keras\nimport keras.distribution\nimport numpy as np\n" + defect
     (folder / "planted_defect.py").write_text(text, encoding="utf-8")
     preload = (*PRELOAD["jax"], "planted_defect")
@@ -92,7 +92,7 @@ def planted(folder: Path, defect: str) -> tuple[dict[str, Result], dict[str, Smo
 
 
 def deviation(run: SmokeRun) -> float:
-    """The largest deviation of the weights from one device's in any case."""
+    """The largest deviation of the weights from one device in any case."""
     return max(case.weight_deviation or 0.0 for case in run.cases)
 
 
@@ -137,7 +137,7 @@ def test_model_parallel_shards_variables(runs: dict[str, SmokeRun], name: str, d
     assert len(case.devices) == devices
     assert case.weights is not None
     assert (case.weights.variables, case.weights.sharded, case.weights.mirrored) == (4, 3, 1)
-    # A half of three variables (4 x 8d, 8d, 8d x 1 for d devices) and the whole of the last, of all.
+    # Per device: half of three variables (4 x 8d, 8d, 8d x 1 for d devices), and all of the last.
     cut = 6 * 8 * devices
     assert case.measures["largest share"] == pytest.approx((cut / 2 + 1) / (cut + 1))
     assert case.measures["largest share"] == pytest.approx(bytes_held, abs=1e-3)

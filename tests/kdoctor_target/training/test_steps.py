@@ -38,7 +38,7 @@ def test_each_step_finishes_the_previous_one(case: Case, events: io.StringIO) ->
     for number in range(3):
         steps.begin()
         if number == 0:
-            step()  # each replica's trace in turn
+            step()  # the trace of each replica in sequence
             assert phases(events)[-1] == ("trace", "data")
             step()
         steps.end()
@@ -83,7 +83,7 @@ def test_error_in_trace_keeps_phase_trace(case: Case, events: io.StringIO) -> No
 
 
 class DefaultStrategy:
-    """What ``Model.distribute_strategy`` is in Keras 2 where there is none: tf.distribute's own, with its error."""
+    """``Model.distribute_strategy`` of Keras 2 without a strategy: the default one of tf.distribute, with its error."""
 
     @property
     def extended(self) -> DefaultStrategy:

@@ -178,7 +178,7 @@ def test_levels_match_the_pci_trees() -> None:
 @pytest.mark.parametrize(
     ("number", "word"), [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, None)]
 )
-def test_p2p_statuses(number: int, word: str | None) -> None:
+def test_p2p_status_is_translated(number: int, word: str | None) -> None:
     (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
     assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
     assert ("p2p_read" in pair.errors) == (word is None)
@@ -225,7 +225,7 @@ def test_minor_numbers_in_reverse() -> None:
     assert [(gpu.index, gpu.minor_number) for gpu in found.devices] == [(0, 1), (1, 0)]
 
 
-def test_a_lane_of_sixteen() -> None:
+def test_narrow_link_has_its_width() -> None:
     found = machines.gpus("l4-one-x1")
     assert [(gpu.pcie_width, gpu.pcie_width_max, gpu.performance_state) for gpu in found.devices] == [
         (16, 16, 0),
@@ -292,7 +292,7 @@ def test_recovery_actions(number: int, word: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "word"), [(2, "prohibited"), (3, "exclusive-process"), (7, None)])
-def test_compute_modes(number: int, word: str | None) -> None:
+def test_compute_mode_is_translated(number: int, word: str | None) -> None:
     assert first(machines.l4_two_one_x1(), gpu__0__compute_mode=number).compute_mode == word
 
 
@@ -338,7 +338,7 @@ def test_lost_gpu_leaves_other_gpus_readable() -> None:
     assert counts == {(0, 1): 4, (0, 2): None, (0, 3): 4, (1, 2): None, (1, 3): 4, (2, 3): None}
 
 
-def test_a_vgpu() -> None:
+def test_vgpu_has_its_virtualization_mode() -> None:
     gpu = machines.gpus("vgpu").devices[0]
     assert (gpu.virtualization_mode, gpu.pcie_width, gpu.clock_event_reasons) == ("vgpu", None, None)
 

@@ -1,4 +1,4 @@
-"""The NVML probe against the stand-in library, through the real binding and a real child process."""
+"""The NVML probe with the fake NVML, the real binding and a real child process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ L4_LACKS = dict.fromkeys(
     ],
     NOT_SUPPORTED,
 )
-"""What the stand-in's L4 does not have: NVLink, MIG, a fan, pages to retire, absolute thresholds, NUMA."""
+"""Facts that the L4 lacks: NVLink, MIG, a fan, retired pages, absolute thresholds, NUMA."""
 Ask = Callable[..., "Gpus | Unavailable"]
 
 
@@ -75,7 +75,7 @@ def ready(facts: Gpus | Unavailable) -> Gpus:
     return facts
 
 
-def test_two_l4(ask: Ask) -> None:
+def test_two_l4_are_read(ask: Ask) -> None:
     facts = ready(ask(nvml.two_l4()))
     assert (facts.driver_version, facts.cuda_driver_version, facts.count) == ("570.158.01", "12.8", 2)
     assert facts.errors == {}
@@ -102,7 +102,7 @@ def test_eight_h100_have_all_pairs(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("level", "name"), [(0, "internal"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS")]
 )
-def test_topology_levels(ask: Ask, level: int, name: str) -> None:
+def test_topology_level_is_translated(ask: Ask, level: int, name: str) -> None:
     assert ready(ask(nvml.two_l4().pair(0, 1, level))).pairs[0].level == name
 
 

@@ -59,7 +59,7 @@ def test_readings_missing_in_dump_never_pass(tmp_path: Path) -> None:
     (tmp_path / "q").write_text("==============NVSMI LOG==============\n\nGPU 00000000:3B:00.0\n\n", encoding="utf-8")
     kdoctor("snapshot", "--import", tmp_path / "q", "-o", tmp_path / "snapshot.json")
     passed = {name for name, result in judge(tmp_path / "snapshot.json").items() if result["status"] == "pass"}
-    # That there is a GPU, and only one to compare, the dump does say.
+    # The dump shows that there is one GPU, so these checks have a result.
     assert passed <= {"gpu.count-expected", "gpu.same-model", "gpu.responding", "topology.pairs"}
 
 

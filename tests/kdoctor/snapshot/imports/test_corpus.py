@@ -1,4 +1,4 @@
-"""Every recorded machine, imported: the facts that its line in the index names, read in the files by eye."""
+"""Every recorded machine, imported. The expected facts were read from the files manually."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_one_element_of_four_with_mig() -> None:
     assert gpus.errors["devices"].startswith("4 GPUs attached, 1 listed")
     gpu = gpus.devices[0]
     assert (gpu.mig_mode, gpu.mig_mode_pending) == (True, True)
-    # The instances' own memory and errors are not the GPU's.
+    # Memory and errors of the instances do not belong to the GPU.
     assert (gpu.memory_total_bytes, gpu.memory_used_bytes) == (81920 * MIB, 50 * MIB)
     assert gpu.remapped_rows_pending is None
     assert gpu.errors["utilization_gpu_percent"] == "N/A"
@@ -177,7 +177,7 @@ def test_capture_of_h100() -> None:
     assert gpu.nvlinks is not None
     assert [(link.active, link.speed_gbs) for link in gpu.nvlinks] == [(True, 26.562)] * 18
     assert (gpu.cpu_affinity, gpu.numa_affinity, gpu.gpu_numa_id) == (tuple(range(20)), (0,), None)
-    # Read idle, then under load: both readings of the clocks, and the load's processes.
+    # Read idle, then under load: both readings of the clocks, and the processes of the load.
     assert gpu.clock_event_reasons == (EVENT_GPU_IDLE, 0)
     assert [process.pid for process in gpu.processes or ()] == [11327, 11328, 11345]
 
@@ -340,7 +340,7 @@ def test_both_kernel_modules(file: str, version: str, flavour: str) -> None:
     assert (driver.loaded, driver.version, driver.flavour, driver.nodes) == (True, version, flavour, None)
 
 
-# --- what is not understood ------------------------------------------------------------------------------------
+# --- unsupported files ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A dump that ends anywhere: it is read without a crash, and says nothing that the whole one does not say."""
+"""Truncated dumps are read without a crash, and give no fact that the complete dump does not give."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DUMPS = {
     "version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\nGCC: 14\n",
 }
 AT_LEAST = {"clock_event_reasons", "ecc_uncorrected_volatile", "ecc_uncorrected_aggregate", "ecc_corrected_volatile"}
-"""Of these a part may be told where it is bad already."""
+"""Fields of which a part may be reported if that part is already bad."""
 
 
 def read(text: str) -> Mapping[type[FactGroup], FactGroup]:
@@ -47,8 +47,8 @@ def whole(name: str) -> Mapping[type[FactGroup], FactGroup]:
     return read(DUMPS[name])
 
 
-def assert_says_nothing_new(cut: Any, full: Any) -> None:
-    """Every fact of one item is the whole dump's, or unknown."""
+def assert_no_new_facts(cut: Any, full: Any) -> None:
+    """Every fact of an item is unknown or equal to that of the complete dump."""
     for field in dataclasses.fields(cut):
         value, meant = getattr(cut, field.name), getattr(full, field.name)
         if field.name in {"errors", "error", "lines"} or value is None or value == meant:
@@ -58,7 +58,7 @@ def assert_says_nothing_new(cut: Any, full: Any) -> None:
         elif field.name in {"processes", "nvlinks"}:
             assert value, field.name
             for item, whole_item in zip(value, meant, strict=False):
-                assert_says_nothing_new(item, whole_item)
+                assert_no_new_facts(item, whole_item)
         elif field.name == "path":
             assert [bridge.bus_id for bridge in value] == [bridge.bus_id for bridge in meant]
         else:
@@ -102,11 +102,11 @@ def test_recorded_dumps_cut(file: str) -> None:
 
 
 def assert_part_of(text: str, full: Mapping[type[FactGroup], FactGroup]) -> None:
-    """What the beginning of a dump says is what the whole dump says, or unknown."""
+    """Every fact of a truncated dump is unknown or equal to that of the complete dump."""
     try:
         facts = read(text)
     except UsageError:
-        return  # too little is left to know what it is
+        return  # too short to detect its kind
     assert set(facts) <= set(full)
     for kind, group in facts.items():
         if isinstance(group, Gpus):
@@ -116,7 +116,7 @@ def assert_part_of(text: str, full: Mapping[type[FactGroup], FactGroup]) -> None
         elif isinstance(group, KernelLog):
             assert {(event.kind, event.code) for event in group.events} <= {("xid", 79)}
         else:
-            assert_says_nothing_new(group, full[kind])
+            assert_no_new_facts(group, full[kind])
 
 
 def compare_gpus(cut: Gpus, full: FactGroup) -> None:
@@ -124,10 +124,10 @@ def compare_gpus(cut: Gpus, full: FactGroup) -> None:
     for name in ("driver_version", "cuda_driver_version", "count"):
         assert getattr(cut, name) in {None, getattr(full, name)}
     for gpu, meant in zip(cut.devices, full.devices, strict=False):
-        assert_says_nothing_new(gpu, meant)
+        assert_no_new_facts(gpu, meant)
     pairs = {(pair.first, pair.second): pair for pair in full.pairs}
     for pair in cut.pairs:
-        assert_says_nothing_new(pair, pairs[pair.first, pair.second])
+        assert_no_new_facts(pair, pairs[pair.first, pair.second])
 
 
 def compare_pci(cut: PciDevices, full: FactGroup) -> None:
@@ -135,7 +135,7 @@ def compare_pci(cut: PciDevices, full: FactGroup) -> None:
     for device in cut.devices:
         meant = full.find(device.bus_id)
         assert meant is not None
-        assert_says_nothing_new(device, meant)
+        assert_no_new_facts(device, meant)
 
 
 @settings(max_examples=200, deadline=None)
@@ -145,7 +145,7 @@ def compare_pci(cut: PciDevices, full: FactGroup) -> None:
     junk=st.text(max_size=20),
     drop=st.integers(0, 200),
 )
-def test_garbled_anywhere(name: str, place: int, junk: str, drop: int) -> None:
+def test_corrupted_dump_does_not_crash(name: str, place: int, junk: str, drop: int) -> None:
     text = DUMPS[name]
     place %= len(text)
     with contextlib.suppress(UsageError):

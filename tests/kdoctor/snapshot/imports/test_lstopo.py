@@ -32,7 +32,7 @@ TOPOLOGY = f"""\
 """
 
 
-def test_tree(tmp_path: Path) -> None:
+def test_devices_and_their_paths_are_read(tmp_path: Path) -> None:
     assert imported_pci(tmp_path, TOPOLOGY).devices == (
         PciDevice(
             bus_id="0000:3b:00.0",
@@ -62,7 +62,7 @@ def test_hwloc_without_nvml_has_no_driver(tmp_path: Path) -> None:
     assert set(facts) == {PciDevices}
 
 
-def test_cut_anywhere(tmp_path: Path) -> None:
+def test_truncated_topology_has_only_correct_devices(tmp_path: Path) -> None:
     for end in range(TOPOLOGY.index("<topology "), len(TOPOLOGY), 7):
         facts = imported(tmp_path, TOPOLOGY[:end]).facts
         pci = facts[PciDevices]

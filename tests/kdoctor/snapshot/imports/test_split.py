@@ -117,7 +117,7 @@ def test_capture_of_several_commands(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, capture)
     assert [gpu.bus_id for gpu in gpus.devices] == ["0000:3b:00.0", "0000:af:00.0"]
     assert (gpus.pairs[0].level, gpus.pairs[0].p2p_read, gpus.pairs[0].p2p_write) == ("SYS", None, "OK")
-    # The list of processes is closed by what follows, though no empty line stands behind it.
+    # The next section ends the list of processes, although no empty line separates them.
     assert gpus.devices[1].processes is not None
 
 

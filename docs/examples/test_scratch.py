@@ -1,7 +1,7 @@
-from kdoctor.testing import compute_check
 from site_checks.scratch import Scratch, scratch_space
 
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 
 
 def test_free_space_passes() -> None:

@@ -30,7 +30,9 @@ def rule_named(name: str) -> Rule:
     """
     rule = RULES.get(name) or RULES.get(f"lint.{name}")
     if rule is None:
-        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES))
+        raise UsageError(
+            f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES)
+        )
     return rule
 
 

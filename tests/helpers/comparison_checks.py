@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 
 NAN = Weights(variables=6, mirrored=6, nonfinite=("hidden/kernel",), replicas_agree=True)
 DISAGREEING = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=False)

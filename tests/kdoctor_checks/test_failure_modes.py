@@ -29,7 +29,6 @@ from helpers.facts import (
     tensorflow,
 )
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library, missing, without_wheels
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
     FactGroup,
@@ -42,6 +41,7 @@ from kdoctor.facts import (
     XlaFile,
 )
 from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 from kdoctor_lint.registry import RULES
 

@@ -22,7 +22,6 @@ from helpers.facts import (
     pci,
     v100_workstation,
 )
-from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
@@ -42,6 +41,7 @@ from kdoctor.facts import (
 )
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, GpuAssumption, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.readings import readings
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.session import SmokeSettings
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.model_outside_scope import model_outside_scope
 from kdoctor_checks.smoke.starved_replica import starved_replica

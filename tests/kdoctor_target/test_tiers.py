@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from helpers.judging import compute_check
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import SmokeRun, SmokeRuns
 from kdoctor.smoke.scenario import Framework
 from kdoctor.smoke.session import SmokeSettings
+from kdoctor.testing import compute_check
 
 PAGE = Path(__file__).parents[2] / "docs" / "smoke.md"
 ROW = re.compile(r"^\| (smoke\.[a-z-]+) \| (standard|full) \| (\w+)[^|]* \| (\w+)[^|]* \|$", re.MULTILINE)

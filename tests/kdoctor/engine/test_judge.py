@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.facts import gpus, host, smoke_run
-from helpers.judging import TODAY, compute_check
+from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
@@ -27,6 +27,7 @@ from kdoctor.model import (
     Status,
     Unjudged,
 )
+from kdoctor.testing import compute_check
 
 GOOD = Evidence(subject="it", observed="good")
 BLIND = Unjudged(subject="the rest", reason="not read")

@@ -18,7 +18,6 @@ import pytest
 from helpers import nvml_library as nvml
 from helpers import smoke
 from helpers.facts import environment, gpu, gpus
-from helpers.judging import compute_check
 from kdoctor.facts import GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.model import Status
 from kdoctor.probes.probe import Context
@@ -27,6 +26,7 @@ from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.smoke.session import SmokeSession, SmokeSettings
 from kdoctor.snapshot.document import Snapshot, dumps, loads
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.gpus_unslowed import gpus_unslowed
 from kdoctor_checks.smoke.gpus_worked import gpus_worked
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpus
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.confidential_computing import confidential_computing
 
 ON: dict[str, Any] = {"conf_compute": True, "conf_compute_multi_gpu": "protected-pcie", "conf_compute_ready": True}

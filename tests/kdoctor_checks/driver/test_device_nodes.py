@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpu, gpus, kernel, lost_gpu, node
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, KernelDriver
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.device_nodes import device_nodes
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import environment, gpu, gpus, h100_node
 from helpers.facts.libraries import libraries, library, no_libraries
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.forward_compatibility import forward_compatibility
 
 COMPAT = "/usr/local/cuda/compat"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import log
-from helpers.judging import compute_check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.kernel_log import kernel_log
 
 

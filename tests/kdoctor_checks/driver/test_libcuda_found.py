@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import environment, h100_node, host, kernel
 from helpers.facts.libraries import libraries, library, missing, no_libraries
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, LibraryCopy
 from kdoctor.model import Action, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.libcuda_found import libcuda_found
 
 

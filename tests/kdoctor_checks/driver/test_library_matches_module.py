@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from helpers.facts import DRIVER, gpus, kernel
-from helpers.judging import compute_check
 from kdoctor.facts import Gpus, KernelDriver
 from kdoctor.model import Action, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.library_matches_module import library_matches_module
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import DRIVER, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
-from helpers.judging import compute_check
 from kdoctor.facts import FactGroup, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices
 from kdoctor.model import Action, Finding, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.loaded import loaded
 
 ABSENT = Gpus(state="library-absent", error="libnvidia-ml.so.1: cannot open shared object file")

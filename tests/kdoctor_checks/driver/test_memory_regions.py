@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from helpers.facts import log, logged
-from helpers.judging import compute_check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.memory_regions import memory_regions
 
 

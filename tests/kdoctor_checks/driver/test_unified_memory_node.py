@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.facts import kernel, node
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.driver.unified_memory_node import unified_memory_node
 
 

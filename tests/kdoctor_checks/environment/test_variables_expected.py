@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment, keras
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Environment, KerasChoice
 from kdoctor.model import Assumptions, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.environment.variables_expected import variables_expected
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import environment, gpu, gpus, host, lost_gpu
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus
 from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.environment.visible_devices import visible_devices
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpus, log, logged
-from helpers.judging import compute_check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.application_xids import application_xids
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpu, gpus
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.clocks_limited import clocks_limited
 
 

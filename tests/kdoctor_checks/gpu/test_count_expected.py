@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpu, gpus, lost_gpu
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.count_expected import count_expected
 
 

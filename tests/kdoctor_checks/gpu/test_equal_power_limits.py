@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.facts import gpu, gpus, lost_gpu, v100
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.equal_power_limits import equal_power_limits
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import GIB, MIB, gpu, gpus
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, GpuProcess
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.free import free
 
 

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.kernel_log import kernel_log
 
 

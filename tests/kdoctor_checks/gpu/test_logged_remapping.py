@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from helpers.facts import gpu, gpus, log, logged
-from helpers.judging import compute_check
 from kdoctor.facts import Gpus, KernelLog
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.logged_remapping import logged_remapping
 
 LINE = "NVRM: Xid (PCI:0000:20:00): 63, pid=1, Row Remapper: New row marked for remapping, reset gpu to activate."

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, lost_gpu
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.mig_mode_pending import mig_mode_pending
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from helpers.facts import NOT_SUPPORTED, geforce, gpu, gpus, lost_gpu
-from helpers.judging import compute_check
 from kdoctor.facts import Gpus
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.readings import readings
 
 

@@ -16,10 +16,10 @@ from helpers.facts import (
     smoke_run,
     target,
 )
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, SmokeRuns
 from kdoctor.model import Action, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.replicas_match import replicas_match
 
 

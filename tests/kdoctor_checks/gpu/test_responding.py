@@ -5,10 +5,10 @@ import re
 import pytest
 
 from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.responding import responding
 

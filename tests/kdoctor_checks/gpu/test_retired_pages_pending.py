@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpus, lost_gpu, v100
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.retired_pages_pending import retired_pages_pending
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import MIB, gpu, gpus
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.same_model import same_model
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from helpers.facts import gpu, gpus
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.thermal_slowdown import thermal_slowdown
 
 

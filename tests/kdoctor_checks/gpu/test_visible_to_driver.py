@@ -5,10 +5,10 @@ import re
 import pytest
 
 from helpers.facts import bus_id, gpu, gpus, host, kernel, lost_gpu, pci, pci_gpu
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Host, PciDevices
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.visible_to_driver import visible_to_driver
 
 

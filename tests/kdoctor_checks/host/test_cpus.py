@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, host, lost_gpu
-from helpers.judging import compute_check
 from kdoctor.facts import FactGroup, Gpus, Host
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.host.cpus import cpus
 
 

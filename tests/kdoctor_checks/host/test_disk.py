@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import GIB, host
-from helpers.judging import compute_check
 from kdoctor.facts import Disk, Host
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.host.disk import disk
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import host
-from helpers.judging import compute_check
 from kdoctor.facts import ResourceLimit
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.host.open_files import open_files
 
 

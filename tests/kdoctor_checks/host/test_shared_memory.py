@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import GIB, MIB, host
-from helpers.judging import compute_check
 from kdoctor.facts import Host
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.host.shared_memory import shared_memory
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining, SmokeRun, SmokeRuns
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 
 CHECKS = {check.id: check for check in checks() if check.family == "job"}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import bus_id, environment, geforce, geforces, gpu, gpus, pair, smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, SmokeRun
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.bandwidth import bandwidth
 
 

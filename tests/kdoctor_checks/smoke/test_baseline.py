@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import package, packages, smoke_case, smoke_run, target
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Action, Finding, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
 
 HANG = """Timeout (0:03:58)!

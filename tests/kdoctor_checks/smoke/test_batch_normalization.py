@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.batch_normalization import batch_normalization
 
 NAN = Weights(variables=6, mirrored=6, nonfinite=("normalise/gamma",), replicas_agree=True)

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.central_storage import central_storage
 
 CENTRAL = Weights(variables=4, mirrored=0, nonfinite=(), replicas_agree=None)

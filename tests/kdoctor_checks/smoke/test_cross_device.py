@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.comparison_checks import ComparisonCheck
-from helpers.judging import compute_check
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.cross_device import cross_device
 
 

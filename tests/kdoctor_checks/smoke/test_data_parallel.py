@@ -4,8 +4,8 @@ from typing import Any
 
 from helpers.comparison_checks import ComparisonCheck
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.model import Action, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.data_parallel import data_parallel
 
 ON_JAX: dict[str, Any] = {"tensorflow": None, "jax": "0.10.2"}

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._judging import starves
 from kdoctor_checks.smoke.final_batch_sweep import final_batch_sweep
 

@@ -17,10 +17,10 @@ from helpers.facts import (
     smoke_run,
     spread,
 )
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import EventTime, FactGroup, GpuSampling, GpuUse, SmokeRuns
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.gpus_unslowed import gpus_unslowed
 
 

@@ -19,10 +19,10 @@ from helpers.facts import (
     smoke_run,
     spread,
 )
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, GpuSampling, GpuUse, SmokeRuns, Weights
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.gpus_worked import gpus_worked
 
 NO_SPREAD: dict[str, Any] = {"memory_used_bytes": None, "processes": None}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from helpers.comparison_checks import ComparisonCheck
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.model import Action, Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.hierarchical_copy import hierarchical_copy
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.layout_map import layout_map
 
 WHOLE = Weights(variables=4, mirrored=4, sharded=0, nonfinite=(), replicas_agree=True)

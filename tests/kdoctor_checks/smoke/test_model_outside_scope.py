@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.model_outside_scope import model_outside_scope
 
 PLAIN = Weights(variables=4, mirrored=0, nonfinite=(), replicas_agree=None)

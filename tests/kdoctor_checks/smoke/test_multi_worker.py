@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, SmokeWorker
 from kdoctor.model import Action, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.multi_worker import multi_worker
 
 SAVED: dict[str, float | None] = {"variables": 4.0, "equal to worker 0": 4.0, "equal to worker 1": 4.0}

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, SmokeWorker
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.no_such_device import no_such_device
 
 

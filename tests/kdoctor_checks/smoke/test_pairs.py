@@ -7,10 +7,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.facts import gpus, pair, pairs_run, smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import GpuPair, Weights
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.pairs import pairs
 
 HUNG: dict[str, Any] = {"outcome": "timed-out", "phase": "train", "steps": 3, "seconds": 40.0}

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.parameter_server import parameter_server
 
 

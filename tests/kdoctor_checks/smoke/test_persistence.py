@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.persistence import persistence
 
 LOADED: dict[str, float | None] = {"variables": 8.0, "equal on 1": 8.0, "equal on 2": 8.0}

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.ragged_first_batch import ragged_first_batch
 
 NAN = Weights(variables=6, mirrored=6, nonfinite=("out/bias",), replicas_agree=True)

@@ -6,9 +6,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.speed import speed
 
 MEASURES = {

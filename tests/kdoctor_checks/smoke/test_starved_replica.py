@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Action, Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.starved_replica import starved_replica
 
 NAN = Weights(variables=6, mirrored=6, nonfinite=("normalise/gamma", "out/bias"), replicas_agree=True)

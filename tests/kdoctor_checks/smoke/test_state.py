@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.state import state
 
 COUNTS = {f"{word} {what}": 12.0 for word in ("due", "done") for what in ("updates", "steps", "epochs")}

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.facts import smoke_case, smoke_run
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.tpu import tpu
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, pair, pci, pci_gpu, way
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.acs import acs
 from kdoctor_checks.topology.acs_settings import acs_settings
 

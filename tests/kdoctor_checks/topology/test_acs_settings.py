@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from helpers.facts import gpu, gpus, pci, pci_gpu
-from helpers.judging import compute_check
 from kdoctor.facts import PciDevices
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.acs_settings import acs_settings
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import NOT_SUPPORTED, gpu, gpus, host, kernel_settings, pci
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Host, Kernel, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.fabric_manager import fabric_manager
 
 UNTOLD: dict[str, Any] = {"fabric_state": None, "fabric_status": None, "errors": {"fabric_state": NOT_SUPPORTED}}

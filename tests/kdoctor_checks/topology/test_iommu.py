@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, kernel_settings, lost_gpu, pair, pci, pci_gpu
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Kernel, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.iommu import iommu
 
 OVER_PCIE = (pair(level="PIX", nvlinks=0),)

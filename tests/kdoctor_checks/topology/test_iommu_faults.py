@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpus, log, logged, pci
-from helpers.judging import compute_check
 from kdoctor.facts import Gpus, KernelLog, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.iommu_faults import iommu_faults
 
 INTEL = (

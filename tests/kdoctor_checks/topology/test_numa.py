@@ -5,10 +5,10 @@ import re
 import pytest
 
 from helpers.facts import gpu, gpus, host, lost_gpu, near, pci, pci_gpu
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Host, NumaNode
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.numa import numa
 
 

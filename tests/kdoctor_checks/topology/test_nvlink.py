@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, nvlinks, pci, v100_workstation
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, NvLink, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.nvlink import nvlink
 
 

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 
 from helpers.facts import gpus, lost_gpu, nvlinks, pci, v100, v100_workstation
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, NvLink, PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.nvlink_direct import nvlink_direct
 
 SIX = nvlinks(6, version=2, speed_gbs=25.781, remote_kind="gpu")

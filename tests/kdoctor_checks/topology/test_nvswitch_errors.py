@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import log, logged
-from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
 from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
 

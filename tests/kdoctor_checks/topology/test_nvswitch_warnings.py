@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from helpers.facts import logged
-from helpers.judging import compute_check
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
 
 

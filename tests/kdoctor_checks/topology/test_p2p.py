@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, pair
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.p2p import p2p
 
 

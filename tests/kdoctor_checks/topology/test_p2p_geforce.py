@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.facts import geforces, gpus, pair
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.p2p_geforce import p2p_geforce
 
 

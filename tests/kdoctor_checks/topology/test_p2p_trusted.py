@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import geforce, geforces, gpus, pair
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.p2p_trusted import p2p_trusted
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from helpers.facts import NOT_SUPPORTED, gpus, lost_gpu, pair
 from helpers.facts import gpu as a_gpu
-from helpers.judging import compute_check
 from kdoctor.facts import Gpus, TopologyLevel
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pairs import pairs
 
 

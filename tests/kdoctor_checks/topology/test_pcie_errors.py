@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.facts import pci, pci_gpu, way
-from helpers.judging import compute_check
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_errors import pcie_errors
 
 

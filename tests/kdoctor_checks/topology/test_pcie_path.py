@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import bridge, pci, pci_gpu, way
-from helpers.judging import compute_check
 from kdoctor.facts import PciDevices
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_path import pcie_path
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.model import Assumptions, GpuAssumption, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.cuda_build import cuda_build
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from helpers.facts import PYTHON, SITE, environment, h100_node, package, packages, tensorflow
 from helpers.facts.libraries import libraries, library, missing, no_libraries, without_wheels
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, LibraryCopy
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.cuda_libraries import cuda_libraries_load
 
 

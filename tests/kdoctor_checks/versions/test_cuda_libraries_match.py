@@ -4,10 +4,10 @@ import re
 
 from helpers.facts import PYTHON, h100_node, package, packages
 from helpers.facts.libraries import libraries, library, without_wheels
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.cuda_libraries_match import cuda_libraries_match
 
 

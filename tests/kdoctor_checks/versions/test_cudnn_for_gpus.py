@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import PYTHON, gpu, gpus, h100_node, tensorflow
 from helpers.facts.libraries import libraries, library, missing, no_libraries
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.cudnn_for_gpus import cudnn_for_gpus
 
 

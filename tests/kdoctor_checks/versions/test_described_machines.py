@@ -7,8 +7,8 @@ import pytest
 from helpers import machines
 from helpers.facts import environment, h100_node
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, library
-from helpers.judging import compute_check
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 
 CHECKS = [

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import gpus, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.driver_for_cuda import driver_for_cuda
 
 

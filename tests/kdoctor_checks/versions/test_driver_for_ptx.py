@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import gpu, gpus, h100_node, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.driver_for_ptx import driver_for_ptx
 
 

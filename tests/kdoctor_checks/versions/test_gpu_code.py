@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import PYTHON, environment, gpu, gpus, h100_node, tensorflow
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.gpu_code import gpu_code
 
 OLD = ("sm_50", "sm_60", "sm_70", "sm_80", "compute_90")

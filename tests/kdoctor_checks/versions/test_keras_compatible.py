@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from helpers.facts import PYTHON, keras, package, packages, target
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.keras_compatible import keras_compatible
 
 

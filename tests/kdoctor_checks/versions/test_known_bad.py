@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
-from helpers.judging import compute_check, shipped_matrix
+from helpers.judging import shipped_matrix
 from kdoctor.engine.report import Result
 from kdoctor.matrix.load import loads, shipped_text
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.known_bad import known_bad
 
 

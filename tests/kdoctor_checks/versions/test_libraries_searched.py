@@ -4,10 +4,10 @@ import pytest
 
 from helpers.facts import PYTHON, SITE, environment, h100_node, tensorflow
 from helpers.facts.libraries import SOLVER_FOLDER, libraries, missing, no_libraries, without_wheels
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Environment, FactGroup, LibraryCopy
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.libraries_searched import libraries_searched
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from helpers.facts import SITE, environment, h100_node
 from helpers.facts.libraries import libraries, library, without_wheels
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import LibraryCopy
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.libraries_shadowed import libraries_shadowed
 
 WHEEL = LibraryCopy(path=f"{SITE}/nvidia/cudnn/lib/libcudnn.so.9", found_by="RUNPATH")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Package
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.one_tensorflow import one_tensorflow
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 
 from helpers.facts import keras, package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Package
 from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.other_conflicts import other_conflicts
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helpers.facts import PYTHON, keras, package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import Package
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.package_conflicts import package_conflicts
 
 

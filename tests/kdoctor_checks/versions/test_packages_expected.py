@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, package, packages, target
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.model import Assumptions, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.packages_expected import packages_expected
 
 

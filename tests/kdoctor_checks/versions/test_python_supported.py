@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.facts import TensorFlowBuild
 from kdoctor.model import Assumptions, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.python_supported import python_supported
 
 

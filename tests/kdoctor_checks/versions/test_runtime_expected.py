@@ -16,10 +16,10 @@ from helpers.facts import (
     tensorflow,
 )
 from helpers.facts.libraries import libraries, library, missing, no_libraries
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus, Host, KerasChoice, Libraries, TensorFlowBuild
 from kdoctor.model import Assumptions, Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.runtime_expected import runtime_expected
 
 NODE = (*h100_node(), libraries(), packages(), target())

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
-from helpers.judging import compute_check
 from kdoctor.facts import TensorFlowBuild
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.tensorflow_installed import tensorflow_installed
 
 

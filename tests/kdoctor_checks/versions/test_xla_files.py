@@ -6,10 +6,10 @@ import pytest
 
 from helpers.facts import PYTHON, h100_node, tensorflow
 from helpers.facts.libraries import libraries, no_libraries
-from helpers.judging import compute_check
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, XlaFile
 from kdoctor.model import Status
+from kdoctor.testing import compute_check
 from kdoctor_checks.versions.xla_files import xla_files
 
 

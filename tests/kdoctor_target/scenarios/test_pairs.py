@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.session import SmokeSettings
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.pairs import pairs
 
 _SPOILT_DEVICE = """

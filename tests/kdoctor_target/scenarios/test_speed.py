@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from helpers import smoke
-from helpers.judging import compute_check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.smoke.session import SmokeSettings
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.speed import speed
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
-from helpers.judging import compute_check
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
 from kdoctor.smoke.builtin import ON_JAX, SCENARIOS
 from kdoctor.smoke.session import PRELOAD, SmokeSettings
+from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.data_parallel import data_parallel

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("scratch", "status"), [(True, "pass"), (False, "unknown")])
-def test_its_check_reads_the_machine(folder: Path, tmp_path: Path, scratch: bool, status: str) -> None:  # noqa: FBT001
+def test_example_check_reads_the_machine(folder: Path, tmp_path: Path, scratch: bool, status: str) -> None:  # noqa: FBT001
     root = tmp_path / "root"
     root.mkdir()
     if scratch:
@@ -43,7 +43,7 @@ def test_its_check_reads_the_machine(folder: Path, tmp_path: Path, scratch: bool
     assert result["status"] == status
 
 
-def test_its_tests_pass(folder: Path) -> None:
+def test_example_tests_pass(folder: Path) -> None:
     pytest.importorskip("kdoctor.testing", exc_type=ModuleNotFoundError)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_scratch.py"],

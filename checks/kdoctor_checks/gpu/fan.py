@@ -27,9 +27,9 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
             continue
         yield judge(
             gpu.subject,
-            f"fan at {gpu.fan_speed_percent} %, {gpu.temperature_c} °C",
+            f"fan at {gpu.fan_speed_percent} %, {gpu.temperature_c} C",
             ok=bool(gpu.fan_speed_percent) or (gpu.temperature_c or 0) < may_stand_below_c,
-            expected=f"fan spinning at {may_stand_below_c} °C and above",
+            expected=f"fan spinning at {may_stand_below_c} C and above",
             remedy=inspect(
                 "Check the fan and its cable.",
                 smi(gpu, "-q -d TEMPERATURE"),

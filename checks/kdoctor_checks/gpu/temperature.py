@@ -29,12 +29,12 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
         if margin is None:
             yield Unjudged(subject=gpu.subject, reason=_why(gpu))
             continue
-        now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} °C, "
+        now = "" if gpu.temperature_c is None else f"{gpu.temperature_c} C, "
         yield judge(
             gpu.subject,
-            f"{now}{abs(margin)} °C {'above' if margin < 0 else 'below'} the throttling threshold",
+            f"{now}{abs(margin)} C {'above' if margin < 0 else 'below'} the throttling threshold",
             ok=margin >= least_margin_c,
-            expected=f"at least {least_margin_c} °C below the threshold",
+            expected=f"at least {least_margin_c} C below the threshold",
             remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d TEMPERATURE,PERFORMANCE")),
         )
 

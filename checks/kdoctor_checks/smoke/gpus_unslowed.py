@@ -78,8 +78,8 @@ def _state(gpu: SampledGpu) -> str:
     """Temperature, power and clock during the trainings."""
     parts = []
     if gpu.during.temperature_c:
-        limit = f" (slowdown at {gpu.temperature_slowdown_c} °C)" if gpu.temperature_slowdown_c else ""
-        parts.append(f"at most {gpu.during.temperature_c.high:.0f} °C{limit}")
+        limit = f" (slowdown at {gpu.temperature_slowdown_c} C)" if gpu.temperature_slowdown_c else ""
+        parts.append(f"at most {gpu.during.temperature_c.high:.0f} C{limit}")
     if gpu.during.power_draw_w:
         limit = f" of {gpu.enforced_power_limit_w:.0f}" if gpu.enforced_power_limit_w else ""
         parts.append(f"{gpu.during.power_draw_w.high:.0f}{limit} W")

@@ -184,7 +184,7 @@ def test_busy_hot_gpu_and_idle_gpu(where: Where, begun: Callable[..., Sampler], 
         assert [item.finding.subject for item in worked.findings] == ["GPU 1 (0000:2b:00.0)"]
         unslowed = compute_check(gpus_unslowed, *judged)
         assert [item.finding.subject for item in unslowed.findings] == ["GPU 0 (0000:1b:00.0)"]
-        assert "smoke.fake/fit, at most 89 degrees C" in unslowed.findings[0].finding.observed
+        assert "smoke.fake/fit, at most 89 C" in unslowed.findings[0].finding.observed
 
 
 def again(facts: GpuSampling) -> GpuSampling:

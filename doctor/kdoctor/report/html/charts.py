@@ -45,7 +45,7 @@ def time_chart(values: Losses, every_s: float, label: str) -> Markup:
 _CURVES = {
     "utilization_percent": ("utilization, %", 1.0),
     "memory_bytes": ("memory in use, GiB", 1024.0**-3),
-    "temperature_c": ("temperature, °C", 1.0),
+    "temperature_c": ("temperature, C", 1.0),
     "power_w": ("power, W", 1.0),
 }
 """Curve to its caption and the factor of its values."""

@@ -82,8 +82,8 @@ def test_preflight_changes_no_state() -> None:
 
 GOOD = ("tf.data", "function", "PyDataset", "arrays", "function of a generator", "function of a model")
 BAD = {
-    "empty": ("job.data-readable", "no batch"),
-    "empty arrays": ("job.data-readable", "no batch"),
+    "empty": ("job.data-readable", "empty"),
+    "empty arrays": ("job.data-readable", "empty"),
     "unbatched": ("job.data-readable", "batch"),
     "ragged": ("job.data-readable", "InvalidArgumentError: Cannot batch tensors with different shapes"),
     "ragged tensors": ("job.data-readable", "RaggedTensor"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
 
 from packaging.version import InvalidVersion, Version
@@ -16,6 +15,7 @@ from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS, FAMILIES
 from kdoctor.text.secrets import is_identifying
+from kdoctor.text.wrap import wrap
 
 _WITH_GPUS, _WITHOUT = "multi-gpu-keras", "cpu-smoke"
 _ALSO = ("keras", "tf-keras", "numpy")
@@ -72,7 +72,7 @@ def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, 
         yield f"    strategy: {entry.strategy}"
         yield f"    replicas: {entry.replicas}"
         yield "    expect: >-"
-        yield from textwrap.wrap(entry.expect, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        yield from wrap(entry.expect, _WIDTH, first=" " * 6)
     if start.without:
         yield from ("", "without:", *(f"  {key}: {scalar(reason)}" for key, reason in start.without.items()))
     yield from (

@@ -47,12 +47,17 @@ def healthy(group: type[Group], **changes: Any) -> Group:
     Raises:
         KeyError: the node has no such group (the group of a plugin, for example).
     """
-    found = _node()[group if group is not SmokeRun else SmokeRuns]
-    if group is SmokeRun and isinstance(found, SmokeRuns):
-        found = found.runs["smoke.baseline"]
+    found = _facts_of(group)
     if not isinstance(found, group):
         raise KeyError(group.group)
     return replace(found, **changes)
+
+
+def _facts_of(group: type[FactGroup]) -> object:
+    if group is not SmokeRun:
+        return _node()[group]
+    runs = _node()[SmokeRuns]
+    return runs.runs["smoke.baseline"] if isinstance(runs, SmokeRuns) else runs
 
 
 def with_gpu(gpus: Gpus, index: int, **changes: Any) -> Gpus:

@@ -6,10 +6,10 @@ from typing import Any
 
 from helpers.facts import environment, host, keras, kernel, packages, smoke_run, target, tensorflow
 from helpers.facts import gpus as eight_gpus
-from helpers.judging import fact_table
 from kdoctor.facts import FactGroup, Unavailable
 from kdoctor.lock.document import Lock, Measure
 from kdoctor.lock.facts import recorded_facts
+from kdoctor.testing import fact_table
 
 RECORDED = "2026-04-01T06:00:00+00:00"
 

@@ -23,7 +23,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
 from kdoctor.snapshot.document import loads
 
-__all__ = ["compute_check", "healthy", "with_gpu"]
+__all__ = ["compute_check", "fact_table", "healthy", "with_gpu"]
 
 Group = TypeVar("Group", bound=FactGroup)
 
@@ -66,6 +66,17 @@ def with_gpu(gpus: Gpus, index: int, **changes: Any) -> Gpus:
     return replace(gpus, devices=tuple(devices))
 
 
+def fact_table(*facts: FactGroup, scenario: str | None = None) -> dict[type[FactGroup], FactGroup | Unavailable]:
+    """Groups by type. A later group replaces an earlier one of its type. A ``SmokeRun`` is the run of its scenario."""
+    table: dict[type[FactGroup], FactGroup | Unavailable] = {}
+    for group in facts:
+        if isinstance(group, SmokeRun):
+            table[SmokeRuns] = SmokeRuns(runs={scenario or group.scenario: group})
+        else:
+            table[type(group)] = group
+    return table
+
+
 def compute_check(
     check: Check,
     *facts: FactGroup,
@@ -84,12 +95,7 @@ def compute_check(
         matrix: the version matrix; the shipped one by default.
         parameters: the check's parameters, as a checklist would set them.
     """
-    table: dict[type[FactGroup], FactGroup | Unavailable] = {}
-    for group in facts:
-        if isinstance(group, SmokeRun):
-            table[SmokeRuns] = SmokeRuns(runs={check.scenario or group.scenario: group})
-        else:
-            table[type(group)] = group
+    table = fact_table(*facts, scenario=check.scenario)
     table |= {group: Unavailable(unavailable=reason) for group, reason in (missing or {}).items()}
     plan = [PlannedCheck(check=check, severity=check.severity, parameters=parameters)]
     rules = Rules(assumptions=assumptions or Assumptions(), today=date(2026, 1, 1), matrix=matrix or _shipped_matrix())

@@ -6,13 +6,13 @@ import pytest
 
 from helpers.facts import DRIVER, cpu_host, environment, gpu, gpus, h100_node, host, keras, package, packages
 from helpers.facts.libraries import libraries
-from helpers.judging import fact_table
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.facts import FactGroup
 from kdoctor.model import GpuAssumption
+from kdoctor.testing import fact_table
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 
 from helpers.command import environ, kdoctor, make_target
 from helpers.facts import cpu_host, package, packages
-from helpers.judging import fact_table
 from helpers.wheels import wheel
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
+from kdoctor.testing import fact_table
 
 LIST = """\
 schema: kdoctor/checklist/v1

@@ -57,7 +57,9 @@ class Remedy:
     summary: str
     """One imperative sentence."""
     commands: tuple[str, ...] = ()
-    """Shell commands to paste, in order."""
+    """Shell commands that fix it, to paste in order. They contain real values and no placeholders where possible."""
+    look: tuple[str, ...] = ()
+    """Shell commands that only read, for what a person has to see before or instead of a fix."""
     action: Action
 
 
@@ -98,12 +100,27 @@ class Finding:
     """One subject with a problem."""
 
     subject: str
-    """What it is about, named as the user's other tools name it."""
+    """What it is about, named as the user's other tools name it. A GPU is named by ``Gpu.subject``."""
     observed: str
-    """The problem, with numbers and units. Reports print it as ``{subject}: {observed}``."""
+    """The problem, with numbers and units. The full report prints it as ``{subject}: {observed}``."""
     expected: str
     remedy: Remedy
     rollback: Rollback
+    brief: str = ""
+    """``observed`` in at most 60 characters, without values that differ from subject to subject. Findings of a check
+    with the same brief are one problem of several subjects (``GPU 0-7: {brief}``). Empty: ``observed`` is short."""
+    explained_by: tuple[str, ...] = ()
+    """Ids of checks. If one of them failed, this finding follows from it and is not a separate problem. If both are
+    about a GPU, it must be the same GPU."""
+    explains: tuple[str, ...] = ("*",)
+    """Shell-style patterns of the checks that this finding can explain, among those that name its check."""
+    after: tuple[str, ...] = ()
+    """Ids of checks. If one of them failed, this finding matters only once that is solved."""
+
+    @property
+    def headline(self) -> str:
+        """The problem in a few words, without its subject."""
+        return self.brief or self.observed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +129,9 @@ class Evidence:
 
     subject: str
     observed: str
+    brief: str = ""
+    """A value for the line of its family in the short report, without the subject: ``TensorFlow 2.21.0``. Subjects
+    with the same brief are named once. Empty: not shown there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +140,8 @@ class Unjudged:
 
     subject: str
     reason: str
+    explained_by: tuple[str, ...] = ()
+    """Ids of checks. If one of them failed, the evidence is missing because of it. As in ``Finding``."""
 
 
 @dataclass(frozen=True, kw_only=True)

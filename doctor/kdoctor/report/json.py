@@ -52,6 +52,8 @@ class ReportedFinding(Part):
 
     subject: str
     observed: str
+    brief: str
+    """``observed`` in a few words; equal for subjects with the same problem."""
     expected: str
     remedy: Remedy
     rollback: Rollback
@@ -152,4 +154,5 @@ def _result(result: Result) -> dict[str, Any]:
 
 def _finding(judged: JudgedFinding) -> dict[str, Any]:
     waiver = judged.waiver and {**vars(judged.waiver), "expired": judged.expired}
-    return {**vars(judged.finding), "waiver": waiver}
+    shared = {name: value for name, value in vars(judged.finding).items() if name in ReportedFinding.model_fields}
+    return {**shared, "brief": judged.finding.headline, "waiver": waiver}

@@ -66,7 +66,7 @@ def test_result_is_as_documented() -> None:
 
 def test_pass_keeps_its_evidence() -> None:
     first = document(cpu_report())["results"][0]
-    assert first["evidence"] == [{"subject": "tensorflow", "observed": "2.21.0"}]
+    assert first["evidence"] == [{"subject": "tensorflow", "observed": "2.21.0", "brief": ""}]
 
 
 def test_waivers_decisions_drift_and_scenarios_are_written() -> None:

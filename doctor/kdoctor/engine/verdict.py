@@ -58,11 +58,12 @@ def _inconclusive(reason: str) -> Verdict:
 
 
 def _why_passed(judged: Sequence[Result]) -> str:
-    """Why a run passed, with every failure, unknown and waiver that did not count."""
+    """Why a run passed, with every failure, unknown, waiver and hidden GPU that did not count."""
     failed = [result.id for result in judged if result.status is Status.FAIL]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
-    waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
-    kinds = (("failed", failed), ("unknown", unknown), ("waived", waived))
+    waived = [result.id for result in judged if any(not (item.counts or item.hidden) for item in result.findings)]
+    hidden = [result.id for result in judged if any(item.hidden for item in result.findings)]
+    kinds = (("failed", failed), ("unknown", unknown), ("waived", waived), ("on hidden GPUs", hidden))
     notes = [f"{word}: {some(ids)}" for word, ids in kinds if ids]
     return f"no blocking failures ({'; '.join(notes)})" if notes else "all selected checks passed"
 

@@ -92,3 +92,8 @@ def test_pass_reason_names_waived_checks() -> None:
     waived, passed = result(SKIP, findings=(finding,)), replace(result(PASS), id="host.other")
     assert "waived: host.it" in conclude([waived, passed]).reason
     assert "host" not in conclude([passed]).reason
+
+
+def test_pass_reason_names_findings_about_hidden_gpus() -> None:
+    finding = replace(failure("host.it").findings[0], hidden=True)
+    assert "on hidden GPUs: host.it" in conclude([result(PASS, findings=(finding,))]).reason

@@ -12,6 +12,7 @@ import typer
 from kdoctor.cli import options
 from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
@@ -57,7 +58,9 @@ def record(
     """
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
-    wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False)
+    chosen = (("--checklist", checklist), ("--snapshot", snapshot), ("--python", python))
+    again = quoted("kdoctor", "check", *(word for name, value in chosen if value for word in (name, str(value))))
+    wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False, command=again)
     plan = wanted.plan(catalog)
     path = lock or lock_path(plan.checklist)
     check_writable(path)

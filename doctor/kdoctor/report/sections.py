@@ -212,8 +212,10 @@ def _waived(report: Report) -> Iterator[Block]:
                 yield _of_check(result, [judged], fields)
 
 
-def drift_section(drift: Drift) -> Section:
-    """What changed since the last passing run, and what it may explain."""
+def drift_section(drift: Drift | None) -> Section | None:
+    """What changed since the last passing run, and what it may explain; None if nothing is known to have changed."""
+    if not drift or not (drift.changes or drift.unread):
+        return None
     rows = [
         (change.fact, change.old or "absent", change.new or "absent", ", ".join(change.explains))
         for change in drift.changes

@@ -48,4 +48,5 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
             f"{some(model.normalisations)} normalizes the share of each replica",
             "at least one example on every replica, or no final batch",
             _REMEDY,
+            brief=f"leaves one of {replicas} replicas empty, so weights become NaN",
         )

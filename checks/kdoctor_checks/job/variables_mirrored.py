@@ -33,4 +33,5 @@ def variables_mirrored(run: SmokeRun) -> Iterator[Outcome]:
         yield evidence(subject, f"{count} on every replica")
     else:
         observed = f"{count} on every replica, not {some(model.not_mirrored)}"
-        yield finding(subject, observed, "all of them on every replica", _REMEDY)
+        brief = "some variables are on one device only"
+        yield finding(subject, observed, "all of them on every replica", _REMEDY, brief=brief)

@@ -31,7 +31,8 @@ def final_batch_sweep(run: SmokeRun) -> Iterator[Outcome]:
         sizes = f"{len(tails)} sizes over {case.replicas} replicas; a replica empty at {starved}, NaN at {ruined}"
         if unexpected:
             remedy = "Drop the remainder, or do not train on several replicas with this Keras."
-            return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy)
+            brief = "weights become NaN although every replica has examples"
+            return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy, brief=brief)
         return evidence(case, sizes)
 
     yield from judge_cases(run, ("plain", "normalised", "synchronized"), judge)

@@ -58,5 +58,6 @@ def _judge(case: SmokeCase) -> Outcome:
         return unknown(case, "its weights were not read")
     observed = f"{weights.mirrored} of {weights.variables} variables are mirrored on the {case.replicas} replicas"
     if weights.mirrored:
-        return finding(case, observed, "none, because the model was created outside the scope", _REMEDY)
+        expected, brief = "none, because the model was created outside the scope", "the mistake is not detected"
+        return finding(case, observed, expected, _REMEDY, brief=brief)
     return evidence(case, f"trained on one device without an error, and detected: {observed}")

@@ -34,6 +34,7 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
             "timed-out": f"waits {in_phase(process.phase)}{innermost_frames(case.stacks)} without an error; {ended}",
             "trained": f"trains on {case.replicas} replicas, one of which does not exist",
         }.get(process.outcome, f"terminated by {process.signal or process.exit_code}")
-        return finding(case, observed, "an error", _REMEDY)
+        brief = "waits forever for a device that does not exist" if process.outcome == "timed-out" else ""
+        return finding(case, observed, "an error", _REMEDY, brief=brief)
 
     yield from judge_cases(run, ("no-such-device",), judge, replicated=False)

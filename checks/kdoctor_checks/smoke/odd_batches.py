@@ -8,6 +8,7 @@ from kdoctor.model import Outcome, Severity
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     Comparison,
+    Problem,
     evidence,
     finding,
     judge_cases,
@@ -16,6 +17,8 @@ from kdoctor_checks.smoke._judging import (
     unknown,
     weights_problem,
 )
+
+_NO_FALL = Problem("the loss does not fall", "the loss does not fall", "weights")
 
 
 @check("smoke.odd-batches", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.odd-batches")
@@ -33,7 +36,7 @@ def odd_batches(run: SmokeRun, target: Target | Unavailable, packages: Packages 
     def judge(case: SmokeCase) -> Outcome:
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
-        problem = weights_problem(case.weights) or (None if loss_falls(case) else "the loss does not fall")
+        problem = weights_problem(case.weights) or (None if loss_falls(case) else _NO_FALL)
         if problem:
             return compare.wrong(case, problem)
         return _judge_shares(case) if case.name == "per-replica-batch" else evidence(case, summarize(run, case))
@@ -52,5 +55,6 @@ def _judge_shares(case: SmokeCase) -> Outcome:
     )
     if first != due or total != case.global_batch:
         remedy = "Look for a patched tf.data or strategy: this environment distributes data incorrectly."
-        return finding(case, observed, f"{due} on the first, {case.global_batch} in total", remedy)
+        expected, brief = f"{due} on the first, {case.global_batch} in total", "batches are split incorrectly"
+        return finding(case, observed, expected, remedy, brief=brief)
     return evidence(case, observed)

@@ -38,7 +38,7 @@ def cuda_libraries_match(
     if not libraries.cuda_build or not found:
         yield NotApplicable(reason=libraries.note or "no CUDA library is found")
         return
-    yield from _judge_wheels(packages, target)
+    yield from _judge_wheels(packages, target, tensorflow.cuda_version)
     releases: dict[str, list[Library]] = {}
     for item in found:
         release = cuda_release(item.name, item.version)
@@ -56,6 +56,7 @@ def cuda_libraries_match(
         yield Finding(
             subject="CUDA libraries",
             observed=f"from {len(releases)} CUDA releases ({'; '.join(parts)})",
+            brief=f"from {len(releases)} different CUDA releases",
             expected="all from one CUDA release",
             remedy=Remedy(
                 summary="Reinstall all NVIDIA wheels together. With pip, pin them to one release, because a range can "
@@ -67,7 +68,7 @@ def cuda_libraries_match(
         )
 
 
-def _judge_wheels(packages: Packages, target: Target) -> Iterator[Finding]:
+def _judge_wheels(packages: Packages, target: Target, cuda: str | None) -> Iterator[Finding]:
     by_component: dict[str, set[str]] = {}
     for package in packages.installed:
         if match := _WHEEL.fullmatch(package.name):
@@ -76,15 +77,18 @@ def _judge_wheels(packages: Packages, target: Target) -> Iterator[Finding]:
         if len(names) > 1 and component in _SHARED_FOLDERS:
             wheels = sorted(names)
             pins = [f"{name}=={packages.version(name)}" for name in wheels]
+            major = f"-cu{(cuda or '').partition('.')[0]}=="
+            kept = next((pin for pin in pins if major in pin), pins[-1])
             yield Finding(
                 subject=f"nvidia-{component}",
                 observed=f"{', '.join(pins)} share the folder nvidia/{component}; the last one installed wins",
+                brief=f"{len(wheels)} wheels overwrite each other's files",
                 expected="the wheel for one CUDA major",
                 remedy=Remedy(
                     summary="Uninstall them all, then install the one for TensorFlow's CUDA. Use a separate "
                     "environment for a framework that needs another one.",
                     action=Action.REINSTALL,
-                    commands=(uninstall(target, packages, *wheels), install(target, packages, pins[0])),
+                    commands=(uninstall(target, packages, *wheels), install(target, packages, kept)),
                 ),
                 rollback=restore(target, packages, *wheels),
             )

@@ -42,6 +42,17 @@ ReplicasOption = Annotated[
         show_default=False,
     ),
 ]
+GpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        min=0,
+        help="Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
+        "CUDA_VISIBLE_DEVICES selects them.",
+        show_default=False,
+    ),
+]
 SnapshotOption = Annotated[
     Path | None, typer.Option("--snapshot", help="Use this snapshot instead of this machine.", show_default=False)
 ]

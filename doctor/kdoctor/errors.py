@@ -39,6 +39,29 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {meant!r}?" if meant else ""
 
 
+def did_you_mean_file(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for a file that does not exist, or an empty string.
+
+    File names share endings, and folders hold many of them. Only the part before the suffix is compared, and it must be
+    nearly equal: ``jbo.yaml`` with ``job.yaml``, but not ``nope.yaml`` with ``node.yaml``.
+    """
+    stem = name.partition(".")[0]
+    stems = {other.partition(".")[0]: other for other in sorted(set(known), reverse=True)}
+    close = get_close_matches(stem.lower(), [other.lower() for other in stems], n=1, cutoff=0.8)
+    # Swapped letters of a short name are less alike than that.
+    meant = [other for key, other in stems.items() if key.lower() in close or _is_swapped(stem, key)]
+    return f"; did you mean {meant[0]!r}?" if meant else ""
+
+
+def _is_swapped(one: str, other: str) -> bool:
+    """Whether two names differ by two neighbouring letters that were swapped."""
+    differing = [index for index, (first, second) in enumerate(zip(one, other, strict=False)) if first != second]
+    if len(one) != len(other) or len(differing) != 2:  # noqa: PLR2004 - a swap differs in two places
+        return False
+    low, high = differing
+    return high == low + 1 and one[low] == other[high] and one[high] == other[low]
+
+
 def one_of(option: str, word: str, known: Sequence[Word]) -> Word:
     """The value of an option, if it is a known word.
 

@@ -107,7 +107,7 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or requested is None:
         return unknown(case, "the number of replicas is not known")
     if case.replicas < requested:
-        return unknown(case, f"{_framework(run)} made {case.replicas} of {requested} replicas")
+        return unknown(case, f"{_framework(run)} made {case.replicas} of {counted(requested, 'replica')}")
     return None
 
 
@@ -269,7 +269,9 @@ def weights_problem(weights: Weights, *, mirrored: bool = True) -> str | None:
     if weights.variables == 0:
         return "the model has no trainable variables"
     if mirrored and weights.mirrored < weights.variables:
-        return f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        return (
+            f"only {weights.mirrored} of {counted(weights.variables, 'trainable variable')} mirrored on every replica"
+        )
     if weights.nonfinite:
         return f"NaN or infinity in {some(weights.nonfinite)}"
     if weights.replicas_agree is False:
@@ -343,11 +345,11 @@ def bit_equal(
     if not variables or not equal:
         return unknown(case, "nothing was compared after loading")
     wrong = [
-        f"only {count or 0:.0f} of {variables:.0f} variables are {name}"
+        f"only {count or 0:.0f} of {counted(round(variables), 'variable')} {name}"
         for name, count in equal.items()
         if count != variables
     ]
     if wrong:
         return finding(case, "; ".join(wrong), expected, remedy)
     places = [name.removeprefix(f"{measures} ") for name in equal]
-    return evidence(case, describe(places, f"all {variables:.0f} variables are bit-equal"))
+    return evidence(case, describe(places, f"all {counted(round(variables), 'variable')} bit-equal"))

@@ -113,7 +113,9 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
     if weights.variables == 0:
         yield unknown(case, "the model has no trainable variables")
     elif weights.mirrored < weights.variables:
-        observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        observed = (
+            f"only {weights.mirrored} of {counted(weights.variables, 'trainable variable')} mirrored on every replica"
+        )
         yield _not_mirrored(run, case, observed)
     if weights.nonfinite:
         yield _not_mirrored(run, case, f"NaN or infinity in {some(weights.nonfinite)}")

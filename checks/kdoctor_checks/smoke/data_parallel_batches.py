@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, finding, judge_cases
 
@@ -32,6 +33,8 @@ def data_parallel_batches(
         if case.outcome == "trained":
             return compare.judge(case)
         batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        return finding(case, f"{describe_end(case)} ({batch} over {case.replicas} devices)", "it trains", _REMEDY)
+        return finding(
+            case, f"{describe_end(case)} ({batch} over {counted(case.replicas, 'device')})", "it trains", _REMEDY
+        )
 
     yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

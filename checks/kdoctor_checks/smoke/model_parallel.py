@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, evidence, finding, judge_cases, unknown
 
 
@@ -45,13 +46,17 @@ def _sharding_problem(case: SmokeCase) -> Outcome | None:
         return unknown(case, "the placement of its variables is not known")
     incomplete = weights.variables - weights.sharded - weights.mirrored
     if weights.sharded < wanted:
-        observed = f"{weights.sharded} of {wanted:.0f} variables that the layout shards are sharded"
+        observed = f"{weights.sharded} of {counted(round(wanted), 'variable')} that the layout shards, sharded"
     elif optimizer < wanted:
-        observed = f"the optimizer's state of {optimizer:.0f} of {wanted:.0f} sharded variables is sharded"
+        observed = (
+            f"the optimizer's state of {optimizer:.0f} of {counted(round(wanted), 'sharded variable')} is sharded"
+        )
     elif incomplete > 0:
-        observed = f"{incomplete} of {weights.variables} variables are neither whole nor sharded on every device"
+        observed = f"{incomplete} of {counted(weights.variables, 'variable')} neither whole nor sharded on every device"
     else:
         return None
     remedy = "Compare variable.path with the keys of the layout map, and print variable.value.sharding."
-    expected = f"each of {case.replicas} devices holds one shard of what the layout shards, and all other variables"
+    expected = (
+        f"each of {counted(case.replicas, 'device')} holds one shard of what the layout shards, and all other variables"
+    )
     return finding(case, observed, expected, remedy)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, loss_falls, unknown
 
@@ -27,9 +28,9 @@ def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
             return unknown(case, "its weights or its losses were not read")
         losses = f"losses {format_losses(case.losses)}"
         if finite < weights or not loss_falls(case):
-            observed = f"{finite:.0f} of {weights:.0f} weights are finite; {losses}"
+            observed = f"{finite:.0f} of {counted(round(weights), 'weight')} finite; {losses}"
             remedy = "Do not train with parameter servers on this TensorFlow and Keras."
             return finding(case, observed, "finite weights and a falling loss", remedy)
-        return evidence(case, f"{case.measures.get('workers') or 0:.0f} workers; {losses}")
+        return evidence(case, f"{counted(round(case.measures.get('workers') or 0), 'worker')}; {losses}")
 
     yield from judge_cases(run, ("custom-loop",), judge, replicated=False)

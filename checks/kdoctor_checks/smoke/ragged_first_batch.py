@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -32,7 +33,7 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
+        batch = f"first batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
         if case.outcome != "trained":
             return finding(case, f"{describe_end(case)} ({batch})", "it trains", _REMEDY)
         if case.weights is None or not case.losses:

@@ -8,6 +8,7 @@ from kdoctor.commands.search_path import restore_path, search_first
 from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search
 
@@ -56,7 +57,8 @@ def libraries_searched(
         )
     found = [item for item in wanted if item.status != "missing"]
     if found:
-        observed = f"{libraries.path_kind or 'the loader'} covers {len(found)} of {len(wanted)} libraries"
+        share = f"{len(found)} of {counted(len(wanted), 'library', 'libraries')}"
+        observed = f"{libraries.path_kind or 'the loader'} covers {share}"
         yield Evidence(subject="search path", observed=observed)
     elif not outside:
         yield NotApplicable(reason="no CUDA library is installed (see versions.cuda-libraries)")

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Libraries, Library
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.versions._libraries import cuda_libraries, version_of
 
 _BEFORE_WHEELS = ("LD_PRELOAD", "RPATH", "LD_LIBRARY_PATH")
@@ -43,7 +44,9 @@ def libraries_shadowed(libraries: Libraries, environment: Environment) -> Iterat
             rollback=restore_path(environment),
         )
     if not shadowed:
-        yield Evidence(subject="search path", observed=f"none of {len(wanted)} libraries is shadowed")
+        yield Evidence(
+            subject="search path", observed=f"none of {counted(len(wanted), 'library', 'libraries')} is shadowed"
+        )
 
 
 def _shadowed_wheel(item: Library) -> str | None:

@@ -9,6 +9,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted
 
 _VARIANTS = frozenset({
     "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
@@ -46,7 +47,7 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
     removal = uninstall(target, packages, *sorted(counts))
     yield Finding(
         subject="tensorflow",
-        observed=f"{len(separate)} distributions are installed: {', '.join(shown)}",
+        observed=f"{counted(len(separate), 'distribution')} installed: {', '.join(shown)}",
         expected="one distribution",
         remedy=Remedy(
             summary="Uninstall all of them, then install the one that the job needs. pip removes one installation at a "

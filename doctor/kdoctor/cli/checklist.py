@@ -22,6 +22,7 @@ from kdoctor.errors import UsageError
 from kdoctor.output import check_writable, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.run.session import collect
+from kdoctor.text.lists import counted
 
 
 def show_(
@@ -74,7 +75,7 @@ def validate(
         else:
             typer.echo(
                 f"{name}: valid ({read.name} version {read.version}: "
-                f"{len(read.entries)} checks, {len(read.scenarios)} scenarios)"
+                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})"
             )
     raise typer.Exit(EXIT_USAGE if broken else 0)
 

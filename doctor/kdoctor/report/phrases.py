@@ -8,6 +8,7 @@ from itertools import groupby
 
 from kdoctor.engine.report import Decision, GpuWork, JudgedFinding, Report, Result, Waiver
 from kdoctor.model import FAMILIES, Finding, Status
+from kdoctor.text.lists import counted
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -96,7 +97,7 @@ def describe_gpu_work(work: GpuWork) -> str:
         limit = "" if work.power_limit_w is None else f" of {work.power_limit_w:.0f}"
         parts.append(f"{work.peak_power_w:.0f}{limit} W")
     held = ", ".join(f"{name} {duration:.1f} s" for name, duration in work.held_back.items())
-    return (", ".join(parts) or f"{work.samples} samples without a reading") + (f"; {held}" if held else "")
+    return (", ".join(parts) or f"{counted(work.samples, 'sample')} without a reading") + (f"; {held}" if held else "")
 
 
 def describe_criteria(decision: Decision) -> str:

@@ -56,11 +56,13 @@ def _unknown(choice: Choice, *, is_recorded: bool) -> Iterator[str]:
     )
     is_choice = choice.sets > 1
     if choice.unknown < len(choice.pairs):
-        yield f"How {choice.unknown} of these {len(choice.pairs)} pairs are connected is not known: {missing}"
+        pairs = f"{choice.unknown} of these {counted(len(choice.pairs), 'pair')}"
+        yield f"How {pairs} are connected is not known: {missing}"
         if is_choice:
-            yield f"Another {choice.replicas} GPUs may be faster."
+            yield f"Another {counted(choice.replicas, 'GPU')} may be faster."
     elif is_choice:
-        yield f"Which pairs are faster is not known: {missing} Until then, any {choice.replicas} GPUs are a guess."
+        guess = f"any {counted(choice.replicas, 'GPU')} are a guess"
+        yield f"Which pairs are faster is not known: {missing} Until then, {guess}."
     else:
         yield f"How these GPUs are connected is not known: {missing}"
 
@@ -79,7 +81,7 @@ def _known(choice: Choice) -> Iterator[str]:
     else:
         yield f"Slowest pair: {_pair(slowest)}."
         if choice.sets > 1 and not unknown:
-            yield f"No other {choice.replicas} GPUs have a faster one."
+            yield f"No other {counted(choice.replicas, 'GPU')} have a faster one."
         if slowest.quality != best.quality:
             yield _compared(slowest, best)
     if unknown:

@@ -39,8 +39,9 @@ def is_count(value: ast.expr) -> bool:
 def uncounted(source: str) -> Iterator[tuple[int, str]]:
     """Line and text of each count that is followed by a plural, however large it is."""
     for node in ast.walk(ast.parse(source)):
-        parts = node.values if isinstance(node, ast.JoinedStr) else []
-        for value, text in pairwise(parts):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, text in pairwise(node.values):
             if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
                 continue
             after = str(text.value)

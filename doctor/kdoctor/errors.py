@@ -42,24 +42,26 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def did_you_mean_file(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for a file that does not exist, or an empty string.
 
-    File names share endings, and folders hold many of them. Only the part before the suffix is compared, and it must be
-    nearly equal: ``jbo.yaml`` with ``job.yaml``, but not ``nope.yaml`` with ``node.yaml``.
+    The files of a folder share their endings, so only the part before it is compared: ``jbo.yaml`` is near
+    ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``.
     """
-    stem = name.partition(".")[0]
-    stems = {other.partition(".")[0]: other for other in sorted(set(known), reverse=True)}
-    close = get_close_matches(stem.lower(), [other.lower() for other in stems], n=1, cutoff=0.8)
-    # Swapped letters of a short name are less alike than that.
-    meant = [other for key, other in stems.items() if key.lower() in close or _is_swapped(stem, key)]
-    return f"; did you mean {meant[0]!r}?" if meant else ""
+    stem = name.partition(".")[0].lower()
+    stems = {other.partition(".")[0].lower(): other for other in sorted(set(known), reverse=True)}
+    close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
+    return f"; did you mean {stems[close[0]]!r}?" if close else ""
 
 
-def _is_swapped(one: str, other: str) -> bool:
-    """Whether two names differ by two neighbouring letters that were swapped."""
-    differing = [index for index, (first, second) in enumerate(zip(one, other, strict=False)) if first != second]
-    if len(one) != len(other) or len(differing) != 2:  # noqa: PLR2004 - a swap differs in two places
+_SHORT = 3
+
+
+def _is_typo(one: str, other: str) -> bool:
+    """Whether two words differ by one letter, or by two neighbouring letters that were swapped."""
+    if len(one) != len(other):
         return False
-    low, high = differing
-    return high == low + 1 and one[low] == other[high] and one[high] == other[low]
+    wrong = [index for index in range(len(one)) if one[index] != other[index]]
+    if len(wrong) < 2:  # noqa: PLR2004 - a swap differs in two places
+        return len(one) > _SHORT
+    return sorted(one) == sorted(other) and wrong == [wrong[0], wrong[0] + 1]
 
 
 def one_of(option: str, word: str, known: Sequence[Word]) -> Word:

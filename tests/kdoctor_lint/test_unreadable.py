@@ -131,10 +131,11 @@ def test_every_missing_path_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("trian.py", "train.py"), ("train.ipynb", "train.py"), ("nope.py", None), ("other.py", None)]
+    ("name", "meant"),
+    [("trian.py", "train.py"), ("train.ipynb", "train.py"), ("nod.py", "node.py"), ("x.py", None), ("other.py", None)],
 )
 def test_only_near_file_is_suggested(tmp_path: Path, name: str, meant: str | None) -> None:
-    for present in ("train.py", "node.py", "train.yaml"):
+    for present in ("train.py", "node.py", "a.py", "train.yaml"):
         written(tmp_path / present, b"")
     with pytest.raises(UsageError) as caught:
         lint([str(tmp_path / name)])

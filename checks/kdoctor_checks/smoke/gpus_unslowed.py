@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
 from kdoctor_checks.smoke._gpu_usage import ALL, NOTHING_TRAINED, used_gpus, why_not_sampled, why_nothing_sampled
@@ -54,14 +54,14 @@ def _judge(sampling: GpuSampling, gpu: SampledGpu) -> Outcome:
             return NotApplicable(reason=f"{gpu.name or gpu.subject} does not report clock event reasons")
         reason = f"clock event reasons were not read ({error})"
     if reason is None and gpu.hangs:
-        reason = f"NVML's call for {gpu.hangs} did not return, after {gpu.during.samples} samples"
+        reason = f"NVML's call for {gpu.hangs} did not return, after {counted(gpu.during.samples, 'sample')}"
     slowdowns = [event for event in gpu.during.events if event.bit & _SLOWDOWNS and _counts(event)]
     if slowdowns:
         return _finding(gpu, slowdowns)
     if reason is not None:
         return unknown(gpu.subject, reason)
     others = _durations(event for event in gpu.during.events if event.bit != EVENT_GPU_IDLE)
-    observed = f"no slowdown in {gpu.during.samples} samples{_state(gpu)}"
+    observed = f"no slowdown in {counted(gpu.during.samples, 'sample')}{_state(gpu)}"
     return evidence(gpu.subject, f"{observed}; {others}" if others else observed)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun, Weights
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
@@ -40,7 +41,7 @@ def layout_map(
 
 def _judge_trained(case: SmokeCase, weights: Weights, deviation: float, tolerance: float) -> Outcome:
     """Judge a mistake that was not refused."""
-    sharded = f"{weights.sharded} of {weights.variables} variables are sharded"
+    sharded = f"{weights.sharded} of {counted(weights.variables, 'variable')} sharded"
     if case.name in _MUST_RAISE:
         observed = f"it trained without an error, and {sharded}"
         return finding(case, observed, "an error", _REMEDY, brief="trains without an error")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     Comparison,
@@ -50,8 +51,8 @@ def _judge_shares(case: SmokeCase) -> Outcome:
         return unknown(case, "the replicas' shares were not counted")
     due = -(-case.global_batch // case.replicas)
     observed = (
-        f"batch of {case.global_batch} over {case.replicas} replicas: {first:.0f} examples on the first, "
-        f"{total:.0f} in total"
+        f"batch of {case.global_batch} over {counted(case.replicas, 'replica')}: "
+        f"{counted(round(first), 'example')} on the first, {total:.0f} in total"
     )
     if first != due or total != case.global_batch:
         remedy = "Look for a patched tf.data or strategy: this environment distributes data incorrectly."

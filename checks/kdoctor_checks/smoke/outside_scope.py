@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -51,7 +52,7 @@ def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:
     if case.weight_deviation is None or len(case.losses) != len(case.reference_losses):
         return unknown(case, "it was not compared with one device")
     part = case.name.rpartition("-")[0]
-    mirrored = f"{case.weights.mirrored} of {case.weights.variables} variables are mirrored"
+    mirrored = f"{case.weights.mirrored} of {counted(case.weights.variables, 'variable')} mirrored"
     if part == "model":
         expected, brief = "an error, because the model is outside the scope", "trains without an error"
         return finding(case, f"trains, {mirrored}", expected, _REMEDY, brief=brief)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     NONFINITE_LOSS,
@@ -34,7 +35,7 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
+        batch = f"first batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
         if case.outcome != "trained":
             observed = f"{describe_end(case)} ({batch})"
             return finding(case, observed, "it trains", _REMEDY, brief=brief_end(case))

@@ -51,7 +51,7 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
 def _judge_trained(run: SmokeRun, case: SmokeCase) -> Outcome:
     if case.weights is None or not case.losses:
         return unknown(case, "its weights or its losses were not read")
-    batch = f"final batch of {case.final_batch} over {case.replicas} replicas"
+    batch = f"final batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
     if not case.final_batch or not case.replicas or not starves(case.final_batch, case.replicas):
         return unknown(case, f"{batch}: no replica is empty")
     losses = f"reported losses are {format_losses(case.losses)}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._causes import of_losses
 from kdoctor_checks.smoke._judging import (
@@ -45,7 +45,7 @@ def uneven_final_batch(
 
 
 def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
-    batch = f"final batch of {case.final_batch} over {case.replicas} replicas"
+    batch = f"final batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
     losses = f"losses {format_losses(case.losses)}"
     if case.weights is None or not case.losses:
         return unknown(case, "its weights or its losses were not read")

@@ -8,6 +8,7 @@ from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._cuda_components import cuda_release
 from kdoctor_checks.versions._libraries import cuda_libraries, shown, with_libraries
@@ -48,7 +49,10 @@ def cuda_libraries_match(
         else:
             releases.setdefault(release, []).append(item)
     if len(releases) == 1:
-        yield Evidence(subject="CUDA libraries", observed=f"{len(found)} libraries of CUDA {next(iter(releases))}")
+        yield Evidence(
+            subject="CUDA libraries",
+            observed=f"{counted(len(found), 'library', 'libraries')} of CUDA {next(iter(releases))}",
+        )
     elif releases:
         names = sorted({item.package for items in releases.values() for item in items if item.package})
         wanted = install(target, packages, "--upgrade", with_libraries(tensorflow, release_of(tensorflow, matrix)))

@@ -154,7 +154,10 @@ class _Writer:
                 values["accept_unknown"] = entry.accept_unknown
             if entry.parameters:
                 values["parameters"] = dict(sorted(entry.parameters.items()))
-            yield f"  - {scalar(values)}{self._comment(f'checks.{entry.check.id}')}"
+            comment = self._comment(f"checks.{entry.check.id}")
+            if entry.added_for and self._comments:
+                comment = f"  # added: it judges {' and '.join(f'assumptions.{name}' for name in entry.added_for)}"
+            yield f"  - {scalar(values)}{comment}"
 
     def _scenarios(self) -> Iterator[str]:
         for entry in self._ordered(self._checklist.scenarios, lambda entry: entry.scenario.id):

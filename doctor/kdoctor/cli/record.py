@@ -24,6 +24,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import collect
+from kdoctor.text.lists import counted
 
 
 def record(
@@ -83,7 +84,7 @@ def record(
             warn(f"kdoctor: --accept {item.check} was not needed: the check passed")
     write_lock(path, made, before)
     number = sum(map(len, made.facts.values()))
-    show(f"Recorded {number} facts of {plan.checklist.name} version {plan.checklist.version} in {path}\n")
+    show(f"Recorded {counted(number, 'fact')} of {plan.checklist.name} version {plan.checklist.version} in {path}\n")
 
 
 def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:

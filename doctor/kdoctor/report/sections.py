@@ -24,6 +24,7 @@ from kdoctor.report.phrases import (
     headline,
     instant,
 )
+from kdoctor.text.lists import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +148,9 @@ def _grouped(results: Iterable[Result]) -> Iterator[Block]:
     for reason, group in groupby(map(check, results), key=lambda block: block.status is Status.SKIP and block.text):
         members = tuple(group)
         if reason and len(members) > 1:
-            yield Block(title=f"{len(members)} checks: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members)
+            yield Block(
+                title=f"{counted(len(members), 'check')}: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members
+            )
         else:
             yield from members
 

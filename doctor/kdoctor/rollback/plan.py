@@ -12,6 +12,7 @@ from kdoctor.rollback.installers import Installation
 from kdoctor.rollback.packages import new_environment, restore_packages
 from kdoctor.rollback.settings import keras_json, variables
 from kdoctor.rollback.system import driver, hardware, image, libraries
+from kdoctor.text.lists import counted
 
 _DERIVED = ("tensorflow.", "scenarios.", "measured.")
 """Facts that follow from others, and are restored with them."""
@@ -66,6 +67,6 @@ def _caution(lock: Lock, now: Recorded) -> str | None:
     if len(unknown) * 2 <= len(here) or not there:
         return None
     return (
-        f"{len(unknown)} of {len(here)} installed packages are not in the lock; it may be of another environment "
-        "(use --python to choose the environment)"
+        f"{len(unknown)} of {counted(len(here), 'installed package')} missing from the lock; "
+        "it may be of another environment (use --python to choose the environment)"
     )

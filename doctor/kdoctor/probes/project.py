@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdoctor.text.sanitize import clean
+
 PYTHONS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
 """Interpreters below the folder of an environment."""
 
@@ -156,7 +158,7 @@ def _inspect(folder: Path, title: str) -> ProjectEnvironment | None:
         elif not {"pyvenv.cfg", "conda-meta"}.intersection(entry.name for entry in folder.iterdir()):
             return None
         elif (owner := folder.lstat().st_uid) not in {0, _user()}:
-            problem = f"{folder} belongs to another user (id {owner})"
+            problem = f"{folder} belongs to another user (id {owner}) and is used only if --python names it"
         else:
             python = environment_python(folder)
             problem = "" if python else _without_python(folder)
@@ -164,7 +166,7 @@ def _inspect(folder: Path, title: str) -> ProjectEnvironment | None:
         problem = f"{folder} cannot be read"
     except (OSError, ValueError):
         return None
-    return ProjectEnvironment(folder=folder, title=title, python=python, problem=problem)
+    return ProjectEnvironment(folder=folder, title=clean(title), python=python, problem=clean(problem))
 
 
 def _without_python(folder: Path) -> str:

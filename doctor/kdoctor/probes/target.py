@@ -13,6 +13,7 @@ from pathlib import Path
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
+from kdoctor.text.sanitize import clean
 
 MINIMUM_VERSION = (3, 9)
 """The oldest Python that kdoctor examines, also required by the oldest TensorFlow for Keras 3."""
@@ -23,7 +24,7 @@ DEADLINE_S = 10.0
 # Valid in Python 2, too, to distinguish an old Python from another program.
 _QUESTION = "import sys; sys.stdout.write('\\n\\036[%d, %d, %d]\\n' % tuple(sys.version_info[:3]))"
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "jax")
-_NAME_IT = "Create it again, or name the environment of the job: --python /path/to/venv"
+_NAME_IT = "Repair it, or name the environment of the job: --python /path/to/venv"
 _HOW_TO_CHOOSE = "choose one with --python, for example --python /path/to/venv/bin/python"
 
 
@@ -79,7 +80,7 @@ def choose_target(
         except TargetError as error:
             if not choice.found:
                 raise
-            raise TargetError(f"{choice.by}: {error}", hint=_NAME_IT) from error
+            raise TargetError(clean(f"{choice.by}: {error}"), hint=_NAME_IT) from error
     if version < MINIMUM_VERSION:
         least = ".".join(map(str, MINIMUM_VERSION))
         raise TargetError(

@@ -298,7 +298,7 @@ def test_environment_of_another_user_is_a_problem(job: Path, home: Path, monkeyp
         owner = 12345
     else:
         monkeypatch.setattr("kdoctor.probes.project._user", lambda: 12345)
-    assert problem(job, home) == f"{job / '.venv'} belongs to another user (id {owner})"
+    assert problem(job, home).startswith(f"{job / '.venv'} belongs to another user (id {owner})")
 
 
 def test_unreadable_environment_is_a_problem(job: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,3 +308,13 @@ def test_unreadable_environment_is_a_problem(job: Path, home: Path, monkeypatch:
     make(job / ".venv")
     monkeypatch.setattr(Path, "iterdir", refuse)
     assert problem(job, home) == f"{job / '.venv'} cannot be read"
+
+
+def test_texts_have_no_control_characters(job: Path, home: Path) -> None:
+    folder = job / "e\033[31mvil\a"
+    folder.mkdir()
+    (folder / ".venv").symlink_to("\033]0;gone\a")
+    result = find_project_environment(folder, {"HOME": str(home)})
+    assert result is not None
+    assert result.title.isprintable()
+    assert result.problem.isprintable()

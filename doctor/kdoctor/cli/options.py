@@ -15,7 +15,7 @@ PythonOption = Annotated[
     typer.Option(
         "--python",
         help="Target interpreter: a path, the folder of an environment, or a name on PATH. "
-        "\\[default: that of the active environment, or kdoctor's]",
+        "\\[default: the active environment, the project's, or kdoctor's]",
         show_default=False,
     ),
 ]

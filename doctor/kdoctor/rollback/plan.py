@@ -36,9 +36,15 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
     for change in found.changes:
         if not change.fact.startswith(_DERIVED):
             by_section.setdefault(change.fact.partition(".")[0], []).append(change)
-    packages, conda, keras = (by_section.get(name, []) for name in ("packages", "conda", "keras"))
+    python, packages, conda, keras = (by_section.get(name, []) for name in ("python", "packages", "conda", "keras"))
     by_hand: list[str] = []
-    replaced = new_environment(by_section.get("python", []), [*packages, *conda], lock, installation, by_hand)
+    if installation.is_stand_in and (python or packages or conda):
+        by_hand.append(
+            f"{len([*python, *packages, *conda])} facts of the environment differ from the lock, but "
+            f"{installation.prefix} is kdoctor's own; name the environment of the job with --python"
+        )
+        python, packages, conda = [], [], []
+    replaced = new_environment(python, [*packages, *conda], lock, installation, by_hand)
     steps = [
         *image(by_section.get("host", []), installation),
         *([replaced] if replaced else restore_packages(packages, conda, installation, by_hand)),
@@ -47,7 +53,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         *libraries(by_section.get("libraries", []), [*packages, *conda], lock, installation, by_hand),
         *driver(by_section.get("driver", []), lock, installation, by_hand),
     ]
-    python = [] if replaced else ["--python", installation.python]
+    named = [] if replaced else ["--python", "PATH" if installation.is_stand_in else installation.python]
     return RollbackPlan(
         schema_="kdoctor/rollback/v1",
         lock=shown,
@@ -56,7 +62,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         steps=tuple(steps),
         by_hand=(*by_hand, *hardware(by_section)),
         unread=found.unread,
-        again=quoted("kdoctor", "check", "--checklist", checklist, *python),
+        again=quoted("kdoctor", "check", "--checklist", checklist, *named),
     )
 
 

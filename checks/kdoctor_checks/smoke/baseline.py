@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -25,12 +26,6 @@ _BACKEND_REMEDY = Remedy(
     "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
     action=Action.CONFIGURE,
     commands=("export KERAS_BACKEND=tensorflow",),
-)
-_IMPORT_REMEDY = Remedy(
-    summary="Import TensorFlow and its Keras manually and fix the error. A crash or a hang before any training usually "
-    "means a broken installation, or a file system that does not respond.",
-    action=Action.REINSTALL,
-    commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
 )
 _NO_GPU_REMEDY = Remedy(
     summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
@@ -53,6 +48,7 @@ def baseline(
     run: SmokeRun,
     target: Target | Unavailable,
     packages: Packages | Unavailable,
+    environment: Environment | Unavailable,
     *,
     tolerance: float = TOLERANCE,
     loss_tolerance: float = LOSS_TOLERANCE,
@@ -72,9 +68,12 @@ def baseline(
         keras3_lr_times_replicas, keras3_metrics_wrong_or_nan
     """
     case = run.case("mirrored")
-    if case is None and run.failure:
-        remedy = _BACKEND_REMEDY if run.failure.startswith("WrongBackendError") else _IMPORT_REMEDY
-        yield finding("import tensorflow", run.failure, "TensorFlow is imported, and the trainings run", remedy)
+    if case is None and run.failure and run.failure.startswith("WrongBackendError"):
+        yield finding(
+            "import tensorflow", run.failure, "TensorFlow is imported, and the trainings run", _BACKEND_REMEDY
+        )
+    elif case is None and run.failure:
+        yield judge_import(run, target, packages, environment)
     elif case is None:
         yield unknown("case mirrored", "the run ended before it had a result")
     elif case.outcome != "trained":

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._versions import parse_version
 
 
 @check("versions.tensorflow-installed", severity=Severity.ERROR)
-def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target: Target) -> Iterator[Outcome]:
+def tensorflow_installed(
+    tensorflow: TensorFlowBuild, packages: Packages, target: Target, assumptions: Assumptions
+) -> Iterator[Outcome]:
     """TensorFlow is installed in the target environment.
 
     Why: without TensorFlow the job stops at its first import. If its metadata is missing (a copied or partly removed
@@ -25,10 +27,9 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
             observed=f"not found by {target.executable} ({target.chosen_by})",
             expected="TensorFlow 2",
             remedy=Remedy(
-                summary="Install TensorFlow with its CUDA libraries (plain 'tensorflow' for a machine without GPUs), "
-                "or check another environment with --python.",
+                summary="Install TensorFlow, or check another environment with --python.",
                 action=Action.REINSTALL,
-                commands=(install(target, packages, "tensorflow[and-cuda]"),),
+                commands=(_installation(packages, target, assumptions),),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )
@@ -38,3 +39,10 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
         yield Unjudged(subject=subject, reason=f"{tensorflow.location or 'the package'} has {version}{why}")
     else:
         yield Evidence(subject=subject, observed=f"{tensorflow.distribution or 'tensorflow'} {tensorflow.version}")
+
+
+def _installation(packages: Packages, target: Target, assumptions: Assumptions) -> str:
+    found = packages.find("tensorflow")
+    if found and found.version:  # its files were removed, and pip regards it as installed
+        return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
+    return install(target, packages, "tensorflow[and-cuda]" if assumptions.expects_gpus else "tensorflow")

@@ -1,0 +1,110 @@
+"""Judges a framework that cannot be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from kdoctor.commands.packages import install
+from kdoctor.commands.shell import quoted, set_variable
+from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
+from kdoctor.model import Action, Finding, Remedy, Rollback
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.smoke._judging import NO_ROLLBACK
+
+_SUBJECT = "import tensorflow"
+_EXPECTED = "TensorFlow is imported, and the trainings run"
+_PYTHONPATH = "PYTHONPATH"
+_CAUSES = (
+    "versions.tensorflow-installed",
+    "versions.python-supported",
+    "versions.keras-compatible",
+    "versions.package-conflicts",
+    "versions.one-tensorflow",
+    "versions.known-bad",
+)
+"""What makes an import fail, if it failed."""
+
+
+def judge_import(
+    run: SmokeRun,
+    target: Target | Unavailable,
+    packages: Packages | Unavailable,
+    environment: Environment | Unavailable,
+) -> Finding:
+    """The finding that the framework cannot be imported, with what restores it as far as that is known."""
+    failure = run.failure or "unknown error"
+    shadowed = [fault for fault in run.faults if fault.shadowed]
+    if shadowed:
+        return _shadowed(shadowed[0], failure, environment)
+    if run.faults and isinstance(target, Target) and isinstance(packages, Packages):
+        return _damaged(run.faults, failure, target, packages)
+    python = target.executable if isinstance(target, Target) else "python"
+    program = "import tensorflow; tensorflow.keras.Model"
+    return Finding(
+        subject=_SUBJECT,
+        observed=failure,
+        expected=_EXPECTED,
+        remedy=Remedy(
+            summary="Fix the error of the import. A crash or a hang before any training usually means a broken "
+            "installation, or a file system that does not respond.",
+            action=Action.REINSTALL,
+            look=(quoted(python, "-X", "faulthandler", "-c", program), quoted(python, "-m", "pip", "check")),
+        ),
+        rollback=NO_ROLLBACK,
+        explained_by=_CAUSES,
+    )
+
+
+def _damaged(faults: Sequence[PackageFault], failure: str, target: Target, packages: Packages) -> Finding:
+    named = some([f"{fault.package} {fault.version}" for fault in faults])
+    problems = (
+        f"{fault.file} is {'missing' if fault.missing else 'changed'} "
+        f"({fault.missing + fault.changed} of {counted(fault.files, 'file')} of {fault.package} {fault.version})"
+        for fault in faults
+    )
+    pins = [f"{fault.package}=={fault.version}" for fault in faults]
+    return Finding(
+        subject=_SUBJECT,
+        observed=f"{'; '.join(problems)}: {failure}",
+        brief=f"{named}: files are missing or changed",
+        expected=_EXPECTED,
+        remedy=Remedy(
+            summary=f"Install {named} again, with all files.",
+            action=Action.REINSTALL,
+            commands=(install(target, packages, "--force-reinstall", "--no-deps", *pins),),
+        ),
+        rollback=Rollback.nothing("not needed (the version stays the same)"),
+        explained_by=("versions.one-tensorflow",),
+    )
+
+
+def _shadowed(fault: PackageFault, failure: str, environment: Environment | Unavailable) -> Finding:
+    path = PurePosixPath(fault.file)
+    top = path.parent if path.name == "__init__.py" else path
+    recorded = environment.get(_PYTHONPATH) if isinstance(environment, Environment) else None
+    entries = (recorded or "").split(":")
+    kept = [entry for entry in entries if entry and PurePosixPath(entry) != top.parent]
+    if len(kept) < len([entry for entry in entries if entry]):
+        remedy = Remedy(
+            summary=f"Remove {top.parent} from {_PYTHONPATH}, or rename {top.name} there.",
+            action=Action.CONFIGURE,
+            commands=(set_variable(_PYTHONPATH, ":".join(kept) or None),),
+        )
+        rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
+    else:
+        renamed = str(top.with_name(f"renamed_{top.name}"))
+        remedy = Remedy(
+            summary=f"Rename {top}: Python imports it instead of {fault.package}.",
+            action=Action.CHANGE_CODE,
+            commands=(quoted("mv", str(top), renamed),),
+        )
+        rollback = Rollback.to("restore the name", quoted("mv", renamed, str(top)))
+    return Finding(
+        subject=_SUBJECT,
+        observed=f"{fault.file} hides {fault.package} {fault.version}: {failure}",
+        brief=f"a file outside the environment hides {fault.package}",
+        expected=_EXPECTED,
+        remedy=remedy,
+        rollback=rollback,
+    )

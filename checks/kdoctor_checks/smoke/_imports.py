@@ -10,7 +10,7 @@ from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
-from kdoctor_checks.smoke._judging import NO_ROLLBACK
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
 
 _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
@@ -26,6 +26,14 @@ _CAUSES = (
 """What makes an import fail, if it failed."""
 
 
+_BACKEND_REMEDY = Remedy(
+    summary="Set the Keras backend to TensorFlow for a job that uses a tf.distribute strategy. A job on JAX uses "
+    "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
+    action=Action.CONFIGURE,
+    commands=("export KERAS_BACKEND=tensorflow",),
+)
+
+
 def judge_import(
     run: SmokeRun,
     target: Target | Unavailable,
@@ -34,6 +42,8 @@ def judge_import(
 ) -> Finding:
     """The finding that the framework cannot be imported, with what restores it as far as that is known."""
     failure = run.failure or "unknown error"
+    if failure.startswith("WrongBackendError"):
+        return finding(_SUBJECT, failure, _EXPECTED, _BACKEND_REMEDY)
     shadowed = [fault for fault in run.faults if fault.shadowed]
     if shadowed:
         return _shadowed(shadowed[0], failure, environment)

@@ -77,7 +77,9 @@ def judge_cases(
     for name in names:
         case = run.case(name)
         if case is None:
-            yield unknown(f"case {name}", run.failure or "the run ended before it had a result")
+            explained_by = ("smoke.baseline",) if run.faults else ()
+            reason = run.failure or "the run ended before it had a result"
+            yield Unjudged(subject=f"case {name}", reason=reason, explained_by=explained_by)
             continue
         if case.outcome == "skipped":
             yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")

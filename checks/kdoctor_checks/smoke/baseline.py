@@ -21,12 +21,6 @@ from kdoctor_checks.smoke._judging import (
     unknown,
 )
 
-_BACKEND_REMEDY = Remedy(
-    summary="Set the Keras backend to TensorFlow for a job that uses a tf.distribute strategy. A job on JAX uses "
-    "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
-    action=Action.CONFIGURE,
-    commands=("export KERAS_BACKEND=tensorflow",),
-)
 _NO_GPU_REMEDY = Remedy(
     summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
     "CUDA_VISIBLE_DEVICES and the driver.",
@@ -68,11 +62,7 @@ def baseline(
         keras3_lr_times_replicas, keras3_metrics_wrong_or_nan
     """
     case = run.case("mirrored")
-    if case is None and run.failure and run.failure.startswith("WrongBackendError"):
-        yield finding(
-            "import tensorflow", run.failure, "TensorFlow is imported, and the trainings run", _BACKEND_REMEDY
-        )
-    elif case is None and run.failure:
+    if case is None and run.failure:
         yield judge_import(run, target, packages, environment)
     elif case is None:
         yield unknown("case mirrored", "the run ended before it had a result")

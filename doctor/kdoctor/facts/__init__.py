@@ -38,9 +38,9 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "Choice", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining",
-    "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library",
-    "LibraryCopy", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
+    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
+    "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
     "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",
     "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
     "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name", "link_gbs",

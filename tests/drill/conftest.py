@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.planted import pip, pinned
+from helpers.planted import pinned, pip
 
 CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from drill.conftest import copy
-from helpers.machines.collecting import environment as described_machine
 from helpers.planted import Plant, Session
 
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
@@ -81,19 +80,19 @@ PLANTS = (
     ),
     Plant(
         name="legacy-keras-missing",
-        shell="export TF_USE_LEGACY_KERAS=1",
+        profile="export TF_USE_LEGACY_KERAS=1",
         cause="versions.keras-compatible",
     ),
     Plant(
         name="legacy-keras-of-another-release",
         breaks=f"{PIP} install --no-deps tf-keras==2.19.0",
-        shell="export TF_USE_LEGACY_KERAS=1",
+        profile="export TF_USE_LEGACY_KERAS=1",
         options=VERSIONS,
         cause="versions.keras-compatible",
     ),
     Plant(
         name="jax-backend-in-the-shell",
-        shell="export KERAS_BACKEND=jax",
+        profile="export KERAS_BACKEND=jax",
         cause="versions.keras-compatible",
     ),
     Plant(
@@ -104,14 +103,35 @@ PLANTS = (
     Plant(
         name="keras-py-on-pythonpath",
         breaks="mkdir lib; echo 'units = 4' > lib/keras.py",
-        shell="export PYTHONPATH=$PWD/lib",
+        profile="export PYTHONPATH=$PWD/lib",
         cause="smoke.baseline",
     ),
     Plant(
         name="few-open-files",
-        shell="ulimit -Sn 256",
+        profile="ulimit -Sn 256",
         options=f"{VERSIONS} --select host.open-files --fail-on info",
         cause="host.open-files",
+    ),
+    Plant(
+        name="small-shared-memory",
+        profile="mount -t tmpfs -o size=64m tmpfs /dev/shm",
+        options="--no-smoke --select host.shared-memory --fail-on warning",
+        cause="host.shared-memory",
+        private_mounts=True,
+    ),
+    Plant(
+        name="visible-devices-with-a-typing-error",
+        profile="export CUDA_VISIBLE_DEVICES=0,1,9",
+        options="--no-smoke --select environment.visible-devices --select gpu.count-expected",
+        cause="environment.visible-devices",
+        machine="h100-nvswitch",
+    ),
+    Plant(
+        name="no-gpu-visible",
+        profile="export CUDA_VISIBLE_DEVICES=-1",
+        options="--no-smoke --select environment.visible-devices --select gpu.count-expected",
+        cause="environment.visible-devices",
+        machine="h100-nvswitch",
     ),
 )
 

@@ -9,11 +9,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.command import KDOCTOR, environ
+from helpers.machines.collecting import environment as described_machine
 
+_PRIVATE_MOUNTS = ("unshare", "--map-root-user", "--mount")
+_SHELL = f"""
+kdoctor() {{ {shlex.join(KDOCTOR)} "$@"; }}
+sudo() {{ "$@"; }}  # it would ask for a password
+"""
 FIX_FAILED = 90
 """Exit status of a session whose pasted commands failed."""
 
@@ -25,21 +31,29 @@ class Plant:
     name: str
     breaks: str = ""
     """What made the environment defective: bash, with ``$PYTHON`` and ``$SITE`` of the environment."""
-    shell: str = ""
-    """What is different in the user's shell: bash, before every command of the session."""
+    profile: str = ""
+    """What the user set in the shell: bash, before every command of the session."""
     options: str = "--checklist cpu-smoke"
     cause: str
     """The check that has to be first in the report."""
     empty: bool = False
     """Whether the environment has only pip, instead of TensorFlow."""
+    machine: str = ""
+    """The described machine (``helpers.machines``) that the session is on, instead of this one."""
+    private_mounts: bool = False
+    """Whether the session can mount file systems that end with it."""
     needs: tuple[str, ...] = ()
     """Programs without which the test is skipped."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the whole session, which are no defect."""
 
     def missing(self) -> list[str]:
-        """The needed programs that are not installed."""
-        return [name for name in self.needs if shutil.which(name) is None]
+        """What this machine lacks for it."""
+        missing = [name for name in self.needs if shutil.which(name) is None]
+        if (
+            self.private_mounts
+            and subprocess.run([*_PRIVATE_MOUNTS, "true"], check=False, capture_output=True).returncode
+        ):
+            missing.append("a private mount namespace")
+        return missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +94,7 @@ class Session:
         self._folder = folder
         self._plant = plant
         self._environment = environment
+        self._machine = described_machine(plant.machine, folder / "machine") if plant.machine else {}
 
     def check(self, *fix: str) -> Seen:
         """Paste the fix, if there is one, and run ``kdoctor check``."""
@@ -109,12 +124,12 @@ class Session:
             "PIP_CACHE_DIR": _pip_cache(),
             "PYTHON": str(self._environment / "bin/python"),
             "SITE": str(site),
-            **self._plant.variables,
+            **self._machine,
         }
-        program = f'kdoctor() {{ {shlex.join(KDOCTOR)} "$@"; }}\n'
-        text = program + (f"{self._plant.shell}\n" if with_defect else "") + script
+        shell = [*(_PRIVATE_MOUNTS if self._plant.private_mounts else ()), "bash", "-c"]
+        profile = f"set -e\n{self._plant.profile}\nset +e\n" if with_defect else ""
         return subprocess.run(
-            ["bash", "-c", text],
+            [*shell, _SHELL + profile + script],
             check=False,
             capture_output=True,
             text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from kdoctor.commands.packages import install
 from kdoctor.commands.shell import quoted, set_variable
@@ -90,26 +89,26 @@ def _damaged(faults: Sequence[PackageFault], failure: str, target: Target, packa
 
 
 def _shadowed(fault: PackageFault, failure: str, environment: Environment | Unavailable) -> Finding:
-    path = PurePosixPath(fault.file)
-    top = path.parent if path.name == "__init__.py" else path
+    path = fault.file.removesuffix("/__init__.py")
+    folder, _, name = path.rpartition("/")
     recorded = environment.get(_PYTHONPATH) if isinstance(environment, Environment) else None
-    entries = (recorded or "").split(":")
-    kept = [entry for entry in entries if entry and PurePosixPath(entry) != top.parent]
-    if len(kept) < len([entry for entry in entries if entry]):
+    entries = [entry for entry in (recorded or "").split(":") if entry]
+    kept = [entry for entry in entries if entry.rstrip("/") != folder]
+    if len(kept) < len(entries):
         remedy = Remedy(
-            summary=f"Remove {top.parent} from {_PYTHONPATH}, or rename {top.name} there.",
+            summary=f"Remove {folder} from {_PYTHONPATH}, or rename {name} there.",
             action=Action.CONFIGURE,
             commands=(set_variable(_PYTHONPATH, ":".join(kept) or None),),
         )
         rollback = Rollback.to("restore the recorded value", set_variable(_PYTHONPATH, recorded))
     else:
-        renamed = str(top.with_name(f"renamed_{top.name}"))
+        renamed = f"{folder}/renamed_{name}"
         remedy = Remedy(
-            summary=f"Rename {top}: Python imports it instead of {fault.package}.",
+            summary=f"Rename {path}: Python imports it instead of {fault.package}.",
             action=Action.CHANGE_CODE,
-            commands=(quoted("mv", str(top), renamed),),
+            commands=(quoted("mv", path, renamed),),
         )
-        rollback = Rollback.to("restore the name", quoted("mv", renamed, str(top)))
+        rollback = Rollback.to("restore the name", quoted("mv", renamed, path))
     return Finding(
         subject=_SUBJECT,
         observed=f"{fault.file} hides {fault.package} {fault.version}: {failure}",

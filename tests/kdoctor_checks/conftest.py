@@ -19,12 +19,12 @@ MOST_CHARACTERS = 60
 def _short_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     real = judge._from_outcomes
 
-    def checked(base: Result, outcomes: Sequence[Outcome], rules: Any) -> Result:
+    def checked(base: Result, outcomes: Sequence[Outcome], *rest: Any) -> Result:
         for outcome in outcomes:
             if base.family in FAMILIES and isinstance(outcome, Finding):
                 assert len(outcome.headline) <= MOST_CHARACTERS, (base.id, outcome.headline)
             if isinstance(outcome, Evidence):
                 assert len(outcome.brief) <= MOST_CHARACTERS, (base.id, outcome.brief)
-        return real(base, outcomes, rules)
+        return real(base, outcomes, *rest)
 
     monkeypatch.setattr(judge, "_from_outcomes", checked)

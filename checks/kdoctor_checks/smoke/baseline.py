@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._causes import of_replicas, of_weights
-from kdoctor_checks.smoke._imports import import_failed
+from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -44,6 +44,7 @@ def baseline(
     run: SmokeRun,
     target: Target | Unavailable,
     packages: Packages | Unavailable,
+    environment: Environment | Unavailable,
     *,
     tolerance: float = TOLERANCE,
     loss_tolerance: float = LOSS_TOLERANCE,
@@ -64,7 +65,7 @@ def baseline(
     """
     case = run.case("mirrored")
     if case is None and run.failure:
-        yield import_failed(run, run.failure, target, packages)
+        yield judge_import(run, target, packages, environment)
     elif case is None:
         yield unknown("training mirrored", "the run ended before it had a result")
     elif case.outcome != "trained":

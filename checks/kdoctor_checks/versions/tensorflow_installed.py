@@ -32,7 +32,7 @@ def tensorflow_installed(
                 summary=f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
                 "environment with --python.",
                 action=Action.REINSTALL,
-                commands=(install(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}"),),
+                commands=(_installation(packages, target, has_cuda=has_cuda),),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )
@@ -44,3 +44,10 @@ def tensorflow_installed(
         name = tensorflow.distribution or "tensorflow"
         brief = f"{'TensorFlow' if name == 'tensorflow' else name} {tensorflow.version}"
         yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
+
+
+def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> str:
+    found = packages.find("tensorflow")
+    if found and found.version:  # its files were removed, and pip regards it as installed
+        return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
+    return install(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}")

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.facts import package, packages, smoke_case, smoke_run, target
 from kdoctor.engine.report import Result
-from kdoctor.facts import SmokeRun, Weights
+from kdoctor.facts import Environment, PackageFault, SmokeRun, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
@@ -82,6 +82,34 @@ def test_fails_if_tensorflow_cannot_be_imported() -> None:
     finding = _finding(compute_check(baseline, run))
     assert finding.subject == "import tensorflow"
     assert "libcudart" in finding.observed
+
+
+def _fails_to_import(*facts: Any, **fault: Any) -> Finding:
+    known = PackageFault(package="protobuf", version="7.36.2", files=59, **fault)
+    run = replace(_run(), cases=(), failure="ImportError: no", faults=(known,))
+    return _finding(compute_check(baseline, run, *facts))
+
+
+def test_damaged_package_is_installed_again() -> None:
+    finding = _fails_to_import(target(), packages(), missing=1, file="google/protobuf/message.py")
+    (command,) = finding.remedy.commands
+    assert command.endswith("-m pip install --force-reinstall --no-deps protobuf==7.36.2")
+    assert "protobuf 7.36.2" in finding.brief
+    assert "google/protobuf/message.py" in finding.observed
+
+
+@pytest.mark.parametrize(
+    ("value", "command"),
+    [
+        ("/job/lib", "unset PYTHONPATH"),
+        ("/job/lib/:/opt/other", "export PYTHONPATH=/opt/other"),
+        ("/opt/other", "mv /job/lib/google /job/lib/renamed_google"),
+        (None, "mv /job/lib/google /job/lib/renamed_google"),
+    ],
+)
+def test_shadowing_file_is_taken_from_the_search_path(value: str | None, command: str) -> None:
+    variables = Environment(variables={} if value is None else {"PYTHONPATH": value})
+    assert _fails_to_import(variables, shadowed=True, file="/job/lib/google/__init__.py").remedy.commands == (command,)
 
 
 @pytest.mark.parametrize(

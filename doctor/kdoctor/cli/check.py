@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from kdoctor.cli import options
-from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run, save
+from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
 from kdoctor.lock.record import own_lock
@@ -52,6 +53,7 @@ def check(
     no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last passing run.")] = False,
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
+    verbose: options.VerboseOption = 0,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
     ] = False,
@@ -87,6 +89,7 @@ def check(
         matrix=matrix,
         lock=lock,
         use_lock=not no_lock,
+        command=asked_command(sys.argv[1:]),
     )
     if snapshot:
         catalog = load_catalog(plugin or ())
@@ -103,4 +106,4 @@ def check(
     report = build_report(collected, plan, use_history=not no_history)
     if not no_history:
         keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))
-    deliver(report, outputs)
+    deliver(report, outputs, verbose)

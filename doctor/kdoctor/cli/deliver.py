@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import Report
 from kdoctor.engine.verdict import exit_code_for
 from kdoctor.facts import Facts
@@ -21,7 +24,7 @@ from kdoctor.output import Outputs, write_atomically
 from kdoctor.report.formats import FORMATS, render
 from kdoctor.run.log import log, style, warn
 from kdoctor.snapshot.document import Snapshot, dumps
-from kdoctor.text.canvas import canvas_for
+from kdoctor.text.canvas import PLAIN, canvas_for
 
 ReportFormatOption = Annotated[
     str | None,
@@ -35,16 +38,43 @@ ReportFormatOption = Annotated[
 ]
 
 
-def show_report(report: Report, format: str = "terminal") -> None:  # noqa: A002 - the option's name
+_OUTPUT_FLAGS = ("-q", "--quiet", "--verbose")
+_OUTPUT_OPTIONS = ("-f", "--format", "-o", "--output", "--fix-script", "--save-snapshot", "--log-format")
+
+
+def asked_command(arguments: Sequence[str]) -> str:
+    """The command of this run without what only says how the report is shown.
+
+    Args:
+        arguments: those of the program, without its name.
+    """
+    kept: list[str] = []
+    is_value = False
+    for argument in arguments:
+        if is_value:
+            is_value = False
+        elif argument in _OUTPUT_OPTIONS:
+            is_value = True
+        elif not (
+            argument in _OUTPUT_FLAGS
+            or re.fullmatch("-v+", argument)
+            or argument.startswith(tuple(f"{name}=" for name in _OUTPUT_OPTIONS if name.startswith("--")))
+        ):
+            kept.append(argument)
+    return quoted("kdoctor", *kept)
+
+
+def show_report(report: Report, format: str = "terminal", verbosity: int = 0) -> None:  # noqa: A002 - the option's name
     """Print a report in the colours and width of the terminal."""
-    show(render(report, format, canvas_for(sys.stdout, os.environ)))
+    canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbosity)
+    show(render(report, format, canvas))
 
 
-def deliver(report: Report, outputs: Outputs) -> NoReturn:
+def deliver(report: Report, outputs: Outputs, verbosity: int = 0) -> NoReturn:
     """Write the report to its files and to stdout, and end with its exit code."""
     for item in outputs.files:
-        write_atomically(item.path, render(report, item.format))
-    show_report(report, outputs.stdout)
+        write_atomically(item.path, render(report, item.format, replace(PLAIN, verbosity=verbosity)))
+    show_report(report, outputs.stdout, verbosity)
     exit_code = exit_code_for(report.verdict, outputs.stdout)
     if style.as_json:
         log(

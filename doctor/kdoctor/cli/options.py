@@ -73,6 +73,10 @@ OutputOption = Annotated[
         "--output", "-o", metavar="FORMAT=FILE", help="Also write a report to FILE (repeatable).", show_default=False
     ),
 ]
+VerboseOption = Annotated[
+    int,
+    typer.Option("--verbose", "-v", count=True, help="Show every check; twice also reasons and sources."),
+]
 ModelOption = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +13,7 @@ import typer
 from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
-from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run
+from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.model import Severity
@@ -63,6 +64,7 @@ def smoke(
     allow_unknown: options.AllowUnknownOption = False,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
+    verbose: options.VerboseOption = 0,
     no_history: options.NoHistoryOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
@@ -81,6 +83,7 @@ def smoke(
         replicas=replicas,
         fail_on=Severity(fail_on),
         allow_unknown=allow_unknown,
+        command=asked_command(sys.argv[1:]),
     )
     if keep_artifacts:
         try:
@@ -95,7 +98,7 @@ def smoke(
     report = build_report(examined.collected, plan, use_history=not no_history)
     if not no_history:
         keep_run(report, plan.scope)
-    deliver(report, outputs)
+    deliver(report, outputs, verbose)
 
 
 def _announcement(checklist: Checklist, replicas: int | None) -> str:

@@ -76,6 +76,7 @@ def _judge_one(entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping
         family=check.family,
         title=check.title,
         why=check.why,
+        sources=check.sources,
         status=Status.SKIP,
         severity=entry.severity,
         scenario=check.scenario,

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor.model import Evidence, Finding, Severity, Status, Unjudged
+from kdoctor.model import Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,8 @@ class Result:
     unjudged: tuple[Unjudged, ...] = ()
     why: str = ""
     """Why the healthy condition matters."""
+    sources: tuple[str, ...] = ()
+    """Public pages with the criterion."""
     blocked_by: str | None = None
     """The failed prerequisite, if the check was skipped because of it."""
     accepted: str | None = None
@@ -70,6 +72,93 @@ class Result:
     scenario: str | None = None
     """The smoke scenario whose run it judges, if any."""
     duration_s: float = 0.0
+
+    @property
+    def mark(self) -> Mark:
+        """The status, and of a failure the severity."""
+        return Mark(self.severity.value if self.status is Status.FAIL else self.status.value)
+
+
+class Mark(str, Enum):
+    """What a report shows of a result or of a family: the status, and of a failure its severity."""
+
+    PASS = "pass"
+    WARNING = "warning"
+    ERROR = "error"
+    INFO = "info"
+    SKIP = "skip"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A finding, or several of one check with the same headline."""
+
+    check: str
+    """Id of the check."""
+    subjects: tuple[str, ...]
+    headline: str
+    """What is wrong, without the subjects."""
+    findings: Annotated[tuple[Finding, ...], Field(exclude=True)] = ()
+    """One for each subject."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One cause of failures, with its fix, and the results that follow from it."""
+
+    checks: tuple[str, ...]
+    """The failed checks that report it, the first one first."""
+    severity: Severity
+    """The most severe of what it explains."""
+    problems: tuple[Problem, ...]
+    remedy: Annotated[Remedy, Field(exclude=True)]
+    commands: tuple[str, ...]
+    """Shell commands that fix it, each once."""
+    look: tuple[str, ...] = ()
+    """Shell commands that only read."""
+    rollback: Annotated[Rollback, Field(exclude=True)]
+    """How to undo the fix."""
+    why: Annotated[str, Field(exclude=True)] = ""
+    sources: Annotated[tuple[str, ...], Field(exclude=True)] = ()
+    explains: tuple[str, ...] = ()
+    """Further checks that failed because of it."""
+    unjudged: tuple[str, ...] = ()
+    """Checks that could not be judged because of it."""
+    blocked: tuple[str, ...] = ()
+    """Checks that were skipped because it failed."""
+    after: tuple[str, ...] = ()
+    """Failed checks that must be solved first: until then, this cause does not matter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixStep:
+    """One step of the plan that gets the job started."""
+
+    kind: Literal["workaround", "rollback", "fix"]
+    """A workaround lets the job start without a fix. A rollback restores the last passing run."""
+    summary: str
+    """One imperative sentence."""
+    commands: tuple[str, ...] = ()
+    """Shell commands to paste, in order. A command is in one step only."""
+    look: tuple[str, ...] = ()
+    """Shell commands that only read."""
+    solves: tuple[str, ...] = ()
+    """The failed checks that it solves."""
+    check: str = ""
+    """The command that checks the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category:
+    """A family of checks in one line."""
+
+    family: str
+    mark: Mark
+    text: str
+    """The values that were read, the worst problem, or why nothing was checked."""
+    left_out: bool = False
+    """Whether nothing of it was asked for, so that nothing is missing."""
 
 
 class Conclusion(str, Enum):
@@ -248,6 +337,14 @@ class Report:
     checklist: ChecklistName
     results: tuple[Result, ...]
     """In the checklist's order."""
+    categories: tuple[Category, ...] = ()
+    """Each family in one line."""
+    causes: tuple[Cause, ...] = ()
+    """What is wrong, in the order in which to solve it."""
+    plan: tuple[FixStep, ...] = ()
+    """How to get the job started, in order."""
+    command: str = ""
+    """The command that runs the same checks again; empty if no command did."""
     decisions: tuple[Decision, ...] = ()
     scenarios: tuple[ScenarioNote, ...] = ()
     unused_waivers: tuple[Waiver, ...] = ()
@@ -274,3 +371,7 @@ class Report:
     def counts(self) -> dict[Status, int]:
         """Number of checks by status; every status is present."""
         return {status: sum(result.status is status for result in self.results) for status in Status}
+
+    def marks(self) -> dict[Mark, int]:
+        """Number of checks by mark, which tells errors from warnings; every mark is present."""
+        return {mark: sum(result.mark is mark for result in self.results) for mark in Mark}

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from kdoctor.engine.causes import describe_problem
 from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
-from kdoctor.engine.report import Conclusion, Result, Verdict
+from kdoctor.engine.report import Cause, Conclusion, Mark, Result, Verdict
 from kdoctor.model import Severity, Status
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
+from kdoctor.text.wrap import shorten
 
+ALL_PASSED = "all selected checks passed"
+"""The reason of a pass with neither warnings nor unknowns nor waivers."""
+
+_LONGEST_REASON = 120
 _SERVICE_CODES = {"OK": 0, "WARNING": 1, "CRITICAL": 2, "UNKNOWN": 3}
 """Exit codes of monitoring plug-ins (https://nagios-plugins.org/doc/guidelines.html, "Plugin Return Codes")."""
 
@@ -17,6 +23,7 @@ def conclude(
     results: Iterable[Result],
     fail_on: Severity = Severity.ERROR,
     *,
+    causes: Sequence[Cause] = (),
     interrupted: bool = False,
     trainings: Collection[str] = (),
 ) -> Verdict:
@@ -25,6 +32,7 @@ def conclude(
     Args:
         results: the result of each check.
         fail_on: failures and unknowns below this severity do not count.
+        causes: the causes of the failures, the worst one first.
         interrupted: whether the user ended the run, so that missing results mean nothing.
         trainings: ids of the checks whose trainings were requested. If all of them are skipped, the run is
             inconclusive.
@@ -36,7 +44,7 @@ def conclude(
         conclusion = Conclusion.FAIL if failed else Conclusion.UNKNOWN
         return Verdict(conclusion=conclusion, exit_code=EXIT_INTERRUPTED, reason="the run was interrupted")
     if failed:
-        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{some(failed)} failed")
+        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=_why_failed(failed, causes))
     unknown = [
         result.id
         for result in relevant
@@ -53,18 +61,27 @@ def conclude(
     return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=_why_passed(judged), warned=warned)
 
 
+def _why_failed(failed: Sequence[str], causes: Sequence[Cause]) -> str:
+    """The worst cause, and how many more there are."""
+    relevant = [cause for cause in causes if {*cause.checks, *cause.explains} & set(failed)]
+    if not relevant:
+        return f"{some(failed)} failed"
+    worst, more = relevant[0], len(relevant) - 1
+    headline = shorten(describe_problem(worst.problems[0]), _LONGEST_REASON)
+    return f"{headline} ({worst.checks[0]})" + (f", and {counted(more, 'more problem')}" if more else "")
+
+
 def _inconclusive(reason: str) -> Verdict:
     return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
 
 
 def _why_passed(judged: Sequence[Result]) -> str:
-    """Why a run passed, with every failure, unknown and waiver that did not count."""
-    failed = [result.id for result in judged if result.status is Status.FAIL]
+    """Every warning, unknown and waiver of a run that passed nevertheless."""
+    warned = [result.id for result in judged if result.mark in (Mark.WARNING, Mark.ERROR)]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
     waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
-    kinds = (("failed", failed), ("unknown", unknown), ("waived", waived))
-    notes = [f"{word}: {some(ids)}" for word, ids in kinds if ids]
-    return f"no blocking failures ({'; '.join(notes)})" if notes else "all selected checks passed"
+    kinds = (("", warned), ("unknown: ", unknown), ("waived: ", waived))
+    return "; ".join(f"{word}{some(ids)}" for word, ids in kinds if ids) or ALL_PASSED
 
 
 def exit_code_for(verdict: Verdict, format: str) -> int:  # noqa: A002 - the option's name

@@ -14,10 +14,13 @@ from pydantic_core import core_schema
 from kdoctor import __version__
 from kdoctor.documents import DIALECT, Document, Part
 from kdoctor.engine.report import (
+    Category,
+    Cause,
     ChecklistName,
     Conclusion,
     Decision,
     Drift,
+    FixStep,
     GpuWork,
     JudgedFinding,
     Report,
@@ -95,6 +98,14 @@ class ReportDocument(Document):
     started_at: str
     """UTC, ISO 8601."""
     duration_s: float
+    command: str
+    """The command that runs the same checks again; empty if no command did."""
+    categories: tuple[Category, ...]
+    """Each family of checks in one line."""
+    causes: tuple[Cause, ...]
+    """What is wrong, in the order in which to solve it."""
+    plan: tuple[FixStep, ...]
+    """How to get the job started, in order."""
     scenarios: tuple[ScenarioNote, ...]
     results: tuple[ReportedResult, ...]
     decisions: tuple[Decision, ...]

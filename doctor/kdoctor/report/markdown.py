@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor.engine.report import Report
-from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, Label, verdict_line
-from kdoctor.report.sections import Block, Field, Section, overview, sections
+from kdoctor.engine.report import Mark, Report
+from kdoctor.model import Severity
+from kdoctor.report.causes import cause_blocks, heading, note_blocks
+from kdoctor.report.phrases import (
+    CONCLUSIONS,
+    FAMILY_TITLES,
+    INTERRUPTED,
+    MARK_NAMES,
+    SIGNS,
+    Label,
+    tally,
+    verdict_line,
+)
+from kdoctor.report.sections import Block, Field, Section, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
@@ -21,45 +32,69 @@ def render_markdown(report: Report, canvas: Canvas) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
+    conclusion = CONCLUSIONS[report.verdict.conclusion]
+    yield from (f"## kdoctor: {conclusion}", "", escape(verdict_line(report)), "", escape(heading(report)), "")
+    if report.interrupted:
+        yield from (f"**{INTERRUPTED}**", "")
+    yield from _table(
+        ("", "Family", Label.OBSERVED),
+        [
+            (SIGNS[category.mark][0], FAMILY_TITLES[category.family], escape(category.text))
+            for category in report.categories
+        ],
+    )
+    for block in cause_blocks(report):
+        yield ""
+        for finding in block.findings:
+            yield from (f"### {SIGNS[block.mark or Mark.ERROR][0]} {escape(finding)}", "")
+        yield from _fields(field for field in block.fields if not field.detail)
+        yield f"- {Label.CHECK}: {_code(block.id)}"
+    if report.drift:
+        yield from _section(drift_section(report.drift))
+    yield from ("", "<details>", f"<summary>{Label.EVERY_CHECK}: {tally(report)}</summary>", "")
+    yield from _every_check(report)
+    yield from ("", "</details>")
+
+
+def _every_check(report: Report) -> Iterator[str]:
+    """The tables: each check, the trainings, and what the causes leave out."""
     shown = list(sections(report))
     checks = [block for section in shown if section.name == "checks" for block in section.blocks]
-    yield from (f"## kdoctor: {report.verdict.conclusion.value.upper()}", "", escape(verdict_line(report)), "")
     yield from _fields(overview(report))
-    if report.interrupted:
-        yield f"- **{INTERRUPTED}**"
     yield ""
     leaves = [leaf for block in checks for leaf in block.leaves()]
     yield from _table(
         ("Status", Label.CHECK, "Healthy condition", Label.OBSERVED),
-        [
-            (
-                str(leaf.status and leaf.status.value.upper()),
-                _code(leaf.id),
-                escape(leaf.title),
-                escape(_observed(leaf)),
-            )
-            for leaf in leaves
-        ],
+        [(_word(leaf), _code(leaf.id), escape(leaf.title), escape(_observed(leaf))) for leaf in leaves],
     )
-    scenarios = [block for block in checks if block.status is None]
+    scenarios = [block for block in checks if block.mark is None]
     if scenarios:
         yield from ("", f"### {FAMILY_TITLES['smoke']}", "")
     for block in scenarios:
         expected = "; ".join(f"{field.label}: {escape(field.text)}" for field in block.fields)
         yield f"- {_code(block.id)} ({block.note}). {expected}"
         for leaf in block.leaves():
-            status = leaf.status.value.upper() if leaf.status else ""
-            yield f"  - {status} {_code(leaf.id)}: {escape(_observed(leaf)) or 'no measurements'}"
+            yield f"  - {_word(leaf)} {_code(leaf.id)}: {escape(_observed(leaf)) or 'no measurements'}"
+    for block in (*cause_blocks(report), *note_blocks(report)):
+        yield ""
+        for finding in block.findings:
+            yield from (f"**{escape(finding)}**", "")
+        is_note = block.note == Severity.INFO.value
+        yield from _fields(field for field in block.fields if field.detail or is_note)
     for section in shown:
         if section.name != "checks":
             yield from _section(section)
+
+
+def _word(block: Block) -> str:
+    return MARK_NAMES[block.mark] if block.mark else ""
 
 
 def _observed(block: Block) -> str:
     if block.text:
         return block.text
     evidence = [f"{field.label}: {field.text}" for field in block.fields]
-    return (f"{block.note}: " if block.findings else "") + "; ".join([*block.findings, *evidence])
+    return "; ".join([*block.findings, *evidence])
 
 
 def _section(section: Section) -> Iterator[str]:
@@ -73,8 +108,8 @@ def _section(section: Section) -> Iterator[str]:
     for number, block in enumerate(section.blocks):
         if number:
             yield ""
-        for heading in block.findings or (block.title,):
-            yield from (f"**{escape(heading) or '-'}**", "")
+        for finding in block.findings or (block.title,):
+            yield from (f"**{escape(finding) or '-'}**", "")
         yield from _fields(block.fields)
 
 
@@ -88,7 +123,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 def _fields(fields: Iterable[Field]) -> Iterator[str]:
     for field in fields:
-        yield f"- {escape(field.label)}: {escape(field.text)}"
+        yield f"- {escape(field.label)}: {escape(field.text)}".rstrip()
         if field.commands:
             # A fence inside the list's entry, longer than any run of backticks in the commands.
             text = "\n".join(field.commands)

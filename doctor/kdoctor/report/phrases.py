@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kdoctor.engine.report import Decision, GpuWork, JudgedFinding, Report, Result, Waiver
+from kdoctor.engine.report import Conclusion, Decision, GpuWork, JudgedFinding, Mark, Report, Result, Waiver
+from kdoctor.engine.verdict import ALL_PASSED
 from kdoctor.model import FAMILIES, Finding, Status
+from kdoctor.text.lists import counted
 
 FAMILY_TITLES = {
     "versions": "Versions",
@@ -16,34 +18,63 @@ FAMILY_TITLES = {
     "topology": "Topology",
     "host": "Host",
     "environment": "Environment",
-    "smoke": "Smoke trainings",
+    "smoke": "Training",
     "cluster": "Cluster",
     "job": "Your job",
 }
 STATUS_NAMES = {Status.PASS: "passed", Status.FAIL: "failed", Status.SKIP: "skipped", Status.UNKNOWN: "unknown"}
+MARK_NAMES = {
+    Mark.PASS: "PASS",
+    Mark.WARNING: "WARNING",
+    Mark.ERROR: "FAIL",
+    Mark.INFO: "NOTE",
+    Mark.SKIP: "SKIP",
+    Mark.UNKNOWN: "UNKNOWN",
+}
+"""A failure of severity warning is a warning, and one of severity info is a note."""
+SIGNS = {
+    Mark.PASS: ("✓", "ok"),
+    Mark.WARNING: ("!", "!!"),
+    Mark.ERROR: ("✗", "XX"),
+    Mark.INFO: ("i", "--"),
+    Mark.SKIP: ("–", "--"),  # noqa: RUF001 - a dash, wider than a hyphen
+    Mark.UNKNOWN: ("?", "??"),
+}
+"""Each mark in UTF-8 and in ASCII."""
+VERDICT_MARKS = {Conclusion.PASS: Mark.PASS, Conclusion.FAIL: Mark.ERROR, Conclusion.UNKNOWN: Mark.UNKNOWN}
+CONCLUSIONS = {Conclusion.PASS: "READY", Conclusion.FAIL: "NOT READY", Conclusion.UNKNOWN: "INCONCLUSIVE"}
 INTERRUPTED = "Run interrupted: results are incomplete."
 
 
 class Label:
     """The labels of a report, the same in every format."""
 
+    ALSO_EXPLAINS = "Also explains"
+    CHANGED = "Changed"
     CHECK = "Check"
+    CHECK_AGAIN = "Check again"
     CHECKLIST = "Checklist"
     DECISION_OWNER = "Decision owner"
     EXPECTED = "Expected"
+    EVERY_CHECK = "Every check"
     FIX = "Fix"
+    LATER = "Later"
+    LOOK = "Look"
     LAST_PASSING = "Last passing run"
     MAY_EXPLAIN = "May explain"
     NOT_COMPARED = "Not compared"
+    NOT_CHECKED = "Not checked because of it"
     NOT_JUDGED = "Not judged"
     OBSERVED = "Observed"
     ROLLBACK = "Rollback"
+    UNDO = "To undo"
     RULE = "Rule"
     SOURCE = "Source"
     STARTED = "Started"
     TARGET = "Target"
     WAIVER = "Waiver"
     WHY = "Why it matters"
+    WORKAROUND = "Start now"
 
 
 def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
@@ -120,9 +151,25 @@ def describe_reason(result: Result) -> str:
     return f"{reason} (accepted: {result.accepted})" if result.accepted else reason
 
 
+def tally(report: Report) -> str:
+    """``92 passed, 1 warning, 4 skipped``. A note is not counted."""
+    marks = report.marks()
+    counts = (
+        counted(marks[Mark.ERROR], "error"),
+        f"{marks[Mark.PASS]} passed",
+        counted(marks[Mark.WARNING], "warning"),
+        f"{marks[Mark.UNKNOWN]} unknown",
+        f"{marks[Mark.SKIP]} skipped",
+    )
+    return ", ".join(count for count in counts if not count.startswith("0 ")) or "no check"
+
+
 def verdict_line(report: Report) -> str:
-    """The verdict in one line. Conclusion, time and counts come first, where a narrow terminal shows them."""
+    """The verdict in one line: the conclusion and its reason come first, where a narrow terminal shows them."""
     verdict = report.verdict
-    counts = ", ".join(f"{number} {STATUS_NAMES[status]}" for status, number in report.counts().items())
     reason = " ".join(verdict.reason.split())
-    return f"{verdict.conclusion.value.upper()} in {seconds(report.duration_s)}: {counts}; {reason}"
+    if verdict.conclusion is not Conclusion.PASS:
+        text = f"{reason}; {tally(report)}"
+    else:
+        text = tally(report) + (f" ({reason})" if reason != ALL_PASSED else "")
+    return f"{CONCLUSIONS[verdict.conclusion]} in {seconds(report.duration_s)}: {text}"

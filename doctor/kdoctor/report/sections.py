@@ -1,4 +1,8 @@
-"""The content of a report for people, as plain values. Every format for people only lays these out."""
+"""The content of a report for people, as plain values. Every format for people only lays these out.
+
+The order is the same in every format: the families in one line each and the causes (:mod:`kdoctor.report.causes`),
+what changed since the last passing run, then every check.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from kdoctor.engine.report import Decision, Drift, JudgedFinding, Report, Result
+from kdoctor.engine.report import Decision, Drift, JudgedFinding, Mark, Report, Result
 from kdoctor.model import Status
 from kdoctor.report.phrases import (
     FAMILY_TITLES,
@@ -17,7 +21,6 @@ from kdoctor.report.phrases import (
     describe_gpu_work,
     describe_reason,
     describe_waiver,
-    failures,
     headline,
     instant,
 )
@@ -31,6 +34,8 @@ class Field:
     text: str
     commands: tuple[str, ...] = ()
     """Shell commands that belong to it. They are never wrapped."""
+    detail: int = 0
+    """The verbosity from which it is shown: 0 always, 1 in the full report, 2 with reasons and sources."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,7 @@ class Block:
     note: str = ""
     """Severity of the check, or kind of the scenario."""
     status: Status | None = None
+    mark: Mark | None = None
     findings: tuple[str, ...] = ()
     """What is wrong: ``{subject}: {observed}``. If there are any, they are the heading, and not the title."""
     text: str = ""
@@ -73,7 +79,7 @@ class Section:
     """A part of the report with a heading."""
 
     name: str
-    """``checks`` (once a family), ``gpus``, ``waived``, ``unused-waivers``, ``drift``, ``failures``, ``policy``."""
+    """``checks`` (once a family), ``gpus``, ``waived``, ``unused-waivers``, ``policy``."""
     title: str
     text: str = ""
     table: Table | None = None
@@ -97,11 +103,10 @@ def overview(report: Report) -> tuple[Field, ...]:
     return tuple(Field(label=label, text=text) for label, text in entries.items() if text)
 
 
-def sections(report: Report, *, most_severe_last: bool = False) -> Iterator[Section]:
-    """Every section that has content."""
+def sections(report: Report) -> Iterator[Section]:
+    """Every further section of the full report that has content."""
     for family, results in by_family(report.results):
         yield Section(name="checks", title=FAMILY_TITLES[family], blocks=tuple(_checks(report, results)))
-    failed = failures(report, most_severe_last=most_severe_last)
     rest = (
         Section(
             name="gpus",
@@ -119,8 +124,6 @@ def sections(report: Report, *, most_severe_last: bool = False) -> Iterator[Sect
                 for waiver in report.unused_waivers
             ),
         ),
-        *([_drift(report.drift)] if report.drift else []),
-        Section(name="failures", title="Failures", blocks=tuple(block for item in failed for block in failure(item))),
         Section(name="policy", title="Failure policy", blocks=tuple(map(_decision, report.decisions))),
     )
     yield from (section for section in rest if section.table or section.fields or section.blocks)
@@ -144,7 +147,7 @@ def _grouped(results: Iterable[Result]) -> Iterator[Block]:
     for reason, group in groupby(map(check, results), key=lambda block: block.status is Status.SKIP and block.text):
         members = tuple(group)
         if reason and len(members) > 1:
-            yield Block(title=f"{len(members)} checks: {reason}", status=Status.SKIP, blocks=members)
+            yield Block(title=f"{len(members)} checks: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members)
         else:
             yield from members
 
@@ -156,6 +159,7 @@ def check(result: Result) -> Block:
         id=result.id,
         note=result.severity.value,
         status=result.status,
+        mark=result.mark,
         findings=tuple(headline(judged.finding) for judged in counting(result)),
         text=describe_reason(result) if result.status in (Status.SKIP, Status.UNKNOWN) else "",
         fields=tuple(Field(label=evidence.subject, text=evidence.observed) for evidence in result.evidence),
@@ -208,7 +212,8 @@ def _waived(report: Report) -> Iterator[Block]:
                 yield _of_check(result, [judged], fields)
 
 
-def _drift(drift: Drift) -> Section:
+def drift_section(drift: Drift) -> Section:
+    """What changed since the last passing run, and what it may explain."""
     rows = [
         (change.fact, change.old or "absent", change.new or "absent", ", ".join(change.explains))
         for change in drift.changes
@@ -229,8 +234,6 @@ def _decision(decision: Decision) -> Block:
     if decision.decides:
         within = f", within {decision.within}" if decision.within else ""
         fields.append(Field(label=Label.DECISION_OWNER, text=decision.decides + within))
-    for number, step in enumerate(decision.steps, 1):
-        fields.append(Field(label=f"Step {number}", text=step.summary, commands=step.commands))
     return Block(title=f"{decision.action.capitalize()}: {', '.join(decision.checks)}", fields=tuple(fields))
 
 

@@ -7,6 +7,10 @@ import platform
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
+from kdoctor.commands.shell import quoted
+from kdoctor.engine.categories import categories
+from kdoctor.engine.causes import find_causes
+from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
 from kdoctor.engine.verdict import conclude
@@ -17,9 +21,9 @@ from kdoctor.lock.document import Lock
 from kdoctor.lock.drift import drift
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.rollback.decisions import with_steps
-from kdoctor.rollback.installers import read_installation
+from kdoctor.rollback.installers import Installation, read_installation
 from kdoctor.rollback.plan import plan_rollback
-from kdoctor.run.measured import gpu_layout, gpu_work, trainings
+from kdoctor.run.measured import gpu_layout, gpu_work, trainings, visible_gpus
 from kdoctor.run.plan import Plan
 from kdoctor.run.session import Collected
 
@@ -39,7 +43,10 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
     requested = frozenset(
         entry.check.id for entry in plan.checks if not entry.deselected and entry.check.scenario in ids
     )
-    verdict = conclude(results, plan.rules.fail_on, interrupted=collected.interrupted, trainings=requested)
+    causes = find_causes(results)
+    verdict = conclude(
+        results, plan.rules.fail_on, causes=causes, interrupted=collected.interrupted, trainings=requested
+    )
     started_at = collected.started_at.isoformat(timespec="seconds")
     target = describe_target(facts, collected.target)
     series = Series(host=platform.node(), checklist=plan.checklist.name, target=target.partition(" (")[0])
@@ -49,16 +56,22 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
         passed = verdict.conclusion is Conclusion.PASS
         last_passing_at = started_at if passed else find_start(os.environ, series, plan.scope)
     decided = decisions(results, plan.checklist)
-    lock, name = plan.lock, str(plan.lock_file)
+    lock, name, to = plan.lock, str(plan.lock_file), str(plan.lock_file)
     if decided and plan.lock_file and not lock and use_history and not collected.from_snapshot:
         lock, name = find_lock(os.environ, series)
-    drifted, decided = _compare(facts, plan, results, decided, lock, name)
+        to = "last-passing"
+    drifted, decided, back = _compare(facts, plan, results, decided, lock, name)
+    rollback = _rollback_command(plan, back, to) if back else ""
     gpus, links = gpu_layout(facts)
     return Report(
         verdict=verdict,
         target=target,
         checklist=plan.checklist.title,
         results=results,
+        categories=categories(results, causes),
+        causes=causes,
+        plan=plan_fixes(causes, plan.command, visible=visible_gpus(facts), drift=drifted, rollback=rollback),
+        command=plan.command,
         decisions=decided,
         scenarios=tuple(entry.note for entry in scenarios),
         unused_waivers=unused_waivers(results, plan.rules.waivers),
@@ -82,16 +95,23 @@ def _compare(
     decided: tuple[Decision, ...],
     lock: Lock | None,
     name: str,
-) -> tuple[Drift | None, tuple[Decision, ...]]:
-    """What changed since the last passing run, and the decisions with their steps."""
+) -> tuple[Drift | None, tuple[Decision, ...], Installation | None]:
+    """What changed since the last passing run, the decisions with their steps, and what a rollback would change."""
     if lock is None:
-        return None, with_steps(decided, results, None)
+        return None, with_steps(decided, results, None), None
     now = recorded_facts(facts, identifiers=lock.identifiers)
     drifted = drift(lock, now, results, name)
     if not decided:
-        return drifted, ()
-    rollback = plan_rollback(lock, now, read_installation(facts), name, plan.checklist.asked_as)
-    return drifted, with_steps(decided, results, rollback)
+        return drifted, (), None
+    installation = read_installation(facts)
+    rollback = plan_rollback(lock, now, installation, name, plan.checklist.asked_as)
+    return drifted, with_steps(decided, results, rollback), installation if rollback.steps else None
+
+
+def _rollback_command(plan: Plan, installation: Installation, to: str) -> str:
+    """The command that writes a rollback script, and runs it."""
+    options = ("--checklist", plan.checklist.asked_as, "--to", to, "--python", installation.python, "--script")
+    return f"{quoted('kdoctor', 'rollback', *options)} > rollback.sh && bash rollback.sh"
 
 
 def describe_target(facts: Facts, default: str) -> str:

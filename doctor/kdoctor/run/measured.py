@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Training
-from kdoctor.facts import Facts, Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRuns, Spread, Unavailable
+from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, GpuSeries, PciDevices, SmokeRuns, Spread, Unavailable
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_NAMES
+from kdoctor.facts.visible import read_mask
 from kdoctor.topology.layout import read_layout
 
 
@@ -30,6 +31,16 @@ def trainings(facts: Facts) -> Iterator[Training]:
                 step_s=case.step_s,
                 measures=case.measures,
             )
+
+
+def visible_gpus(facts: Facts) -> tuple[int, ...]:
+    """Indices of the GPUs that a job would use, in its order; none where that is unknown."""
+    gpus, environment = facts.get(Gpus), facts.get(Environment)
+    if not isinstance(gpus, Gpus):
+        return ()
+    if not isinstance(environment, Environment):
+        return tuple(gpu.index for gpu in gpus.devices)
+    return tuple(gpu.index for gpu in read_mask(environment, gpus.devices).visible)
 
 
 def gpu_work(facts: Facts) -> Iterator[GpuWork]:

@@ -38,6 +38,8 @@ class Plan:
     lock: Lock | None = None
     scope: str = ""
     """The options that narrow the run. The history compares only runs of the same scope."""
+    command: str = ""
+    """The command that runs the same checks again; empty if no command did."""
 
     def trainings(self, replicas: int | None = None, own: UserModel | None = None) -> list[RequestedTraining]:
         """The trainings that the checks wait for.
@@ -72,6 +74,7 @@ class RunOptions:
     matrix: str | None = None
     lock: Path | None = None
     use_lock: bool = True
+    command: str = ""
 
     @property
     def scope(self) -> str:
@@ -104,6 +107,7 @@ class RunOptions:
             lock_file=lock_file,
             lock=lock,
             scope=self.scope,
+            command=self.command,
         )
 
 
@@ -116,6 +120,7 @@ def smoke_plan(
     replicas: int | None,
     fail_on: Severity,
     allow_unknown: bool,
+    command: str = "",
 ) -> Plan:
     """The plan of a run that only trains.
 
@@ -128,7 +133,7 @@ def smoke_plan(
     checks = plan(checklist, catalog)
     rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
     scope = f"--replicas {replicas}" if replicas else ""
-    return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope)
+    return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope, command=command)
 
 
 def today() -> dt.date:

@@ -21,6 +21,8 @@ class Canvas:
     colour: bool = False
     unicode: bool = True
     """Whether the stream can carry every character; if not, the others are written as escapes."""
+    verbosity: int = 0
+    """0 for one screen, 1 for every check, 2 with reasons and sources."""
 
 
 PLAIN = Canvas()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
@@ -14,3 +14,14 @@ def some(names: Sequence[str], most: int = 3) -> str:
 def counted(number: int, word: str, words: str | None = None) -> str:
     """``1 file``, ``2 files``. ``words`` is the plural, if it is not the word and an s."""
     return f"{number} {word}" if number == 1 else f"{number} {words or word + 's'}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers in ascending order, with runs shortened: ``0-3, 5``."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -36,6 +36,16 @@ def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = N
     return wrapped
 
 
+def shorten(text: str, width: int) -> str:
+    """The text, cut at a word and ended by ``...`` if it is wider than ``width`` columns."""
+    if cell_len(text) <= width:
+        return text
+    kept = text
+    while kept and cell_len(kept) > width - len(" ..."):
+        kept = kept.rpartition(" ")[0] or kept[: max(0, len(kept) - 1)]
+    return f"{kept.rstrip(' .,;:')} ..."
+
+
 def to_ascii(text: str) -> str:
     """The text with every other character escaped, for a stream that is not UTF-8."""
     return text.encode("ascii", "backslashreplace").decode("ascii")

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kdoctor.engine.report import Report, Training
 from kdoctor.model import Status
+from kdoctor.report.causes import cause_blocks, note_blocks
 from kdoctor.report.html.charts import (
     LINK_KINDS,
     describe_losses,
@@ -19,7 +20,7 @@ from kdoctor.report.html.charts import (
     step_chart,
 )
 from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, STATUS_NAMES, Label, seconds, verdict_line
-from kdoctor.report.sections import check, failure, overview, sections
+from kdoctor.report.sections import check, drift_section, failure, overview, sections
 from kdoctor.text.canvas import Canvas
 
 _TEMPLATES = Environment(
@@ -42,6 +43,9 @@ def render_html(report: Report, canvas: Canvas) -> str:
         duration=seconds(report.duration_s),
         overview=overview(report),
         checks=[section for section in shown if section.name == "checks"],
+        causes=cause_blocks(report),
+        notes=note_blocks(report),
+        drift=drift_section(report.drift) if report.drift else None,
         sections={section.name: section for section in shown},
         trainings=[
             (scenario, list(cases)) for scenario, cases in groupby(report.trainings, lambda item: item.scenario)

@@ -1,0 +1,99 @@
+"""The first part of a report for people: what was examined, and one block for each cause with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor import __version__
+from kdoctor.engine.causes import describe_problem, relevant
+from kdoctor.engine.report import Cause, Mark, Report, Result
+from kdoctor.model import Severity
+from kdoctor.report.phrases import Label, counting, describe_waiver
+from kdoctor.report.sections import Block, Field
+from kdoctor.text.lists import counted, some
+
+_NAMED = 3
+
+
+def heading(report: Report) -> str:
+    """What was examined, and by which checklist."""
+    return f"kdoctor {__version__}, {report.target}, checklist {report.checklist.name}"
+
+
+def cause_blocks(report: Report) -> tuple[Block, ...]:
+    """One block for each cause that is not for information only, in the order in which to solve them."""
+    return tuple(cause_block(report, cause) for cause in relevant(report.causes))
+
+
+def note_blocks(report: Report) -> tuple[Block, ...]:
+    """The same for causes of severity info, which only the full report shows."""
+    return tuple(cause_block(report, cause) for cause in report.causes if cause.severity is Severity.INFO)
+
+
+def cause_block(report: Report, cause: Cause) -> Block:
+    """A cause with its fix, what it explains, and in the full report its details."""
+    return Block(
+        id=cause.checks[0],
+        note=cause.severity.value,
+        mark=Mark(cause.severity.value),
+        findings=tuple(map(describe_problem, cause.problems)),
+        fields=tuple(_cause_fields(report, cause)),
+    )
+
+
+def _cause_fields(report: Report, cause: Cause) -> Iterator[Field]:
+    if cause.after:
+        yield Field(label=Label.LATER, text=f"matters once {some(cause.after)} passes")
+    if cause.why:
+        yield Field(label=Label.WHY, text=cause.why, detail=2)
+    yield from _steps(report, cause)
+    if also := (*cause.checks[1:], *cause.explains):
+        yield Field(label=Label.ALSO_EXPLAINS, text=some(also))
+    if missing := (*cause.unjudged, *cause.blocked):
+        text = some(missing) if len(missing) <= _NAMED else counted(len(missing), "check")
+        yield Field(label=Label.NOT_CHECKED, text=text)
+    yield from _details(report, cause)
+
+
+_STEP_LABELS = {"workaround": Label.WORKAROUND, "rollback": Label.CHANGED, "fix": Label.FIX}
+
+
+def _steps(report: Report, cause: Cause) -> Iterator[Field]:
+    """The steps of the plan that solve the cause. One that solves several causes is shown with the first."""
+    shown = relevant(report.causes)
+    for step in report.plan:
+        first = next((other for other in shown if set(step.solves) & set(other.checks)), None)
+        if first is cause:
+            yield Field(label=_STEP_LABELS[step.kind], text=step.summary, commands=step.commands)
+            if step.look:
+                yield Field(label=Label.LOOK, text="", commands=step.look)
+    if cause not in shown:
+        yield Field(label=Label.FIX, text=cause.remedy.summary, commands=(*cause.commands, *cause.look))
+
+
+def _details(report: Report, cause: Cause) -> Iterator[Field]:
+    """What only the full report shows."""
+    for problem in cause.problems:
+        for found in problem.findings:
+            if found.observed != problem.headline:
+                text = f"{found.subject}: {found.observed}" if len(problem.findings) > 1 else found.observed
+                yield Field(label=Label.OBSERVED, text=text, detail=1)
+        for expected in dict.fromkeys(found.expected for found in problem.findings):
+            yield Field(label=Label.EXPECTED, text=expected, detail=1)
+    yield Field(label=Label.UNDO, text=cause.rollback.why, commands=cause.rollback.commands, detail=1)
+    by_id = {result.id: result for result in report.results}
+    for check_id in cause.checks:
+        if result := by_id.get(check_id):
+            yield from _waivers_and_gaps(result)
+            name = f"{result.id} ({result.severity.value}): {result.title}"
+            yield Field(label=Label.CHECK, text=name, detail=1)
+    for source in cause.sources:
+        yield Field(label=Label.SOURCE, text=source, detail=2)
+
+
+def _waivers_and_gaps(result: Result) -> Iterator[Field]:
+    for waiver in dict.fromkeys(judged.waiver for judged in counting(result)):
+        if waiver:
+            yield Field(label=Label.WAIVER, text=describe_waiver(waiver, expired=True), detail=0)
+    for item in result.unjudged:
+        yield Field(label=Label.NOT_JUDGED, text=f"{item.subject}: {item.reason}", detail=1)

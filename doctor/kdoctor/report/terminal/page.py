@@ -1,0 +1,117 @@
+"""Lines of text with hanging indents, marks and colours."""
+
+from __future__ import annotations
+
+from rich.color import ColorSystem
+from rich.style import Style
+
+from kdoctor.engine.report import Mark
+from kdoctor.report.phrases import SIGNS, Label
+from kdoctor.report.sections import Field
+from kdoctor.text.canvas import Canvas
+from kdoctor.text.wrap import shorten, to_ascii, wrap
+
+STYLES = {
+    Mark.PASS: "green",
+    Mark.WARNING: "bold yellow",
+    Mark.ERROR: "bold red",
+    Mark.INFO: "dim",
+    Mark.SKIP: "dim",
+    Mark.UNKNOWN: "bold yellow",
+}
+
+
+class Page:
+    """Text that is written line by line for a canvas."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self.canvas = canvas
+        self._lines: list[str] = []
+
+    @property
+    def height(self) -> int:
+        """Number of lines so far."""
+        return len(self._lines)
+
+    def text(self) -> str:
+        """Everything that was written, each line with its line feed."""
+        text = "".join(f"{line}\n" for line in self._lines)
+        return text if self.canvas.unicode else to_ascii(text)
+
+    def append(self, other: Page) -> None:
+        """Add the lines of another page of this canvas."""
+        self._lines += other._lines
+
+    def blank(self) -> None:
+        """An empty line."""
+        self._lines.append("")
+
+    def line(self, text: str, style: str = "") -> None:
+        """One line as it is, however long."""
+        self._lines.append(self.paint(text, style))
+
+    def cut(self, text: str, *, lead: str = "", lead_style: str = "", title: str = "") -> None:
+        """One line, which ends in ``...`` where it does not fit."""
+        rest = shorten(" ".join(text.split()), self.canvas.width - len(lead) - len(title))
+        self._lines.append(self.paint(lead, lead_style) + title + rest)
+
+    def paragraph(  # noqa: PLR0913 - how a paragraph looks
+        self,
+        text: str,
+        *,
+        indent: int = 0,
+        lead: str = "",
+        lead_style: str = "",
+        hang: int | None = None,
+        style: str = "",
+        most: int | None = None,
+    ) -> None:
+        """Text that wraps at words.
+
+        Args:
+            text: one paragraph; its own line breaks stay.
+            indent: columns before the first line.
+            lead: what starts the first line.
+            lead_style: the colour of the lead.
+            hang: columns before the other lines; to the end of the lead if omitted.
+            style: the colour of the text.
+            most: number of lines after which the text is cut.
+        """
+        start = " " * indent + lead
+        rest = " " * (len(start) if hang is None else hang)
+        first, *others = wrap(text or "-", self.canvas.width, first=start, rest=rest, lines=True)
+        if most is not None and len(others) >= most:
+            kept = [first, *others][:most]
+            kept[-1] = shorten(f"{kept[-1]} ...", self.canvas.width)
+            first, *others = kept
+        self.line(" " * indent + self.paint(lead, lead_style) + self.paint(first[len(start) :], style))
+        for line in others:
+            self.line(line, style)
+
+    def field(self, field: Field, *, indent: int = 4, most: int | None = None) -> None:
+        """``Fix: ...``, and its commands on lines that can be pasted: never wrapped, never cut."""
+        label = f"{field.label}:"
+        if field.text or not field.commands:
+            style = "bold" if field.label == Label.FIX else "dim"
+            self.paragraph(
+                f"{field.text or '-'}", indent=indent, lead=f"{label} ", lead_style=style, hang=indent + 2, most=most
+            )
+        else:
+            self.line(" " * indent + self.paint(label, "dim"))
+        self.commands(field.commands, indent=indent + 4)
+
+    def commands(self, commands: tuple[str, ...], *, indent: int) -> None:
+        """Each command on lines of its own, as it is."""
+        for command in commands:
+            for line in command.split("\n"):
+                self.line(" " * indent + self.paint(line, "cyan"))
+
+    def sign(self, mark: Mark) -> str:
+        """``✓``, or ``ok`` where the canvas cannot show it."""
+        return SIGNS[mark][0 if self.canvas.unicode else 1]
+
+    def paint(self, text: str, style: str) -> str:
+        """The text in a style of rich, if the canvas shows colours."""
+        if not (self.canvas.colour and text and style):
+            return text
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)

@@ -1,0 +1,108 @@
+"""The short report: one screen with the families in one line each, the causes, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdoctor.engine.report import Category, Mark, Report
+from kdoctor.report.causes import cause_blocks, heading
+from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, VERDICT_MARKS, Label, verdict_line
+from kdoctor.report.sections import Block
+from kdoctor.report.terminal.page import STYLES, Page
+from kdoctor.text.canvas import Canvas
+from kdoctor.text.lists import counted
+
+SCREEN = 30
+"""Lines that the short report does not exceed: causes that do not fit in full are one line each."""
+_TITLE_WIDTH = 12
+_HEADINGS = 3
+_HEADING_LINES = 2
+_TEXT_LINES = 3
+
+
+def render_short(report: Report, canvas: Canvas) -> str:
+    """The short report as text."""
+    page, below = Page(canvas), Page(canvas)
+    page.paragraph(heading(report), hang=2)
+    if report.interrupted:
+        page.paragraph(INTERRUPTED, style="bold yellow")
+    page.blank()
+    _categories(page, report.categories)
+    below.blank()
+    if report.command:
+        if report.plan:
+            _command(below, Label.CHECK_AGAIN, report.command)
+        _command(below, Label.EVERY_CHECK, f"{report.command} -v")
+    below.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
+    page.append(_fitted(cause_blocks(report), SCREEN - page.height - below.height, canvas))
+    page.append(below)
+    return page.text()
+
+
+def _categories(page: Page, categories: Sequence[Category]) -> None:
+    """``[✓] Versions    Python 3.11.7, TensorFlow 2.21.0``. Families that were not asked for share a line."""
+    left_out: dict[str, list[str]] = {}
+    for category in categories:
+        title = FAMILY_TITLES[category.family]
+        if category.left_out:
+            left_out.setdefault(category.text, []).append(title)
+            continue
+        lead = f"[{page.sign(category.mark)}] "
+        page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
+    for reason, titles in left_out.items():
+        page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
+
+
+def _command(page: Page, label: str, command: str) -> None:
+    page.line(f"{label:{len(Label.CHECK_AGAIN)}}  {page.paint(command, 'cyan')}")
+
+
+def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
+    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
+    page = Page(canvas)
+    for in_full in range(len(blocks), 0, -1):
+        page = _drawn(blocks, in_full, len(blocks), canvas)
+        if page.height <= room:
+            return page
+    for shown in range(len(blocks) - 1, 0, -1):
+        page = _drawn(blocks, 1, shown, canvas)
+        if page.height <= room:
+            break
+    return page
+
+
+def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas) -> Page:
+    """The first causes in full, the next ones in one line each, and how many are left out."""
+    page = Page(canvas)
+    for block in blocks[:in_full]:
+        page.blank()
+        _cause(page, block)
+    if blocks[in_full:]:
+        page.blank()
+    for block in blocks[in_full:shown]:
+        more = f" (and {len(block.findings) - 1} more)" if len(block.findings) > 1 else ""
+        lead = f"{page.sign(_mark(block))} "
+        page.cut(f"{block.findings[0]}{more} ({block.id})", lead=lead, lead_style=STYLES[_mark(block)])
+    if blocks[shown:]:
+        page.line(f"  and {counted(len(blocks) - shown, 'more problem')}")
+    return page
+
+
+def _cause(page: Page, block: Block) -> None:
+    """What is wrong, the fix, and what else it explains."""
+    style = STYLES[_mark(block)]
+    lead = f"{page.sign(_mark(block))} "
+    for number, finding in enumerate(block.findings[:_HEADINGS]):
+        page.paragraph(
+            finding, lead=lead if number == 0 else " " * len(lead), lead_style=style, style=style, most=_HEADING_LINES
+        )
+    if len(block.findings) > _HEADINGS:
+        page.line(f"  and {len(block.findings) - _HEADINGS} more")
+    for field in block.fields:
+        if not field.detail:
+            page.field(field, indent=2, most=_TEXT_LINES)
+    page.line(f"  {block.id}", "dim")
+
+
+def _mark(block: Block) -> Mark:
+    return block.mark or Mark.ERROR

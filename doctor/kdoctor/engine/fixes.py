@@ -73,11 +73,11 @@ def _go_back(causes: Iterable[Cause], drift: Drift, rollback: str, command: str)
         changed = "; ".join(
             f"{change.fact} {change.old or 'absent'} -> {change.new or 'absent'}" for change in explaining[:2]
         )
-        more = len(drift.changes) - len(explaining[:2])
+        rest = len(drift.changes) - len(explaining[:2])
+        more = f", and {counted(rest, 'more change')}" if rest else ""
         yield FixStep(
             kind="rollback",
-            summary=f"Changed since the last passing run: {changed}"
-            + (f", and {counted(more, 'more change')}" if more else ""),
+            summary=f"{changed}{more} since the last passing run",
             commands=(rollback,),
             solves=tuple(solved),
             check=command,

@@ -39,11 +39,13 @@ class JudgedFinding:
     waiver: Waiver | None = None
     expired: bool = False
     """Whether the waiver has expired, so that the finding counts again."""
+    hidden: bool = False
+    """Whether it is about a GPU that CUDA_VISIBLE_DEVICES hides from the job."""
 
     @property
     def counts(self) -> bool:
         """Whether it makes its check fail."""
-        return self.waiver is None or self.expired
+        return not self.hidden and (self.waiver is None or self.expired)
 
 
 @dataclass(frozen=True, kw_only=True)

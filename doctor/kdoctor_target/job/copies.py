@@ -40,7 +40,7 @@ class Copier:
         kept = {id(layer) for layer in layers_of(self._model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
-            raise CopyError(f"a copy would train layers of the model itself ({', '.join(shared)}): create them anew")
+            raise CopyError(f"a copy would train layers of the model itself ({', '.join(shared)}): create new ones")
         if not own_optimizer:
             _make_comparable(made)
         self._compile(made, own_optimizer=own_optimizer, one_device=one_device)

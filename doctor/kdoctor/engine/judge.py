@@ -11,9 +11,12 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import Facts, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Facts, Gpus, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
+
+_OF_GPUS = ("gpu", "topology")
+"""Families that need a GPU to judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,17 @@ def _judge_one(entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping
     arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
         return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
-    return _accept(_evaluate(base, entry, arguments, rules), entry, rules)
+    return _accept(_refuse_empty_pass(_evaluate(base, entry, arguments, rules), facts), entry, rules)
+
+
+def _refuse_empty_pass(result: Result, facts: Facts) -> Result:
+    """A check of the GPUs or their links has a subject only if the driver lists a GPU."""
+    gpus = facts.get(Gpus)
+    lists_none = isinstance(gpus, Gpus) and not gpus.devices and not gpus.count
+    states_nothing = result.status is not Status.SKIP and not (result.findings or result.unjudged)
+    if lists_none and states_nothing and result.family in _OF_GPUS:
+        return replace(result, status=Status.SKIP, evidence=(), reason="the driver lists no GPU")
+    return result
 
 
 def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:

@@ -3,15 +3,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
+from kdoctor.facts import Gpus, PciDevices, Unavailable
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
+from kdoctor_checks._gpus import (
+    RESET_NEEDED,
+    RESPONDING,
+    RESTART,
+    answering,
+    configure,
+    judge,
+    silent,
+)
 
 _OTHER_MACHINE = configure(
     "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver does not "
     "list, or correct gpus.count in the checklist.",
-    "nvidia-smi -L",
-    "lspci -nn -d 10de:",
+    look=("nvidia-smi -L", "lspci -nn -d 10de:"),
 )
 
 
@@ -19,10 +26,10 @@ _OTHER_MACHINE = configure(
     "gpu.count-expected",
     severity=Severity.ERROR,
     needs_gpus=True,
-    requires=["gpu.responding", "gpu.visible-to-driver"],
+    requires=["driver.library-matches-module"],
     judges=("gpus.count",),
 )
-def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
+def count_expected(gpus: Gpus, pci: PciDevices | Unavailable, assumptions: Assumptions) -> Iterator[Outcome]:
     """As many GPUs respond as the checklist expects (by default at least one).
 
     Why: the global batch size, the learning rate and the reserved time depend on the number of replicas. With fewer
@@ -41,6 +48,7 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
         return
     exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
+    short = (least if exact is None else exact) - found
     yield judge(
         "GPUs",
         observed,
@@ -48,4 +56,18 @@ def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
         expected=expected,
         remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
         rollback=RESTART,
+        brief=f"{found} {'responds' if found == 1 else 'respond'}, {expected} expected",
+        explained_by=_explained_by(short, gpus, pci),
     )
+
+
+def _explained_by(short: int, gpus: Gpus, pci: PciDevices | Unavailable) -> tuple[str, ...]:
+    """The checks that report the missing GPUs, if exactly as many are lost or not listed by the driver."""
+    gone = len(silent(gpus))
+    listed = {gpu.bus_id for gpu in gpus.devices}
+    nameless = sum(gpu.bus_id is None for gpu in gpus.devices)
+    on_bus = pci.gpus if isinstance(pci, PciDevices) else ()
+    unlisted = max(0, sum(device.bus_id not in listed for device in on_bus) - nameless)
+    if short == gone > 0:
+        return (RESPONDING,)
+    return (RESPONDING, "gpu.visible-to-driver") if 0 < short == gone + unlisted else ()

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
-from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeRun, Target
+from kdoctor.facts import Environment, Gpu, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering
+from kdoctor_checks._gpus import RESPONDING, answering, silent
 
 _LINK = "TensorFlow's GPUs"
 
@@ -55,9 +55,11 @@ def replicas_match(
         yield Finding(
             subject=_LINK,
             observed=f"{run.gpus_seen} of {visible} registered ({chain})",
+            brief=f"{run.gpus_seen} of {counted(visible, 'GPU')} registered",
             expected=f"{visible} registered{masked}",
             remedy=_find_library(run, packages, target),
             rollback=restore(target, packages, "tensorflow"),
+            explained_by=_explained_by(visible - run.gpus_seen, mask.visible, gpus),
         )
         return
     else:
@@ -82,6 +84,7 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
             yield Finding(
                 subject=subject,
                 observed=f"{observed}; {chain}; devices: {', '.join(case.devices)}",
+                brief=observed,
                 expected=f"{counted(visible, 'replica')}, each on a GPU",
                 remedy=Remedy(
                     summary="Let MirroredStrategy choose its devices, or name every GPU before TensorFlow is used.",
@@ -100,8 +103,30 @@ def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
         "other CUDA installations from LD_LIBRARY_PATH. If TensorFlow ignores a GPU for its core count, set "
         "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
         action=Action.REINSTALL,
-        commands=(
-            f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",
-            install(target, packages, wanted),
-        ),
+        commands=(install(target, packages, wanted),),
+        look=(f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",),
     )
+
+
+_WITHOUT_ANY = (
+    "driver.libcuda-found",
+    "driver.forward-compatibility",
+    "driver.unified-memory-node",
+    "topology.fabric",
+    "topology.fabric-manager",
+    "versions.cuda-libraries",
+    "versions.cuda-libraries-match",
+)
+"""Checks whose failure leaves TensorFlow without any GPU."""
+
+
+def _explained_by(missing: int, visible: Sequence[Gpu], gpus: Gpus) -> tuple[str, ...]:
+    """The checks that explain as many missing GPUs."""
+    gone = {gpu.index for gpu in silent(gpus)}
+    counts = {
+        RESPONDING: sum(gpu.index in gone for gpu in visible),
+        "gpu.compute-mode": sum(gpu.compute_mode == "prohibited" for gpu in visible),
+        "gpu.mig-mode": len(visible) - 1 if any(gpu.mig_mode for gpu in visible) else 0,
+    }
+    found = tuple(check for check, count in counts.items() if count == missing)
+    return (*found, *(_WITHOUT_ANY if missing == len(visible) else ()))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import gpu, gpus, lost_gpu
+from helpers.facts import gpu, gpus, lost_gpu, pci
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpus
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
@@ -26,7 +26,7 @@ def judged(found: Gpus, count: int | None = None, at_least: int | None = None) -
         (3, None, 2, Status.PASS),
         (1, None, None, Status.PASS),
         (0, None, None, Status.FAIL),
-        (0, None, 0, Status.PASS),
+        (0, None, 0, Status.SKIP),
     ],
 )
 def test_count_is_compared_with_checklist(found: int, count: int | None, at_least: int | None, status: Status) -> None:
@@ -43,7 +43,23 @@ def test_lost_gpu_does_not_count() -> None:
     finding = result.findings[0].finding
     assert finding.observed.startswith("2 ")
     assert finding.observed.endswith("GPU 1")
-    assert finding.remedy.action is Action.INSPECT_HARDWARE
+    assert finding.remedy.action is Action.REBOOT
+    assert finding.explained_by == ("gpu.responding",)
+
+
+@pytest.mark.parametrize(
+    ("count", "explained_by"),
+    [
+        (4, ("gpu.responding",)),
+        (5, ("gpu.responding", "gpu.visible-to-driver")),
+        (6, ()),
+    ],
+)
+def test_missing_gpus_are_explained_if_as_many_are_lost_or_unlisted(count: int, explained_by: tuple[str, ...]) -> None:
+    """Four listed, one of them lost, and a fifth on the PCI bus only."""
+    found = gpus(4, gpu(0), gpu(1), gpu(2), lost_gpu(3))
+    result = compute_check(count_expected, found, pci(5), assumptions=Assumptions(gpus=GpuAssumption(count=count)))
+    assert result.findings[0].finding.explained_by == explained_by
 
 
 def test_incomplete_list_of_gpus_is_unknown() -> None:

@@ -27,7 +27,8 @@ def test_process_is_named_with_its_memory() -> None:
     finding = result.findings[0].finding
     assert finding.observed.startswith("31.0 GiB of 79.6 GiB")
     assert finding.observed.endswith("4711 (30.0 GiB), 4712")
-    assert finding.remedy.commands[-1] == "ps -o pid,user,lstart,args -p 4711,4712"
+    assert finding.remedy.look[-1] == "ps -o pid,user,lstart,args -p 4711,4712"
+    assert finding.remedy.commands == ()
     assert finding.rollback.kind == "irreversible"
 
 

@@ -151,7 +151,7 @@ def _keeps_arguments(keras: Any, one: Any) -> bool:
             super().__init__()
 
     kept = getattr(Probe(width=1), "_auto_config", None)
-    return kept is not None and kept.config.get("width") == 1
+    return bool(kept is not None and kept.config.get("width") == 1)
 
 
 def _from_attributes(one: Any) -> Any:

@@ -33,11 +33,11 @@ class Plant:
     """What made the environment defective: bash, with ``$PYTHON`` and ``$SITE`` of the environment."""
     profile: str = ""
     """What the user set in the shell: bash, before every command of the session."""
-    options: str = "--checklist cpu-smoke"
+    options: str = "--checklist cpu-smoke --select versions --select smoke.baseline"
     cause: str
     """The check that has to be first in the report."""
     empty: bool = False
-    """Whether the environment has only pip, instead of TensorFlow."""
+    """Whether the environment has pip only."""
     machine: str = ""
     """The described machine (``helpers.machines``) that the session is on, instead of this one."""
     private_mounts: bool = False

@@ -6,6 +6,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from kdoctor.engine.categories import categories
+from kdoctor.engine.causes import find_causes
+from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.report import (
     ChecklistName,
     Conclusion,
@@ -24,6 +27,7 @@ from kdoctor.engine.report import (
     Verdict,
     Waiver,
 )
+from kdoctor.engine.verdict import conclude
 from kdoctor.model import Action, Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
 
 LONG_COMMAND = (
@@ -31,6 +35,10 @@ LONG_COMMAND = (
     "--constraint /home/ada/projects/long-name/constraints.txt --upgrade-strategy only-if-needed"
 )
 MARKUP_COMMAND = "sed -i 's/[bold]x[/bold]/[red]y/' \"$HOME/[cfg].toml\""
+
+
+UNDECIDED = Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="not judged yet")
+"""Stands in until :func:`complete` judges the results."""
 
 
 def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Result:
@@ -125,6 +133,21 @@ GPU_WORK = (
 )  # fmt: skip
 
 
+def complete(report: Report, **changes: Any) -> Report:
+    """The report with these changes, and with what a run derives from its results."""
+    report = replace(report, **changes)
+    causes = find_causes(report.results)
+    return replace(
+        report,
+        causes=causes,
+        categories=categories(report.results, causes),
+        plan=plan_fixes(
+            causes, report.command, drift=report.drift, rollback="kdoctor rollback" if report.drift else ""
+        ),
+        verdict=conclude(report.results, report.fail_on, causes=causes, interrupted=report.interrupted),
+    )
+
+
 def cpu_report(**changes: Any) -> Report:
     """A machine without a GPU: GPU checks are skipped, and a known hazard of Keras 3 is a warning."""
     starved = failure(
@@ -146,12 +169,8 @@ def cpu_report(**changes: Any) -> Report:
         evidence=(Evidence(subject="case fed", observed="finite; 0.0458 from one device (a tail of 1 over 2)"),),
     )
     values: dict[str, Any] = {
-        "verdict": Verdict(
-            conclusion=Conclusion.PASS,
-            exit_code=0,
-            reason="no blocking failures (smoke.starved-replica failed as a warning)",
-            warned=True,
-        ),
+        "verdict": UNDECIDED,
+        "command": "kdoctor check --checklist cpu-smoke",
         "target": "/home/ada/job/.venv/bin/python (CPython 3.11.7, venv; chosen as the active virtual environment)",
         "checklist": ChecklistName(name="cpu-smoke", version=1),
         "results": (
@@ -198,7 +217,7 @@ def cpu_report(**changes: Any) -> Report:
         "duration_s": 34.21,
         "started_at": "2030-01-02T03:04:05Z",
     }
-    return Report(**{**values, **changes})
+    return complete(Report(**{**values, **changes}))
 
 
 def gpu_report(**changes: Any) -> Report:
@@ -238,11 +257,8 @@ def gpu_report(**changes: Any) -> Report:
         ),
     )
     values: dict[str, Any] = {
-        "verdict": Verdict(
-            conclusion=Conclusion.FAIL,
-            exit_code=1,
-            reason="gpu.visible-to-driver, versions.driver-for-cuda failed",
-        ),
+        "verdict": UNDECIDED,
+        "command": "kdoctor check",
         "target": "/opt/job/bin/python (CPython 3.11.7, venv; chosen by --python)",
         "checklist": ChecklistName(name="multi-gpu-keras", version=1),
         "results": (
@@ -302,14 +318,13 @@ def gpu_report(**changes: Any) -> Report:
         "duration_s": 192.0,
         "started_at": "2030-01-02T03:04:05Z",
     }
-    return Report(**{**values, **changes})
+    return complete(Report(**{**values, **changes}))
 
 
 def passing_report(**changes: Any) -> Report:
     """The CPU machine with passed and skipped checks only."""
     good = (Status.PASS, Status.SKIP)
     values: dict[str, Any] = {
-        "verdict": Verdict(conclusion=Conclusion.PASS, exit_code=0, reason="all selected checks passed"),
         "results": tuple(item for item in cpu_report().results if item.status in good),
         "decisions": (),
     }
@@ -320,7 +335,6 @@ def unknown_report(**changes: Any) -> Report:
     """A GPU node in a sandbox: NVML is not readable, so that no GPU check can be evaluated."""
     reason = "NVML: Insufficient Permissions"
     values: dict[str, Any] = {
-        "verdict": Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="2 checks could not be evaluated"),
         "results": (
             result("versions.tensorflow-installed", evidence=(Evidence(subject="tensorflow", observed="2.21.0"),)),
             result("gpu.responding", Status.UNKNOWN, title="All GPUs respond to the driver", reason=reason),
@@ -351,4 +365,4 @@ def with_text(report: Report, text: str) -> Report:
         result("host.shared-memory", Status.UNKNOWN, reason=text),
         result("versions.cuda-build", evidence=(Evidence(subject=text, observed=text),)),
     )
-    return replace(report, target=text, results=results)
+    return complete(report, target=text, results=results)

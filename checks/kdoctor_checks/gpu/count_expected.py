@@ -1,17 +1,30 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
+from kdoctor.commands.shell import set_variable
+from kdoctor.facts import Environment, Gpu, Gpus, Unavailable
+from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
+from kdoctor.model import Action, Assumptions, Evidence, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
 
-_OTHER_MACHINE = configure(
-    "Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver does not "
-    "list, or correct gpus.count in the checklist.",
-    "nvidia-smi -L",
-    "lspci -nn -d 10de:",
+_SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
+_LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
+_OTHER_MACHINE = Remedy(
+    summary="Request the right number of GPUs from the scheduler or container runtime, find the GPU that the driver "
+    "does not list, or expect another number (gpus.count in the checklist; --gpus for one run).",
+    action=Action.CONFIGURE,
+    look=_LOOK,
+)
+_ONE_GPU = Remedy(
+    summary="For a machine with one GPU use the checklist single-gpu-keras. Else request more GPUs from the scheduler "
+    "or container runtime, or find the GPU that the driver does not list.",
+    action=Action.CONFIGURE,
+    commands=("kdoctor check --checklist single-gpu-keras",),
+    look=_LOOK,
 )
 
 
@@ -22,30 +35,64 @@ _OTHER_MACHINE = configure(
     requires=["gpu.responding", "gpu.visible-to-driver"],
     judges=("gpus.count",),
 )
-def count_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
-    """As many GPUs respond as the checklist expects (by default at least one).
+def count_expected(gpus: Gpus, environment: Environment | Unavailable, assumptions: Assumptions) -> Iterator[Outcome]:
+    """The job has as many usable GPUs as the checklist expects (by default at least one).
 
     Why: the global batch size, the learning rate and the reserved time depend on the number of replicas. With fewer
-    GPUs the job runs, but it trains something different.
-    Remedy: request the right number of GPUs from the scheduler or container runtime, or find the lost GPU.
+    GPUs the job runs, but it trains something different. A GPU is usable if it responds and CUDA_VISIBLE_DEVICES does
+    not hide it.
+    Remedy: request the right number of GPUs from the scheduler or container runtime, or find the lost GPU. To use fewer
+    GPUs than the machine has, name them in CUDA_VISIBLE_DEVICES.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
-    wanted = assumptions.gpus or GpuAssumption()
-    found = len(answering(gpus))
-    gone = [gpu.subject for gpu in gpus.devices if gpu not in answering(gpus)]
-    observed = f"{found} {'responds' if found == 1 else 'respond'}" + (f"; lost: {', '.join(gone)}" if gone else "")
     if gpus.state != "ready" or gpus.count is None or gpus.count > len(gpus.devices):
         counts = f"it counts {gpus.count} and lists {len(gpus.devices)}"
         reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
         yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")
         return
-    exact, least = wanted.count, 1 if wanted.at_least is None else wanted.at_least
+    mask = read_mask(environment, gpus.devices) if isinstance(environment, Environment) else None
+    if mask and mask.unknown_reason:
+        yield Unjudged(subject="GPUs", reason=f"{VARIABLE}={mask.value}: {mask.unknown_reason}")
+        return
+    yield _judge(gpus, mask or Mask(value=None, visible=gpus.devices), assumptions.gpus or GpuAssumption())
+
+
+def _judge(gpus: Gpus, mask: Mask, wanted: GpuAssumption) -> Outcome:
+    usable = [gpu for gpu in answering(gpus) if gpu in mask.visible]
+    gone = [gpu for gpu in mask.visible if gpu not in usable]
+    found, exact, least = len(usable), wanted.count, 1 if wanted.at_least is None else wanted.at_least
+    hidden = len(answering(gpus)) - found
+    notes = [f"lost: {', '.join(gpu.subject for gpu in gone)}"] if gone else []
+    notes += [f"{VARIABLE}={mask.value} hides {hidden}"] if hidden else []
+    if exact is not None and found > exact:
+        remedy = _fewer(usable, exact)
+    elif gone:
+        remedy = RESET_NEEDED
+    elif hidden:
+        remedy = configure(_SHOW, set_variable(VARIABLE, None))
+    else:
+        remedy = _ONE_GPU if found == 1 else _OTHER_MACHINE
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
-    yield judge(
+    outcome = judge(
         "GPUs",
-        observed,
+        "; ".join([f"{counted(found, 'usable GPU')}", *notes]),
         ok=found == exact if exact is not None else found >= least,
         expected=expected,
-        remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
-        rollback=RESTART,
+        remedy=remedy,
+        rollback=RESTART if gone else Rollback.nothing("not needed (it changes a variable of your shell, or nothing)"),
+    )
+    if isinstance(outcome, Evidence):
+        return outcome
+    causes = ("environment.visible-devices",) if hidden else ()
+    return replace(outcome, brief=f"{found} usable, {expected} expected", explained_by=causes)
+
+
+def _fewer(usable: Sequence[Gpu], count: int) -> Remedy:
+    """Restrict the job to that many of the GPUs."""
+    chosen = ",".join(str(gpu.index) for gpu in usable[:count])
+    return Remedy(
+        summary=f"Choose {counted(count, 'GPU')} for the job, such as the first {count}:",
+        action=Action.CONFIGURE,
+        commands=(set_variable(ORDER_VARIABLE, "PCI_BUS_ID"), set_variable(VARIABLE, chosen)),
+        look=(f"kdoctor topology --replicas {count}",),
     )

@@ -22,14 +22,17 @@ def tensorflow_installed(
     """
     subject = f"tensorflow in {target.prefix}"
     if not tensorflow.installed:
+        has_cuda = assumptions.expects_gpus and target.platform == "linux-x86_64"
         yield Finding(
-            subject=subject,
+            subject="TensorFlow",
             observed=f"not found by {target.executable} ({target.chosen_by})",
+            brief="not installed in the examined environment",
             expected="TensorFlow 2",
             remedy=Remedy(
-                summary="Install TensorFlow, or check another environment with --python.",
+                summary=f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
+                "environment with --python.",
                 action=Action.REINSTALL,
-                commands=(_installation(packages, target, assumptions),),
+                commands=(_installation(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}"),),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )
@@ -38,11 +41,13 @@ def tensorflow_installed(
         why = f": {tensorflow.unreadable}" if tensorflow.unreadable else ""
         yield Unjudged(subject=subject, reason=f"{tensorflow.location or 'the package'} has {version}{why}")
     else:
-        yield Evidence(subject=subject, observed=f"{tensorflow.distribution or 'tensorflow'} {tensorflow.version}")
+        name = tensorflow.distribution or "tensorflow"
+        brief = f"{'TensorFlow' if name == 'tensorflow' else name} {tensorflow.version}"
+        yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
 
 
-def _installation(packages: Packages, target: Target, assumptions: Assumptions) -> str:
+def _installation(target: Target, packages: Packages, wanted: str) -> str:
     found = packages.find("tensorflow")
-    if found and found.version:  # its files were removed, and pip regards it as installed
+    if found and found.version:  # only its files are gone, so that pip regards it as installed
         return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
-    return install(target, packages, "tensorflow[and-cuda]" if assumptions.expects_gpus else "tensorflow")
+    return install(target, packages, wanted)

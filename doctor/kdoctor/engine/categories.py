@@ -26,11 +26,7 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
         worst = [result for result in failed if result.severity is severity]
         if worst:
             return Category(family=family, mark=Mark(severity.value), text="; ".join(_headlines(worst, causes)))
-    unknown = [
-        result
-        for result in results
-        if result.status is Status.UNKNOWN and not result.accepted and result.severity is not Severity.INFO
-    ]
+    unknown = [result for result in results if is_gap(result)]
     values = _values(results)
     if unknown:
         reasons = _count_reasons(unknown, causes)
@@ -39,7 +35,15 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
         return Category(family=family, mark=Mark.WARNING, text=values or _NOTHING_SHOWN)
     if any(result.status in (Status.PASS, Status.FAIL) for result in results):
         return Category(family=family, mark=Mark.PASS, text=values or _NOTHING_SHOWN)
+    accepted = [result for result in results if result.status is Status.UNKNOWN]
+    if accepted:
+        return Category(family=family, mark=Mark.UNKNOWN, text=f"not known: {accepted[0].reason}")
     return _skipped(family, results, causes)
+
+
+def is_gap(result: Result) -> bool:
+    """Whether the result is unknown, and a person should know."""
+    return result.status is Status.UNKNOWN and not result.accepted and result.severity is not Severity.INFO
 
 
 def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[str]:

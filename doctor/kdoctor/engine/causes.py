@@ -11,12 +11,12 @@ from kdoctor.engine.report import Cause, Problem, Result
 from kdoctor.model import Finding, Severity, Status
 from kdoctor.text.lists import ranges, some
 
-_GPU = re.compile(r"GPU (\d+)\b")
+_GPU = re.compile(r"GPU (\d+)(?: \([^()]*\))?")
 
 
 def gpu_index(subject: str) -> int | None:
     """The index of the GPU that a subject names (``GPU 3 (0000:5e:00.0)``); None for any other subject."""
-    found = _GPU.match(subject)
+    found = _GPU.fullmatch(subject)
     return int(found[1]) if found else None
 
 
@@ -78,6 +78,7 @@ def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
         for judged in result.findings
         if judged.counts
     ]
+    found.sort(key=lambda item: -item.result.severity.rank)
     by_check: dict[str, list[_Found]] = {}
     for item in found:
         by_check.setdefault(item.result.id, []).append(item)
@@ -156,7 +157,7 @@ def _cause(group: _Group, by_check: Mapping[str, list[_Found]]) -> Cause:
         checks=tuple(checks),
         severity=max(severities, key=lambda severity: severity.rank),
         problems=tuple(_problems(group.members)),
-        remedy=remedies[0],
+        fix=remedies[0].summary,
         commands=_once(command for remedy in remedies for command in remedy.commands),
         look=_once(command for remedy in remedies for command in remedy.look),
         rollback=first.finding.rollback,

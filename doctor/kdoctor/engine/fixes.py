@@ -73,11 +73,11 @@ def _go_back(causes: Iterable[Cause], drift: Drift, rollback: str, command: str)
         changed = "; ".join(
             f"{change.fact} {change.old or 'absent'} -> {change.new or 'absent'}" for change in explaining[:2]
         )
-        more = len(drift.changes) - len(explaining[:2])
+        rest = len(drift.changes) - len(explaining[:2])
+        more = f", and {counted(rest, 'more change')}" if rest else ""
         yield FixStep(
             kind="rollback",
-            summary=f"Changed since the last passing run: {changed}"
-            + (f", and {counted(more, 'more change')}" if more else ""),
+            summary=f"{changed}{more} since the last passing run",
             commands=(rollback,),
             solves=tuple(solved),
             check=command,
@@ -91,6 +91,4 @@ def _fixes(causes: Iterable[Cause], command: str) -> Iterator[FixStep]:
         commands = tuple(item for item in cause.commands if item not in seen)
         look = tuple(item for item in cause.look if item not in seen and item not in commands)
         seen.update(commands, look)
-        yield FixStep(
-            kind="fix", summary=cause.remedy.summary, commands=commands, look=look, solves=cause.checks, check=command
-        )
+        yield FixStep(kind="fix", summary=cause.fix, commands=commands, look=look, solves=cause.checks, check=command)

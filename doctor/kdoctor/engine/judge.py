@@ -11,9 +11,12 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import Facts, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
+
+_ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,7 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     A prerequisite that is not in the plan is not evaluated.
     """
     planned = {entry.check.id: entry for entry in plan}
+    hidden = _hidden_subjects(facts)
     results: dict[str, Result] = {}
 
     def visit(check_id: str, path: tuple[str, ...]) -> None:
@@ -61,7 +65,7 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
         for prerequisite in entry.check.requires:
             visit(prerequisite, (*path, check_id))
         started = time.perf_counter()
-        result = _judge_one(entry, facts, rules, results)
+        result = _judge_one(entry, facts, rules, results, hidden)
         results[check_id] = replace(result, duration_s=time.perf_counter() - started)
 
     for check_id in planned:
@@ -69,7 +73,22 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     return tuple(results[check_id] for check_id in planned)
 
 
-def _judge_one(entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping[str, Result]) -> Result:
+def _hidden_subjects(facts: Facts) -> frozenset[str]:
+    """The subjects that are about a GPU that CUDA_VISIBLE_DEVICES hides from the job, pairs with such a GPU included.
+
+    What is wrong with such a GPU does not stop the job.
+    """
+    gpus, environment = facts.get(Gpus), facts.get(Environment)
+    if not isinstance(gpus, Gpus) or not isinstance(environment, Environment):
+        return frozenset()
+    hidden = {gpu.index: gpu for gpu in hidden_gpus(environment, gpus.devices)}
+    alone = {name for gpu in hidden.values() for name in (gpu.subject, f"GPU at {gpu.bus_id}")}
+    return frozenset(alone | {pair.subject for pair in gpus.pairs if pair.first in hidden or pair.second in hidden})
+
+
+def _judge_one(
+    entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping[str, Result], hidden: frozenset[str]
+) -> Result:
     check = entry.check
     base = Result(
         id=check.id,
@@ -91,7 +110,7 @@ def _judge_one(entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping
     arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
         return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
-    return _accept(_evaluate(base, entry, arguments, rules), entry, rules)
+    return _accept(_from_outcomes(base, _evaluate(entry, arguments), rules, hidden), entry, rules)
 
 
 def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:
@@ -138,20 +157,26 @@ def _lookup(check: Check, wanted: type[Any], facts: Facts, rules: Rules) -> obje
     return runs.runs.get(check.scenario or "", Unavailable(unavailable=f"scenario {check.scenario} was not run"))
 
 
-def _evaluate(base: Result, entry: PlannedCheck, arguments: Mapping[str, object], rules: Rules) -> Result:
+def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
         for outcome in entry.check.function(**arguments, **entry.parameters):
             outcomes.append(outcome)  # noqa: PERF402 - outcomes from before a crash are kept
     except Exception as error:  # noqa: BLE001 - a defect in a plugin does not end the run
         reason = f"the check raised {type(error).__name__}: {error}"
-        outcomes.append(Unjudged(subject=base.id, reason=reason))
-    return _from_outcomes(base, outcomes, rules)
+        outcomes.append(Unjudged(subject=entry.check.id, reason=reason))
+    return outcomes
 
 
-def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> Result:
-    findings = tuple(_apply_waivers(base.id, outcome, rules) for outcome in outcomes if isinstance(outcome, Finding))
-    unjudged = tuple(outcome for outcome in outcomes if isinstance(outcome, Unjudged))
+def _from_outcomes(
+    base: Result, outcomes: Sequence[Outcome], rules: Rules, hidden: frozenset[str] = frozenset()
+) -> Result:
+    findings = tuple(
+        replace(_apply_waivers(base.id, outcome, rules), hidden=outcome.subject in hidden)
+        for outcome in outcomes
+        if isinstance(outcome, Finding)
+    )
+    unjudged = tuple(item for item in outcomes if isinstance(item, Unjudged) and item.subject not in hidden)
     result = replace(
         base,
         findings=findings,
@@ -163,13 +188,13 @@ def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules) -> R
         return replace(result, status=Status.FAIL)
     if unjudged:
         return replace(result, status=Status.UNKNOWN)
-    if findings:
+    if any(not finding.hidden for finding in findings):
         return replace(result, status=Status.SKIP, reason="all findings are waived")
-    if result.evidence:
+    if any(evidence.subject not in hidden for evidence in result.evidence):
         return replace(result, status=Status.PASS)
-    not_applicable = [outcome.reason for outcome in outcomes if isinstance(outcome, NotApplicable)]
-    if not_applicable:
-        return replace(result, reason="; ".join(dict.fromkeys(not_applicable)))
+    reasons = dict.fromkeys(item.reason if isinstance(item, NotApplicable) else _ALL_HIDDEN for item in outcomes)
+    if reasons:
+        return replace(result, reason="; ".join(reasons))
     return replace(result, status=Status.UNKNOWN, reason="the check found nothing to evaluate")
 
 

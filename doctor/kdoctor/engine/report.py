@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor.model import Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
+from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,13 @@ class JudgedFinding:
     waiver: Waiver | None = None
     expired: bool = False
     """Whether the waiver has expired, so that the finding counts again."""
+    hidden: bool = False
+    """Whether it is about a GPU that CUDA_VISIBLE_DEVICES hides from the job."""
 
     @property
     def counts(self) -> bool:
         """Whether it makes its check fail."""
-        return self.waiver is None or self.expired
+        return not self.hidden and (self.waiver is None or self.expired)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +114,13 @@ class Cause:
     severity: Severity
     """The most severe of what it explains."""
     problems: tuple[Problem, ...]
-    remedy: Annotated[Remedy, Field(exclude=True)]
+    fix: str
+    """How to fix it, in one imperative sentence."""
     commands: tuple[str, ...]
     """Shell commands that fix it, each once."""
     look: tuple[str, ...] = ()
     """Shell commands that only read."""
-    rollback: Annotated[Rollback, Field(exclude=True)]
+    rollback: Rollback
     """How to undo the fix."""
     why: Annotated[str, Field(exclude=True)] = ""
     sources: Annotated[tuple[str, ...], Field(exclude=True)] = ()

@@ -76,11 +76,12 @@ def _inconclusive(reason: str) -> Verdict:
 
 
 def _why_passed(judged: Sequence[Result]) -> str:
-    """Every warning, unknown and waiver of a run that passed nevertheless."""
+    """Every warning, unknown, waiver and finding on a hidden GPU of a run that passed nevertheless."""
     warned = [result.id for result in judged if result.mark in (Mark.WARNING, Mark.ERROR)]
     unknown = [result.id for result in judged if result.status is Status.UNKNOWN]
-    waived = [result.id for result in judged if any(not item.counts for item in result.findings)]
-    kinds = (("", warned), ("unknown: ", unknown), ("waived: ", waived))
+    waived = [result.id for result in judged if any(not (item.counts or item.hidden) for item in result.findings)]
+    hidden = [result.id for result in judged if any(item.hidden for item in result.findings)]
+    kinds = (("", warned), ("unknown: ", unknown), ("waived: ", waived), ("on hidden GPUs: ", hidden))
     return "; ".join(f"{word}{some(ids)}" for word, ids in kinds if ids) or ALL_PASSED
 
 

@@ -55,6 +55,18 @@ def cuda_order(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]
     return mask.visible
 
 
+def hidden_gpus(environment: Environment, gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
+    """The GPUs that the variable certainly hides from the job. Without a single visible GPU there is no job on GPUs."""
+    mask = read_mask(environment, gpus)
+    if mask.invalid or mask.unknown_reason or not mask.visible:
+        return ()
+    # A lost GPU may have no name. It keeps its place among equal GPUs.
+    models = {gpu.name for gpu in gpus if gpu.name}
+    if mask.by_index and len(models) > 1 and environment.get(ORDER_VARIABLE) != "PCI_BUS_ID":
+        return ()
+    return tuple(gpu for gpu in gpus if gpu not in mask.visible)
+
+
 def read_mask(environment: Environment, gpus: Sequence[Gpu]) -> Mask:
     """The variable's effect, given the GPUs that the driver lists."""
     value = environment.get(VARIABLE)
@@ -96,7 +108,7 @@ def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
         return "not a UUID, although the first entry is one"
     matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
     if len(matches) > 1:
-        return f"ambiguous: {len(matches)} UUIDs begin with it"
+        return "ambiguous: several UUIDs begin with it"
     if matches:
         return matches[0]
     return None if any(gpu.uuid is None for gpu in gpus) else "no GPU has that UUID"

@@ -106,12 +106,13 @@ def _finding(finding: Mapping[str, Any]) -> list[str]:
 
 
 def _counts(finding: Mapping[str, Any]) -> bool:
-    return not finding.get("waiver") or bool(finding["waiver"]["expired"])
+    waiver = finding.get("waiver")
+    return not finding.get("hidden") and (not waiver or bool(waiver["expired"]))
 
 
 def _waived(report: Mapping[str, Any]) -> Iterator[str]:
     for result in report["results"]:
-        waived = [finding for finding in result["findings"] if not _counts(finding)]
+        waived = [item for item in result["findings"] if item.get("waiver") and not _counts(item)]
         if waived:
             yield from ("", f"WAIVED  {result['id']} ({result['severity']})")
         for finding in waived:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor import __version__
+from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Mark, Report, Result
 from kdoctor.model import Severity
-from kdoctor.report.phrases import Label, counting, describe_waiver
+from kdoctor.report.phrases import Label, counting, describe_reason, describe_waiver
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
 
@@ -28,6 +29,25 @@ def cause_blocks(report: Report) -> tuple[Block, ...]:
 def note_blocks(report: Report) -> tuple[Block, ...]:
     """The same for causes of severity info, which only the full report shows."""
     return tuple(cause_block(report, cause) for cause in report.causes if cause.severity is Severity.INFO)
+
+
+def gap_blocks(report: Report) -> tuple[Block, ...]:
+    """One block for the checks that could not be judged and that no cause explains; none if there are none."""
+    explained = {check for cause in report.causes for check in cause.unjudged}
+    by_reason: dict[str, list[str]] = {}
+    for result in report.results:
+        if is_gap(result) and result.id not in explained:
+            by_reason.setdefault(describe_reason(result), []).append(result.id)
+    if not by_reason:
+        return ()
+    most_frequent = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    number = sum(map(len, by_reason.values()))
+    fields = [Field(label=some(checks), text=reason) for reason, checks in most_frequent[:_NAMED]]
+    if most_frequent[_NAMED:]:
+        rest = counted(len(most_frequent) - _NAMED, "more reason")
+        fields.append(Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report"))
+    heading = f"{counted(number, 'check')} could not be judged"
+    return (Block(mark=Mark.UNKNOWN, findings=(heading,), fields=tuple(fields)),)
 
 
 def cause_block(report: Report, cause: Cause) -> Block:
@@ -68,7 +88,7 @@ def _steps(report: Report, cause: Cause) -> Iterator[Field]:
             if step.look:
                 yield Field(label=Label.LOOK, text="", commands=step.look)
     if cause not in shown:
-        yield Field(label=Label.FIX, text=cause.remedy.summary, commands=(*cause.commands, *cause.look))
+        yield Field(label=Label.FIX, text=cause.fix, commands=(*cause.commands, *cause.look))
 
 
 def _details(report: Report, cause: Cause) -> Iterator[Field]:

@@ -61,6 +61,8 @@ class ReportedFinding(Part):
     remedy: Remedy
     rollback: Rollback
     waiver: CoveringWaiver | None
+    hidden: bool
+    """Whether it does not count because CUDA_VISIBLE_DEVICES hides its GPU from the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,4 +168,4 @@ def _result(result: Result) -> dict[str, Any]:
 def _finding(judged: JudgedFinding) -> dict[str, Any]:
     waiver = judged.waiver and {**vars(judged.waiver), "expired": judged.expired}
     shared = {name: value for name, value in vars(judged.finding).items() if name in ReportedFinding.model_fields}
-    return {**shared, "brief": judged.finding.headline, "waiver": waiver}
+    return {**shared, "brief": judged.finding.headline, "waiver": waiver, "hidden": judged.hidden}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.report import Mark, Report
 from kdoctor.model import Severity
-from kdoctor.report.causes import cause_blocks, heading, note_blocks
+from kdoctor.report.causes import cause_blocks, gap_blocks, heading, note_blocks
 from kdoctor.report.phrases import (
     CONCLUSIONS,
     FAMILY_TITLES,
@@ -43,14 +43,15 @@ def _lines(report: Report) -> Iterator[str]:
             for category in report.categories
         ],
     )
-    for block in cause_blocks(report):
+    for block in (*cause_blocks(report), *gap_blocks(report)):
         yield ""
         for finding in block.findings:
             yield from (f"### {SIGNS[block.mark or Mark.ERROR][0]} {escape(finding)}", "")
         yield from _fields(field for field in block.fields if not field.detail)
-        yield f"- {Label.CHECK}: {_code(block.id)}"
-    if report.drift:
-        yield from _section(drift_section(report.drift))
+        if block.id:
+            yield f"- {Label.CHECK}: {_code(block.id)}"
+    if drifted := drift_section(report.drift):
+        yield from _section(drifted)
     yield from ("", "<details>", f"<summary>{Label.EVERY_CHECK}: {tally(report)}</summary>", "")
     yield from _every_check(report)
     yield from ("", "</details>")

@@ -98,7 +98,8 @@ class JobTrainer:
         way = _largest(started, reference)
         if not way or not math.isfinite(way):
             why = "no weight changes" if way == 0 else "the weights are not finite, even on one device"
-            self.facts["not_compared"] = f"in {len(self._batches)} steps {why}"
+            steps = len(self._batches)
+            self.facts["not_compared"] = f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
             return
         apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))
         self.facts["deviation"] = apart / way

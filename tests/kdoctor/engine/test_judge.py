@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.facts import gpus, host, smoke_run
+from helpers.facts import environment, gpu, gpus, host, lost_gpu, smoke_run
 from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
-from kdoctor.facts import FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -359,3 +359,58 @@ def test_unavailable_group_can_be_accepted() -> None:
     plan = [PlannedCheck(check=yielding(GOOD), severity=Severity.ERROR, accept_unknown="known")]
     (judged,) = judge(plan, {Gpus: gpus()}, Rules(today=TODAY))
     assert (judged.status, judged.accepted) == (Status.UNKNOWN, "known")
+
+
+# --- GPUs that CUDA_VISIBLE_DEVICES hides ------------------------------------------------------------------------
+
+
+def on_four_gpus(*outcomes: Outcome, mask: str | None, odd: str | None = None, **variables: str) -> Result:
+    """The result of a check with these outcomes, where GPU 2 is lost."""
+    found = gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3, **({"name": odd} if odd else {})))
+    settings = variables if mask is None else {"CUDA_VISIBLE_DEVICES": mask, **variables}
+    item = yielding(*outcomes)
+    plan = [PlannedCheck(check=item, severity=item.severity)]
+    facts = {Host: host(), Gpus: found, Environment: environment(**settings)}
+    return judge(plan, facts, Rules(today=TODAY))[0]
+
+
+LOST, FINE = bad("GPU 2"), Evidence(subject=gpu(0).subject, observed="good")
+UNREAD = Unjudged(subject="GPU 2", reason="not read")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "mask", "status"),
+    [
+        ([LOST, FINE], "0,1,3", Status.PASS),
+        ([LOST], "0,1,3", Status.SKIP),
+        ([UNREAD], "0,1,3", Status.SKIP),
+        ([LOST, UNREAD, FINE], "0,1,3", Status.PASS),
+        ([LOST, bad(gpu(3).subject)], "0,1,3", Status.FAIL),
+        ([LOST, Evidence(subject="GPU 2", observed="good")], "0,1,3", Status.SKIP),
+        ([LOST, FINE], None, Status.FAIL),
+        ([UNREAD, FINE], None, Status.UNKNOWN),
+        ([LOST, FINE], "0,1,2", Status.FAIL),
+        ([LOST, FINE], "", Status.FAIL),
+        ([LOST, FINE], "0,1,9", Status.FAIL),
+        ([LOST, FINE], "MIG-1", Status.FAIL),
+        ([LOST, FINE], "GPU-of-another-machine", Status.FAIL),
+        ([bad(gpu(3).subject), FINE], "0,1", Status.PASS),
+        ([bad(f"GPU at {gpu(3).bus_id}"), FINE], "0,1", Status.PASS),
+        ([bad("GPU 0 - GPU 3"), FINE], "0,1", Status.PASS),
+        ([bad("GPU 0 - GPU 1"), FINE], "0,1", Status.FAIL),
+        ([bad("GPU 30"), FINE], "0,1", Status.FAIL),
+    ],
+)
+def test_hidden_gpus_do_not_count(outcomes: list[Outcome], mask: str | None, status: Status) -> None:
+    assert on_four_gpus(*outcomes, mask=mask).status is status
+
+
+def test_hidden_finding_stays_in_the_result() -> None:
+    (judged,) = on_four_gpus(LOST, FINE, mask="0,1,3").findings
+    assert (judged.hidden, judged.counts) == (True, False)
+
+
+def test_indices_of_different_models_hide_only_in_bus_order() -> None:
+    assert on_four_gpus(LOST, FINE, mask="0,1,3", odd="NVIDIA T4").status is Status.FAIL
+    in_order = on_four_gpus(LOST, FINE, mask="0,1,3", odd="NVIDIA T4", CUDA_DEVICE_ORDER="PCI_BUS_ID")
+    assert in_order.status is Status.PASS

@@ -6,10 +6,13 @@ from itertools import product
 import pytest
 
 from helpers.judging import TODAY
-from helpers.reports import failure
+from helpers.reports import failure, finding
+from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Waiver
-from kdoctor.engine.verdict import conclude
-from kdoctor.model import Severity, Status
+from kdoctor.engine.verdict import ALL_PASSED, conclude
+from kdoctor.model import Action, Remedy, Severity, Status
+
+OTHER = Remedy(summary="Free some memory.", action=Action.CONFIGURE)
 
 
 def result(status: Status, severity: Severity = Severity.ERROR, **changes: object) -> Result:
@@ -82,8 +85,22 @@ def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
     assert verdict.reason.startswith("host.it, host.it, host.it and 2 more")
 
 
-def test_pass_reason_names_failed_warning() -> None:
-    assert "failed: host.it" in conclude([result(PASS), result(FAIL, WARNING)]).reason
+def test_pass_reason_names_warnings() -> None:
+    assert conclude([result(PASS), result(FAIL, WARNING)]).reason == "host.it"
+    assert conclude([result(PASS), result(FAIL, INFO)]).reason == ALL_PASSED
+
+
+def test_failure_reason_is_the_worst_cause_and_counts_the_others() -> None:
+    failed = [failure("host.swap", severity=WARNING), failure("host.disk", finding("disk", observed="full"))]
+    reason = conclude(failed, causes=find_causes(failed)).reason
+    assert reason == "disk: full (host.disk)"
+    more = [*failed, failure("host.memory", finding("memory", observed="used up", remedy=OTHER))]
+    assert conclude(more, causes=find_causes(more)).reason == "disk: full (host.disk), and 1 more problem"
+
+
+def test_long_problem_is_cut_in_the_reason() -> None:
+    failed = [failure("host.disk", finding("disk", observed="very " * 100))]
+    assert len(conclude(failed, causes=find_causes(failed)).reason) < 150
 
 
 def test_pass_reason_names_waived_checks() -> None:
@@ -92,3 +109,8 @@ def test_pass_reason_names_waived_checks() -> None:
     waived, passed = result(SKIP, findings=(finding,)), replace(result(PASS), id="host.other")
     assert "waived: host.it" in conclude([waived, passed]).reason
     assert "host" not in conclude([passed]).reason
+
+
+def test_pass_reason_names_findings_about_hidden_gpus() -> None:
+    finding = replace(failure("host.it").findings[0], hidden=True)
+    assert "on hidden GPUs: host.it" in conclude([result(PASS, findings=(finding,))]).reason

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import gpu, gpus, lost_gpu
+from helpers.facts import environment, gpu, gpus, lost_gpu
 from kdoctor.engine.report import Result
-from kdoctor.facts import Gpus
+from kdoctor.facts import Environment, Gpus
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.count_expected import count_expected
 
 
-def judged(found: Gpus, count: int | None = None, at_least: int | None = None) -> Result:
+def judged(found: Gpus, count: int | None = None, at_least: int | None = None, mask: str | None = None) -> Result:
     wanted = Assumptions(gpus=GpuAssumption(count=count, at_least=at_least))
-    return compute_check(count_expected, found, assumptions=wanted)
+    return compute_check(count_expected, found, visible(mask), assumptions=wanted)
+
+
+def visible(mask: str | None) -> Environment:
+    return environment() if mask is None else environment(CUDA_VISIBLE_DEVICES=mask)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +56,35 @@ def test_incomplete_list_of_gpus_is_unknown() -> None:
     assert judged(Gpus(state="failed", error="Unknown Error"), count=0).status is Status.SKIP
     assert judged(Gpus(state="failed", error="Unknown Error"), count=1).status is Status.UNKNOWN
     assert compute_check(count_expected).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("mask", "count", "status", "command"),
+    [
+        ("0,1,3,4,5,6,7", 7, Status.PASS, ""),
+        (None, 7, Status.FAIL, "export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6"),
+        ("0,1,3,4,5,6,7", 8, Status.FAIL, "unset CUDA_VISIBLE_DEVICES"),
+        ("", 8, Status.FAIL, "unset CUDA_VISIBLE_DEVICES"),
+        ("GPU-nothing-like-it", 8, Status.FAIL, "unset CUDA_VISIBLE_DEVICES"),
+        ("MIG-1", 8, Status.UNKNOWN, ""),
+    ],
+)
+def test_hidden_gpus_are_not_usable(mask: str | None, count: int, status: Status, command: str) -> None:
+    result = judged(gpus(8), count=count, mask=mask)
+    assert result.status is status
+    assert "".join(item.finding.remedy.commands[-1] for item in result.findings) == command
+
+
+def test_lost_gpu_that_is_hidden_does_not_matter() -> None:
+    four = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
+    assert judged(four, count=3, mask="0,2,3").status is Status.PASS
+    assert judged(four, count=4, mask="0,1,2,3").findings[0].finding.remedy.action is Action.INSPECT_HARDWARE
+
+
+def test_fix_for_one_gpu_is_its_checklist() -> None:
+    commands = judged(gpus(1), at_least=2).findings[0].finding.remedy.commands
+    assert commands == ("kdoctor check --checklist single-gpu-keras",)
+
+
+def test_without_environment_every_responding_gpu_counts() -> None:
+    assert compute_check(count_expected, gpus(2)).evidence[0].observed == "2 usable GPUs"

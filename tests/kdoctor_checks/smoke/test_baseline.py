@@ -50,7 +50,7 @@ def test_is_unknown_without_a_result() -> None:
     run = replace(_run(), cases=())
     result = compute_check(baseline, run)
     assert result.status is Status.UNKNOWN
-    assert "case mirrored" in (result.reason or "")
+    assert "training mirrored" in (result.reason or "")
     assert compute_check(baseline, missing={SmokeRun: "none"}).status is Status.UNKNOWN
 
 
@@ -133,7 +133,7 @@ def test_shadowing_file_is_taken_from_the_search_path(value: str | None, command
 )
 def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     finding = _finding(compute_check(baseline, _run(**changes)))
-    assert finding.subject == "case mirrored"
+    assert finding.subject == "training mirrored"
     assert all(part in finding.observed for part in parts)
     assert "threading.py" not in finding.observed
     assert finding.remedy.summary
@@ -141,9 +141,9 @@ def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], pa
 
 def test_fix_of_a_kill_is_memory_and_of_a_hang_is_nccl() -> None:
     killed = _finding(compute_check(baseline, _run(outcome="died", signal="SIGKILL")))
-    assert "free -h" in killed.remedy.commands
+    assert "free -h" in killed.remedy.look
     hung = _finding(compute_check(baseline, _run(outcome="timed-out")))
-    assert "export NCCL_DEBUG=INFO" in hung.remedy.commands
+    assert "export NCCL_DEBUG=INFO" in hung.remedy.look
 
 
 @pytest.mark.parametrize("requested", [8, None])
@@ -151,7 +151,7 @@ def test_silent_cpu_training_fails(requested: int | None) -> None:
     case = smoke_case("mirrored", 1, "CPU")
     run = smoke_run("smoke.baseline", 8, case, replicas_requested=requested, gpus_seen=0)
     finding = _finding(compute_check(baseline, run))
-    assert finding.subject == "replicas"
+    assert finding.subject == "MirroredStrategy"
     assert "0 GPUs" in finding.observed
     assert "device:CPU:0" in finding.observed
 

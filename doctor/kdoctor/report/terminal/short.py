@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdoctor.engine.report import Category, Mark, Report
-from kdoctor.report.causes import cause_blocks, heading
+from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, VERDICT_MARKS, Label, verdict_line
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
@@ -34,7 +34,7 @@ def render_short(report: Report, canvas: Canvas) -> str:
             _command(below, Label.CHECK_AGAIN, report.command)
         _command(below, Label.EVERY_CHECK, f"{report.command} -v")
     below.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
-    page.append(_fitted(cause_blocks(report), SCREEN - page.height - below.height, canvas))
+    page.append(_fitted([*cause_blocks(report), *gap_blocks(report)], SCREEN - page.height - below.height, canvas))
     page.append(below)
     return page.text()
 
@@ -43,14 +43,15 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
     """``[✓] Versions    Python 3.11.7, TensorFlow 2.21.0``. Families that were not asked for share a line."""
     left_out: dict[str, list[str]] = {}
     for category in categories:
-        title = FAMILY_TITLES[category.family]
         if category.left_out:
-            left_out.setdefault(category.text, []).append(title)
-            continue
-        lead = f"[{page.sign(category.mark)}] "
-        page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
+            left_out.setdefault(category.text, []).append(FAMILY_TITLES[category.family])
+    for category in categories:
+        if not category.left_out or len(left_out[category.text]) == 1:
+            lead, title = f"[{page.sign(category.mark)}] ", FAMILY_TITLES[category.family]
+            page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
     for reason, titles in left_out.items():
-        page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
+        if len(titles) > 1:
+            page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
 
 
 def _command(page: Page, label: str, command: str) -> None:
@@ -82,7 +83,8 @@ def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas) ->
     for block in blocks[in_full:shown]:
         more = f" (and {len(block.findings) - 1} more)" if len(block.findings) > 1 else ""
         lead = f"{page.sign(_mark(block))} "
-        page.cut(f"{block.findings[0]}{more} ({block.id})", lead=lead, lead_style=STYLES[_mark(block)])
+        name = f" ({block.id})" if block.id else ""
+        page.cut(f"{block.findings[0]}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
     if blocks[shown:]:
         page.line(f"  and {counted(len(blocks) - shown, 'more problem')}")
     return page
@@ -101,7 +103,8 @@ def _cause(page: Page, block: Block) -> None:
     for field in block.fields:
         if not field.detail:
             page.field(field, indent=2, most=_TEXT_LINES)
-    page.line(f"  {block.id}", "dim")
+    if block.id:
+        page.line(f"  {block.id}", "dim")
 
 
 def _mark(block: Block) -> Mark:

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.reports import failure, finding, result
+from kdoctor.engine.categories import categories
+from kdoctor.engine.causes import find_causes
+from kdoctor.engine.report import Category, Mark, Result
+from kdoctor.model import Evidence, Severity, Status, Unjudged
+
+
+def summed_up(*results: Result) -> dict[str, Category]:
+    return {item.family: item for item in categories(results, find_causes(results))}
+
+
+def passed(check_id: str, *briefs: str) -> Result:
+    evidence = tuple(Evidence(subject=f"s{n}", observed="fine", brief=brief) for n, brief in enumerate(briefs))
+    return result(check_id, evidence=evidence)
+
+
+def test_passed_family_shows_its_values_once() -> None:
+    line = summed_up(
+        passed("gpu.count-expected", "8 x NVIDIA H100"), passed("gpu.free", "free", "free"), passed("gpu.fan", "")
+    )["gpu"]
+    assert (line.mark, line.text) == (Mark.PASS, "8 x NVIDIA H100, free")
+
+
+@pytest.mark.parametrize(("severity", "mark"), [(Severity.ERROR, Mark.ERROR), (Severity.WARNING, Mark.WARNING)])
+def test_failed_family_shows_its_problem(severity: Severity, mark: Mark) -> None:
+    line = summed_up(failure("gpu.free", finding("A", observed="busy"), severity=severity), passed("gpu.fan", "x"))
+    assert line["gpu"] == Category(family="gpu", mark=mark, text="A: busy")
+
+
+def test_error_outranks_warning_and_unknown() -> None:
+    line = summed_up(
+        failure("gpu.fan", finding("F", observed="stopped"), severity=Severity.WARNING),
+        result("gpu.clocks", Status.UNKNOWN, reason="not read"),
+        failure("gpu.free", finding("A", observed="busy")),
+    )["gpu"]
+    assert (line.mark, line.text) == (Mark.ERROR, "A: busy")
+
+
+def test_failure_for_information_keeps_the_family_well() -> None:
+    line = summed_up(failure("gpu.power-limit", severity=Severity.INFO), passed("gpu.fan", "8 GPUs"))["gpu"]
+    assert (line.mark, line.text) == (Mark.PASS, "8 GPUs")
+
+
+def test_explained_failure_shows_what_was_observed() -> None:
+    lines = summed_up(
+        failure("versions.keras-compatible", finding("keras", observed="wrong")),
+        failure("smoke.baseline", finding("mirrored", observed="off", explained_by=("versions.keras-compatible",))),
+    )
+    assert lines["versions"].text == "keras: wrong"
+    assert (lines["smoke"].mark, lines["smoke"].text) == (Mark.ERROR, "mirrored: off")
+
+
+def test_unknown_outranks_pass() -> None:
+    line = summed_up(passed("gpu.fan", "8 GPUs"), result("gpu.clocks", Status.UNKNOWN, reason="not read"))["gpu"]
+    assert line.mark is Mark.UNKNOWN
+    assert "8 GPUs" in line.text
+    assert "not read" in line.text
+
+
+def test_accepted_unknown_does_not_hide_a_pass() -> None:
+    accepted = result("gpu.clocks", Status.UNKNOWN, reason="not read", accepted="known")
+    assert summed_up(accepted, passed("gpu.fan", "8 GPUs"))["gpu"].mark is Mark.PASS
+    assert summed_up(accepted)["gpu"].mark is Mark.UNKNOWN
+
+
+def test_unknown_because_of_a_cause_names_it() -> None:
+    gap = Unjudged(subject="pair", reason="not read", explained_by=("gpu.responding",))
+    lines = summed_up(
+        failure("gpu.responding", finding("GPU 2", observed="lost")),
+        result("topology.pairs", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
+    )
+    assert lines["topology"].mark is Mark.UNKNOWN
+    assert "GPU 2: lost" in lines["topology"].text
+
+
+def test_skipped_family_names_what_blocked_it() -> None:
+    lines = summed_up(
+        failure("driver.loaded", finding("driver", observed="not loaded")),
+        result("gpu.free", Status.SKIP, blocked_by="driver.loaded"),
+    )
+    assert lines["gpu"].mark is Mark.SKIP
+    assert "driver: not loaded" in lines["gpu"].text
+    assert not lines["gpu"].left_out
+
+
+def test_family_that_was_not_asked_for_is_left_out() -> None:
+    line = summed_up(result("gpu.free", Status.SKIP, reason="no GPUs expected"))["gpu"]
+    assert line == Category(family="gpu", mark=Mark.SKIP, text="no GPUs expected", left_out=True)
+
+
+def test_problem_that_matters_later_is_a_warning() -> None:
+    lines = summed_up(
+        failure("driver.loaded"),
+        failure("versions.cuda-libraries", finding("CUDA", after=("driver.loaded",))),
+        passed("versions.python-supported", "Python 3.11.7"),
+    )
+    assert (lines["versions"].mark, lines["versions"].text) == (Mark.WARNING, "Python 3.11.7")

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.reports import failure, finding, result
+from kdoctor.engine.causes import describe_problem, find_causes, gpu_index, name_subjects
+from kdoctor.engine.report import Cause, JudgedFinding
+from kdoctor.model import Action, Finding, Remedy, Severity, Status, Unjudged
+
+GPU_2, GPU_5 = "GPU 2 (0000:4c:00.0)", "GPU 5 (0000:9b:00.0)"
+
+
+def remedy(*commands: str, summary: str = "Fix it.") -> Remedy:
+    return Remedy(summary=summary, commands=commands, action=Action.CONFIGURE)
+
+
+def about(subject: str, command: str = "fix it", **changes: object) -> Finding:
+    return finding(subject, remedy=remedy(command, summary=f"Run {command}."), **changes)
+
+
+def ids(causes: tuple[Cause, ...]) -> list[tuple[str, ...]]:
+    return [cause.checks for cause in causes]
+
+
+def test_passed_run_has_no_cause() -> None:
+    assert find_causes([result("gpu.free")]) == ()
+
+
+def test_explained_failure_is_part_of_its_cause() -> None:
+    keras = failure("versions.keras-compatible", about("keras", "pip install keras"))
+    baseline = failure("smoke.baseline", about("mirrored", "x", explained_by=("versions.keras-compatible",)))
+    (cause,) = find_causes([baseline, keras])
+    assert cause.checks == ("versions.keras-compatible",)
+    assert cause.explains == ("smoke.baseline",)
+    assert cause.commands == ("pip install keras",)
+
+
+def test_failure_is_its_own_cause_if_what_may_explain_it_passed() -> None:
+    baseline = failure("smoke.baseline", about("mirrored", explained_by=("versions.keras-compatible",)))
+    assert ids(find_causes([result("versions.keras-compatible"), baseline])) == [("smoke.baseline",)]
+
+
+def test_cause_explains_only_what_it_says() -> None:
+    keras = failure("versions.keras-compatible", about("keras", "a", explains=("job.reported-loss",)))
+    weights = failure("smoke.baseline", about("mirrored", "b", explained_by=("versions.keras-compatible",)))
+    loss = failure("job.reported-loss", about("loss", "c", explained_by=("versions.keras-compatible",)))
+    causes = find_causes([keras, weights, loss])
+    assert ids(causes) == [("versions.keras-compatible",), ("smoke.baseline",)]
+    assert causes[0].explains == ("job.reported-loss",)
+
+
+def test_lost_gpu_explains_only_findings_about_itself() -> None:
+    lost = failure("gpu.responding", about(GPU_2, "sudo reboot"))
+    logged = failure(
+        "gpu.kernel-log",
+        about(GPU_2, "a", explained_by=("gpu.responding",)),
+        about(GPU_5, "b", observed="Xid 119", explained_by=("gpu.responding",)),
+    )
+    first, second = find_causes([logged, lost])
+    assert (first.checks, first.explains) == (("gpu.responding",), ("gpu.kernel-log",))
+    assert [problem.subjects for problem in second.problems] == [(GPU_5,)]
+
+
+def test_explanations_form_chains() -> None:
+    first = failure("driver.loaded", about("driver", "a"))
+    second = failure("gpu.count-expected", about("GPUs", "b", explained_by=("driver.loaded",)))
+    third = failure("smoke.baseline", about("mirrored", "c", explained_by=("gpu.count-expected",)))
+    (cause,) = find_causes([third, second, first])
+    assert cause.checks == ("driver.loaded",)
+    assert set(cause.explains) == {"gpu.count-expected", "smoke.baseline"}
+
+
+def test_findings_that_explain_each_other_are_not_lost() -> None:
+    one = failure("gpu.free", about("A", "a", explained_by=("gpu.clocks",)))
+    two = failure("gpu.clocks", about("B", "b", explained_by=("gpu.free",)))
+    (cause,) = find_causes([one, two])
+    assert {*cause.checks, *cause.explains} == {"gpu.free", "gpu.clocks"}
+
+
+def test_cause_is_as_severe_as_what_it_explains() -> None:
+    mild = failure("gpu.fan", about(GPU_2, "a"), severity=Severity.WARNING)
+    hot = failure("gpu.clocks", about(GPU_2, "b", explained_by=("gpu.fan",)))
+    assert find_causes([mild, hot])[0].severity is Severity.ERROR
+
+
+def test_subjects_with_one_headline_are_one_problem() -> None:
+    held = [
+        finding(f"GPU {index} (0000:{index}0:00.0)", observed=f"{80 + index} MHz", brief="held at 80 to 87 of 1980 MHz")
+        for index in range(8)
+    ]
+    (cause,) = find_causes([failure("gpu.clocks", *held)])
+    (problem,) = cause.problems
+    assert describe_problem(problem) == "GPU 0-7: held at 80 to 87 of 1980 MHz"
+    assert [item.observed for item in problem.findings][::7] == ["80 MHz", "87 MHz"]
+
+
+def test_commands_of_several_subjects_are_listed_once() -> None:
+    resets = [
+        finding(gpu, remedy=remedy("nvidia-smi -q", f"reset {gpu}", summary="Reset it.")) for gpu in (GPU_2, GPU_5)
+    ]
+    (cause,) = find_causes([failure("gpu.responding", *resets)])
+    assert cause.commands == ("nvidia-smi -q", f"reset {GPU_2}", f"reset {GPU_5}")
+
+
+def test_findings_of_several_checks_with_the_same_commands_are_one_cause() -> None:
+    one = failure("versions.keras-compatible", about("keras", observed="averages nothing"))
+    two = failure("versions.known-bad", about("keras 3.6", observed="known bad"))
+    (cause,) = find_causes([one, two])
+    assert cause.checks == ("versions.keras-compatible", "versions.known-bad")
+    assert [problem.headline for problem in cause.problems] == ["averages nothing", "known bad"]
+
+
+def test_findings_without_commands_are_separate_causes() -> None:
+    one = failure("gpu.free", finding("A", observed="a", remedy=remedy(summary="one")))
+    two = failure("gpu.clocks", finding("B", observed="b", remedy=remedy(summary="one")))
+    assert len(find_causes([one, two])) == 2
+
+
+def test_waived_finding_is_no_cause() -> None:
+    waived = JudgedFinding(finding=about("A"), hidden=True)
+    assert find_causes([result("gpu.free", Status.SKIP, findings=(waived,))]) == ()
+
+
+def test_skipped_checks_are_counted_with_the_cause_that_blocks_them() -> None:
+    driver = failure("driver.loaded", about("driver"))
+    blocked = result("gpu.free", Status.SKIP, blocked_by="driver.loaded")
+    assert find_causes([driver, blocked])[0].blocked == ("gpu.free",)
+
+
+@pytest.mark.parametrize(("explained_by", "unjudged"), [(("gpu.responding",), ("gpu.free",)), ((), ())])
+def test_unknown_check_belongs_to_the_cause_that_explains_it(
+    explained_by: tuple[str, ...], unjudged: tuple[str, ...]
+) -> None:
+    missing = Unjudged(subject=GPU_2, reason="not read", explained_by=explained_by)
+    unknown = result("gpu.free", Status.UNKNOWN, reason="not read", unjudged=(missing,))
+    (cause,) = find_causes([failure("gpu.responding", about(GPU_2)), unknown])
+    assert cause.unjudged == unjudged
+
+
+def test_check_with_one_unexplained_gap_is_not_folded() -> None:
+    gaps = (
+        Unjudged(subject=GPU_2, reason="lost", explained_by=("gpu.responding",)),
+        Unjudged(subject=GPU_5, reason="not read", explained_by=("gpu.responding",)),
+    )
+    unknown = result("gpu.free", Status.UNKNOWN, reason="not read", unjudged=gaps)
+    assert find_causes([failure("gpu.responding", about(GPU_2)), unknown])[0].unjudged == ()
+
+
+def test_errors_come_first_then_what_explains_most_and_later_causes_last() -> None:
+    causes = find_causes(
+        [
+            failure("host.swap", about("swap", "a"), severity=Severity.WARNING),
+            failure("versions.cuda-libraries", about("CUDA", "b", after=("driver.loaded",))),
+            failure("versions.keras-compatible", about("keras", "c")),
+            failure("driver.loaded", about("driver", "d")),
+            result("gpu.free", Status.SKIP, blocked_by="driver.loaded"),
+        ]
+    )
+    assert ids(causes) == [
+        ("driver.loaded",),
+        ("versions.keras-compatible",),
+        ("versions.cuda-libraries",),
+        ("host.swap",),
+    ]
+    assert causes[2].after == ("driver.loaded",)
+
+
+def test_cause_is_not_later_if_what_it_waits_for_passed() -> None:
+    libraries = failure("versions.cuda-libraries", about("CUDA", after=("driver.loaded",)))
+    assert find_causes([result("driver.loaded"), libraries])[0].after == ()
+
+
+@pytest.mark.parametrize(
+    ("subjects", "shown"),
+    [
+        ([GPU_2], GPU_2),
+        ([GPU_2, GPU_5], "GPU 2, 5"),
+        (["GPU 1", "GPU 2", "GPU 3", "GPU 0"], "GPU 0-3"),
+        (["GPU 10", "GPU 9"], "GPU 9-10"),
+        (["a", "b", "a"], "a, b"),
+        (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
+        (["GPU 0", "memory"], "GPU 0, memory"),
+    ],
+)
+def test_subjects_are_named_in_short(subjects: list[str], shown: str) -> None:
+    assert name_subjects(subjects) == shown
+
+
+@pytest.mark.parametrize(
+    ("subject", "index"),
+    [(GPU_2, 2), ("GPU 12", 12), ("GPUs", None), ("GPU 0 - GPU 1", None), ("memory of GPU 1", None)],
+)
+def test_subject_names_a_single_gpu(subject: str, index: int | None) -> None:
+    assert gpu_index(subject) == index

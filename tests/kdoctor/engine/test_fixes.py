@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from helpers.reports import failure, finding
+from kdoctor.engine.causes import find_causes
+from kdoctor.engine.fixes import plan_fixes
+from kdoctor.engine.report import Drift, DriftChange, FixStep, Result
+from kdoctor.model import Action, Remedy, Severity
+
+AGAIN = "kdoctor check"
+DRIFT = Drift(
+    lock="my.lock.yaml",
+    recorded="2030-01-01",
+    changes=(
+        DriftChange(fact="packages.keras", old="3.15.1", new="3.6.0", explains=("versions.keras-compatible",)),
+        DriftChange(fact="host.kernel", old="6.1", new="6.2"),
+    ),
+)
+
+
+def remedy(*commands: str, look: tuple[str, ...] = ()) -> Remedy:
+    return Remedy(summary="Fix it.", commands=commands, look=look, action=Action.CONFIGURE)
+
+
+def lost(*indices: int, check: str = "gpu.responding") -> Result:
+    found = [finding(f"GPU {index} (0000:0{index}:00.0)", remedy=remedy("sudo reboot")) for index in indices]
+    return failure(check, *found)
+
+
+def steps(*results: Result, visible: tuple[int, ...] = (), **options: object) -> tuple[FixStep, ...]:
+    return plan_fixes(find_causes(results), AGAIN, visible=visible, **options)  # type: ignore[arg-type]
+
+
+def test_job_can_start_without_the_broken_gpus() -> None:
+    first, fix = steps(lost(2), visible=tuple(range(8)))
+    assert first.kind == "workaround"
+    assert first.commands == (
+        "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+        "export CUDA_VISIBLE_DEVICES=0,1,3,4,5,6,7",
+        "kdoctor check --gpus 7",
+    )
+    assert first.solves == ("gpu.responding",)
+    assert (fix.kind, fix.commands) == ("fix", ("sudo reboot",))
+
+
+def test_gpus_of_several_causes_are_left_out_together() -> None:
+    log = failure("gpu.kernel-log", finding("GPU 5", observed="Xid 119", remedy=remedy("reset 5")))
+    first, *_ = steps(lost(2), log, visible=(0, 2, 4, 5))
+    assert first.commands[1] == "export CUDA_VISIBLE_DEVICES=0,4"
+    assert set(first.solves) == {"gpu.responding", "gpu.kernel-log"}
+
+
+def test_workaround_replaces_the_number_of_gpus() -> None:
+    causes = find_causes([lost(1)])
+    (first, _) = plan_fixes(causes, "kdoctor check --gpus 4 -c a.yaml", visible=(0, 1, 2, 3))
+    assert first.check == "kdoctor check -c a.yaml --gpus 3"
+
+
+def test_no_workaround_if_no_gpu_remains_or_none_is_to_blame() -> None:
+    assert [step.kind for step in steps(lost(0, 1), visible=(0, 1))] == ["fix"]
+    assert [step.kind for step in steps(lost(3), visible=(0, 1))] == ["fix"]
+    assert [step.kind for step in steps(lost(0))] == ["fix"]
+    assert [step.kind for step in steps(failure("driver.loaded", finding("driver")), visible=(0, 1))] == ["fix"]
+
+
+def test_no_workaround_for_a_warning() -> None:
+    fan = failure("gpu.fan", finding("GPU 1"), severity=Severity.WARNING)
+    assert [step.kind for step in steps(fan, visible=(0, 1))] == ["fix"]
+
+
+def test_rollback_comes_before_the_fix_of_what_a_change_explains() -> None:
+    keras = failure("versions.keras-compatible", finding("keras", remedy=remedy("pip install keras")))
+    swap = failure("host.swap", finding("swap", remedy=remedy("swapoff")))
+    back, *fixes = steps(keras, swap, drift=DRIFT, rollback="kdoctor rollback --script")
+    assert (back.kind, back.commands) == ("rollback", ("kdoctor rollback --script",))
+    assert back.solves == ("versions.keras-compatible",)
+    assert "packages.keras 3.15.1 -> 3.6.0" in back.summary
+    assert [step.commands for step in fixes] == [("pip install keras",), ("swapoff",)]
+
+
+def test_no_rollback_if_no_change_explains_a_cause() -> None:
+    swap = failure("host.swap", finding("swap", remedy=remedy("swapoff")))
+    assert [step.kind for step in steps(swap, drift=DRIFT, rollback="kdoctor rollback")] == ["fix"]
+
+
+def test_command_is_in_one_step_only() -> None:
+    one = failure("gpu.free", finding("A", remedy=remedy("read", "fix a", look=("dmesg",))))
+    two = failure("gpu.clocks", finding("B", remedy=remedy("read", "fix b", look=("dmesg", "fix a"))))
+    first, second = steps(one, two)
+    assert (first.commands, first.look) == (("read", "fix a"), ("dmesg",))
+    assert (second.commands, second.look) == (("fix b",), ())
+
+
+def test_failure_for_information_has_no_step() -> None:
+    assert steps(failure("gpu.power-limit", severity=Severity.INFO)) == ()

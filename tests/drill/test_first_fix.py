@@ -119,9 +119,10 @@ PLANTS = (
     Plant(
         name="small-shared-memory",
         empty=True,
-        profile="mount -t tmpfs -o size=64m tmpfs /dev/shm",
+        profile="mount -t tmpfs -o size=64m tmpfs /dev/shm; mount --bind /dev/shm $KDOCTOR_ROOT/dev/shm",
         options="--no-smoke --select host.shared-memory --fail-on warning",
         cause="host.shared-memory",
+        machine="h100-nvswitch",
         private_mounts=True,
     ),
     Plant(

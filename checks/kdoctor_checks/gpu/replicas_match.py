@@ -12,7 +12,7 @@ from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, 
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._gpus import answering
-from kdoctor_checks.smoke._causes import FEWER_GPUS, NO_GPU, of_import
+from kdoctor_checks._smoke_causes import FEWER_GPUS, NO_GPU, of_import
 
 _LINK = "TensorFlow's GPUs"
 _READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")

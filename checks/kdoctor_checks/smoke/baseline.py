@@ -6,9 +6,9 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._smoke_causes import of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._causes import of_replicas, of_weights
-from kdoctor_checks.smoke._imports import import_failed
+from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -65,7 +65,7 @@ def baseline(
     """
     case = run.case("mirrored")
     if case is None and run.failure:
-        yield import_failed(run, run.failure, target, packages, environment)
+        yield judge_import(run, target, packages, environment)
     elif case is None:
         yield unknown("training mirrored", "the run ended before it had a result")
     elif case.outcome != "trained":

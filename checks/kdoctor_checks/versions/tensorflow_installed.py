@@ -32,7 +32,7 @@ def tensorflow_installed(
                 summary=f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
                 "environment with --python.",
                 action=Action.REINSTALL,
-                commands=(_installation(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}"),),
+                commands=(_installation(packages, target, has_cuda=has_cuda),),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )
@@ -46,8 +46,8 @@ def tensorflow_installed(
         yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
 
 
-def _installation(target: Target, packages: Packages, wanted: str) -> str:
+def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> str:
     found = packages.find("tensorflow")
-    if found and found.version:  # only its files are gone, so that pip regards it as installed
+    if found and found.version:  # its files were removed, and pip regards it as installed
         return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
-    return install(target, packages, wanted)
+    return install(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}")

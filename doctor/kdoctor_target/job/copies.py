@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from kdoctor_target.job.model import is_compiled, layers_of, normalisations, raw_compile
 from kdoctor_target.job.parts import describe, is_model, keras_of
 
 COMPARING_RATE = 0.01
+_UNSET = object()
 
 
 class CopyError(Exception):
@@ -35,6 +37,10 @@ class Copier:
             CopyError: the model cannot be copied.
         """
         made = self._make()
+        kept = {id(layer) for layer in layers_of(self._model)}
+        shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
+        if shared:
+            raise CopyError(f"a copy would train layers of the model itself ({', '.join(shared)}): create new ones")
         if not own_optimizer:
             _make_comparable(made)
         self._compile(made, own_optimizer=own_optimizer, one_device=one_device)
@@ -68,10 +74,10 @@ class Copier:
             _allow_lambdas(keras)
             with keras.utils.custom_object_scope(_own_names(self._model)):
                 return _clone(keras, self._model)
+        except CopyError:
+            raise
         except Exception as error:
-            raise CopyError(
-                f"the model cannot be copied ({describe(error)}): pass a function that builds it"
-            ) from error
+            raise CopyError(_why_not(error)) from error
 
     def _compile(self, made: Any, *, own_optimizer: bool, one_device: bool) -> None:
         kept = raw_compile(self._model)
@@ -93,17 +99,124 @@ class Copier:
 
 def _clone(keras: Any, model: Any) -> Any:
     if hasattr(model, "inputs") and (getattr(model, "_functional", None) or model.inputs):
-        return keras.models.clone_model(model)
+        return keras.models.clone_model(model, clone_function=lambda layer: _again(keras, layer))
     if type(model).__name__ == "Sequential":
-        return keras.Sequential.from_config(model.get_config())
+        return keras.Sequential([_again(keras, layer) for layer in model.layers], name=model.name)
+    return _again(keras, model)
+
+
+def _again(keras: Any, one: Any) -> Any:
+    """Another layer or model from the configuration of this one.
+
+    Raises:
+        CopyError: Keras does not know its arguments.
+    """
+    kind = type(one)
+    if not _states_arguments(keras, kind) and not _keeps_arguments(keras, one):
+        made = _from_attributes(one)
+        if made is None or not _is_alike(keras, one, made):
+            raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}"))
+        return made
     try:
-        return type(model).from_config(model.get_config())
+        config = one.get_config()
+    except NotImplementedError as error:
+        raise CopyError(_missing(one, f"Keras does not keep the arguments of {kind.__name__}")) from error
+    try:
+        return kind.from_config(config)
+    except Exception as error:
+        # Keras stores the arguments of the class; a class without **kwargs takes them only.
+        kept = getattr(one, "_auto_config", None)
+        if kept is not None and not _states_arguments(keras, kind):
+            return kind(**kept.config)
+        lacking = [name for name in _arguments(kind, required=True) if name not in config]
+        if lacking:
+            reason = f"get_config() of {kind.__name__} does not return {' and '.join(lacking)}"
+            raise CopyError(_missing(one, reason)) from error
+        raise
+
+
+def _states_arguments(keras: Any, kind: Any) -> bool:
+    """Whether the class, or a base class that is not Keras's, defines ``get_config``."""
+    owner = next(base for base in kind.__mro__ if "get_config" in vars(base))
+    return kind.__module__.split(".")[0] == keras.__name__ or owner.__module__.split(".")[0] != keras.__name__
+
+
+def _keeps_arguments(keras: Any, one: Any) -> bool:
+    """Whether Keras recorded the arguments of this layer or model. Keras 3 keeps the defaults of a model's class."""
+    if not isinstance(one, keras.Model) or not _arguments(type(one)):
+        return True
+
+    class Probe(keras.Model):  # type: ignore[misc]  # Keras has no types here
+        def __init__(self, width: int = 0) -> None:
+            super().__init__()
+
+    kept = getattr(Probe(width=1), "_auto_config", None)
+    return kept is not None and kept.config.get("width") == 1
+
+
+def _from_attributes(one: Any) -> Any:
+    """Another model, with the attributes that are named like the arguments of its class; None if that fails."""
+    given = {name: getattr(one, name) for name in _arguments(type(one)) if _is_plain(getattr(one, name, _UNSET))}
+    try:
+        return type(one)(**given)
     except Exception:
-        # Keras stores the arguments of the class; a class without a name parameter (**kwargs) needs them.
-        kept = getattr(model, "_auto_config", None)
-        if kept is None:
-            raise
-        return type(model)(**kept.config)
+        return None
+
+
+def _is_alike(keras: Any, one: Any, made: Any) -> bool:
+    """Whether the layers have equal configurations, and the attributes of the class that are plain equal values."""
+    known = set(vars(keras.Model()))
+    own = [name for name, value in vars(made).items() if name not in known and name[0] != "_" and _is_plain(value)]
+    if any(getattr(one, name, _UNSET) != getattr(made, name) for name in own):
+        return False
+    try:
+        return [_settings(layer) for layer in layers_of(one)] == [_settings(layer) for layer in layers_of(made)]
+    except NotImplementedError:
+        return False
+
+
+def _settings(layer: Any) -> Any:
+    """The class and configuration of a layer, without names, which Keras numbers."""
+    config = layer.get_config()
+    return type(layer), {name: value for name, value in config.items() if name not in ("name", "layers")}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _arguments(kind: Any, *, required: bool = False) -> List[str]:
+    """The arguments of the class that are its own, not Keras's."""
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = [item for item in parameters if item.kind not in several and item.name not in ("name", "dtype", "trainable")]
+    return [item.name for item in own if not required or item.default is item.empty]
+
+
+def _missing(one: Any, reason: str) -> str:
+    """The reason, and the line that the class lacks if its arguments are plain values."""
+    names = _arguments(type(one))
+    advice = f"{reason}, so it cannot be copied: pass a function that builds the model"
+    if not all(_is_plain(getattr(one, name, None)) for name in names):
+        return advice
+    config = ", ".join(f'"{name}": self.{name}' for name in names)
+    inherited = "" if is_model(one) else "**super().get_config(), "
+    unset = [f"self.{name} = {name}" for name in names if not hasattr(one, name)]
+    also = f" (with {', '.join(unset)} in __init__)" if unset else ""
+    return f"{advice}, or add to the class: def get_config(self): return {{{inherited}{config}}}{also}"
+
+
+def _why_not(error: Exception) -> str:
+    unregistered = re.search(r"(?:Could not locate (?:class|function) '|object of type `)(\w+)['`]", str(error))
+    if unregistered:
+        name = unregistered[1]
+        return (
+            f"Keras does not find {name} by its name, so the model cannot be copied: pass a function that builds the "
+            f"model, or add above {name}: @keras.saving.register_keras_serializable()"
+        )
+    return f"the model cannot be copied ({describe(error)}): pass a function that builds it"
 
 
 def _allow_lambdas(keras: Any) -> None:
@@ -153,6 +266,8 @@ def _build(made: Any, batch: Any) -> None:
     try:
         made(inputs)
     except Exception as error:
+        if type(made).train_step is keras_of(made).Model.train_step:
+            raise  # fit calls the model, too
         raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
 
 

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import sys
+import sysconfig
 import traceback
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional
 
-_NODE = re.compile(r"\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
+"""Colours of Keras, and names of graph nodes."""
+_QUOTED_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
+_HEADLINES = (
+    "Exception encountered when calling",
+    "Error when deserializing class",
+    "Graph execution error",
+    "Detected at node",
+    'File "',
+)
+_PREFIX = "Exception encountered: "
+_LONGEST = 300
+_FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")
+"""Files that are never the job's, even if the job itself is installed as a package."""
 
 
 class PartError(Exception):
@@ -33,11 +48,11 @@ def find(part: str, place: str) -> Callable[[], Any]:
     except ModuleNotFoundError as error:
         parents = [module_name.rsplit(".", cut)[0] for cut in range(module_name.count(".") + 1)]
         if error.name not in parents:
-            raise PartError(part, f"{place}: importing {module_name} raised {_with_place(error)}") from error
+            raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
         message = f"{place}: no module named {error.name} (searched from the working directory on)"
         raise PartError(part, message) from error
     except BaseException as error:
-        raise PartError(part, f"{place}: importing {module_name} raised {_with_place(error)}") from error
+        raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise PartError(part, f"{place}: module {module_name} has no attribute {attribute}")
@@ -67,7 +82,7 @@ def call(part: str, function: Callable[[], Any]) -> Any:
         if isinstance(error, KeyboardInterrupt):
             raise
         traceback.print_exc()
-        raise PartError(part, f"{name} raised {_with_place(error)}") from error
+        raise PartError(part, f"{name} raised {describe(error)}") from error
 
 
 def _required(function: Callable[[], Any]) -> List[str]:
@@ -123,25 +138,43 @@ def name_of(function: Any) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """The error in one line: its class and the first informative line."""
-    plain = _NODE.sub("", str(error))
-    lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    headlines = ("Exception encountered when calling", "Graph execution error", "Detected at node", 'File "')
-    informative = [line for line in lines if not line.startswith(headlines)] or lines
-    return f"{type(error).__name__}: {informative[0][:300]}" if informative else type(error).__name__
-
-
-def _with_place(error: BaseException) -> str:
+    """The error in one line: its class, the first informative line, and where the user's code raised it."""
+    lines = [line.strip() for line in _innermost(_NOISE.sub("", str(error))).splitlines() if line.strip()]
+    informative = next(iter([line for line in lines if not line.startswith(_HEADLINES)] or lines), "")
+    informative = informative[len(_PREFIX) :] if informative.startswith(_PREFIX) else informative
+    if len(informative) > _LONGEST:
+        informative = informative[: _LONGEST - 3] + "..."
+    kind = type(error).__name__
+    text = informative if informative.startswith(f"{kind}:") else f"{kind}: {informative}" if informative else kind
     place = _place(error)
-    return describe(error) + (f" ({place[0]}:{place[1]})" if place else "")
+    return f"{text} ({place})" if place else text
 
 
-def _place(error: BaseException) -> Optional[Tuple[str, int]]:
-    """File and line of the innermost frame outside kdoctor and Python's import system."""
-    frames = traceback.extract_tb(error.__traceback__)
-    strangers = ("kdoctor_target", "importlib", "<frozen")
-    users = [frame for frame in frames if not any(name in frame.filename for name in strangers)]
-    return (users[-1].filename, users[-1].lineno or 0) if users else None
+def _innermost(message: str) -> str:
+    """The message itself, from one that quotes the frames of converted code before it."""
+    if not message.lstrip().startswith("in user code:"):
+        return message
+    *_, last = _QUOTED_FRAME.split(message)
+    return last.partition("\n\n")[2] or message
+
+
+def _place(error: BaseException) -> Optional[str]:
+    """``train.py:12``: the innermost frame of the user's code; None if there is none.
+
+    Frames that the message quotes are inner ones: TensorFlow converted or called that code.
+    """
+    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    frames += [(file, int(line)) for file, line in _QUOTED_FRAME.findall(str(error))]
+    users = [frame for frame in frames if not _FRAMEWORKS.search(frame[0])]
+    installed = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    own = [frame for frame in users if not frame[0].startswith(installed)]
+    if not users:
+        return None
+    file, line = (own or users)[-1]
+    if re.search(r"[/\\]ipykernel_\d+[/\\]", file):
+        return f"line {line} of a notebook cell"
+    folder = os.getcwd() + os.sep
+    return f"{file[len(folder) :] if file.startswith(folder) else file}:{line}"
 
 
 def describe_kind(value: Any) -> str:

@@ -20,6 +20,9 @@ Facts = Dict[str, Any]
 T = TypeVar("T")
 
 _NAMES_SHOWN = 6
+_SMALLEST_CHANGE = 0.1
+"""Smaller changes of a variable, as shares of the largest change of any, count as this much: a bias in front of a
+BatchNormalization changes by rounding only."""
 _QUIET = 1e-3
 """Below this deviation, whether the training is reproducible does not matter."""
 
@@ -95,17 +98,19 @@ class JobTrainer:
         self.facts["stilled"] = [layer.name for layer in stochastic(copy)]
         reference_losses, reference = in_a_thread(self._train_on_one_device)
         self.facts.update(losses=losses, reference_losses=reference_losses)
-        way = _largest(started, reference)
+        changes = _differences(started, [[one] for one in reference])
+        way = float(np.max(changes))
         if not way or not math.isfinite(way):
             why = "no weight changes" if way == 0 else "the weights are not finite, even on one device"
             steps = len(self._batches)
             self.facts["not_compared"] = f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
             return
-        apart = max(_largest([one] * len(parts), parts) for one, parts in zip(reference, everywhere))
-        self.facts["deviation"] = apart / way
-        if not apart / way < _QUIET:
+        scale = np.maximum(changes, _SMALLEST_CHANGE * way)
+        deviation = float(np.max(_differences(reference, everywhere) / scale))
+        self.facts["deviation"] = deviation
+        if not deviation < _QUIET:
             _, again = in_a_thread(self._train_on_one_device)
-            self.facts["noise"] = _largest(reference, again) / way
+            self.facts["noise"] = float(np.max(_differences(reference, [[one] for one in again]) / scale))
 
     def _train_on_one_device(self) -> Any:
         copy = self._copier.copy(self._batches[0], own_optimizer=False, one_device=True)
@@ -191,10 +196,14 @@ def _numpy_type(variable: Any) -> Any:
     return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
 
 
-def _largest(ones: Sequence[Any], others: Sequence[Any]) -> float:
-    """Largest absolute difference; NaN if there is one."""
-    pairs = [(np.asarray(one, "float64"), np.asarray(other, "float64")) for one, other in zip(ones, others)]
-    return float(np.max([np.max(np.abs(one - other)) for one, other in pairs if one.size] or [0.0]))
+def _differences(ones: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
+    """Largest absolute difference of each variable from its copies; NaN if there is one."""
+    return np.array([np.max([_largest(one, other) for other in others]) for one, others in zip(ones, copies)])
+
+
+def _largest(one: Any, other: Any) -> float:
+    apart = np.abs(np.asarray(one, "float64") - np.asarray(other, "float64"))
+    return float(np.max(apart)) if apart.size else 0.0
 
 
 def _memory(strategy: Any) -> List[Facts]:

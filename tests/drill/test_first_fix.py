@@ -111,9 +111,11 @@ PLANTS = (
     ),
     Plant(
         name="few-open-files",
+        breaks="printf '%s\n' 'schema: kdoctor/checklist/v1' 'name: job' 'version: 1' 'owner: me' 'extends: cpu-smoke' "
+        "'checks: [{id: host.open-files, severity: error}]' > job.yaml",
         empty=True,
         profile="ulimit -Sn 256",
-        options="--no-smoke --select host.open-files --fail-on info",
+        options="--checklist job.yaml --no-smoke --select host.open-files",
         cause="host.open-files",
     ),
     Plant(
@@ -132,6 +134,13 @@ PLANTS = (
         options="--no-smoke --select environment.visible-devices --select gpu.count-expected",
         cause="environment.visible-devices",
         machine="h100-nvswitch",
+    ),
+    Plant(
+        name="lost-gpu",
+        empty=True,
+        options="--no-smoke --select gpu --select environment",
+        cause="gpu.responding",
+        machine="one-gpu-lost",
     ),
     Plant(
         name="no-gpu-visible",
@@ -162,5 +171,5 @@ def test_first_fix_makes_the_next_run_pass(plant: Plant, session: Session) -> No
     assert failing.causes[0] == plant.cause, failing.screen
     assert failing.fix, failing.screen
 
-    passing = session.check(*failing.fix)
+    passing = session.paste(failing)
     assert passing.exit_code == 0, f"{failing.screen}\n{passing.screen}"

@@ -141,7 +141,7 @@ def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
     lines = [line.strip() for line in _innermost(_NOISE.sub("", str(error))).splitlines() if line.strip()]
     informative = next(iter([line for line in lines if not line.startswith(_HEADLINES)] or lines), "")
-    informative = informative[len(_PREFIX) :] if informative.startswith(_PREFIX) else informative
+    informative = informative.removeprefix(_PREFIX)
     if len(informative) > _LONGEST:
         informative = informative[: _LONGEST - 3] + "..."
     kind = type(error).__name__
@@ -174,7 +174,7 @@ def _place(error: BaseException) -> Optional[str]:
     if re.search(r"[/\\]ipykernel_\d+[/\\]", file):
         return f"line {line} of a notebook cell"
     folder = os.getcwd() + os.sep
-    return f"{file[len(folder) :] if file.startswith(folder) else file}:{line}"
+    return f"{file.removeprefix(folder)}:{line}"
 
 
 def describe_kind(value: Any) -> str:

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli import options
-from kdoctor.cli.deliver import show_report
+from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.lock.record import make_lock, reason_not_recordable
+from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
 from kdoctor.run.assemble import build_report
@@ -49,12 +49,13 @@ def record(
     python: options.PythonOption = None,
     replicas: options.ReplicasOption = None,
     snapshot: options.SnapshotOption = None,
+    no_history: options.NoHistoryOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
     """Run the checks and, if they pass, record the facts in the lock of the checklist.
 
-    A failed run changes nothing. Exit codes: 0 recorded; 1 or 3 the run did not pass; 2 usage error.
+    A failed run does not change the lock. Exit codes: 0 recorded; 1 or 3 the run did not pass; 2 usage error.
     """
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
@@ -65,7 +66,9 @@ def record(
     before, previous = _previous(path, plan.checklist.name)
     plan = replace(plan, lock_file=path, lock=previous)
     collected = collect(catalog, snapshot, python, timeout, plan.trainings(replicas))
-    report = build_report(collected, plan, use_history=True)
+    report = build_report(collected, plan, use_history=not no_history)
+    if not no_history:
+        keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))
     why_not = reason_not_recordable(report, accepted)
     if why_not:
         show_report(report)

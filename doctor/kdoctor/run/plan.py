@@ -127,7 +127,10 @@ def smoke_plan(
     checklist = checklist_of(catalog, chosen, name, replicas=replicas)
     checks = plan(checklist, catalog)
     rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
-    scope = f"--replicas {replicas}" if replicas else ""
+    narrowed = [entry.id for entry in chosen] if scenarios else []
+    narrowed += [f"--strategy {strategy}"] if strategy else []
+    narrowed += [f"--replicas {replicas}"] if replicas else []
+    scope = " ".join(narrowed)
     return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope)
 
 

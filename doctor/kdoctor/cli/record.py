@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
@@ -57,6 +58,7 @@ def record(
 
     A failed run does not change the lock. Exit codes: 0 recorded; 1 or 3 the run did not pass; 2 usage error.
     """
+    refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
     wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False)

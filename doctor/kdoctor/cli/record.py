@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.errors import UsageError, did_you_mean, refuse_named_pipe
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
@@ -78,9 +77,8 @@ def record(
         raise typer.Exit(report.verdict.exit_code or 1)
     found = recorded_facts(collected.facts, identifiers=with_identifiers, slower=slower)
     made = make_lock(plan.checklist, report, found, accepted=accepted, previous=previous)
-    if snapshot:  # the lock has the date of the evidence
-        taken = json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"]
-        made = made.model_copy(update={"recorded": str(taken)})
+    if collected.recorded_at:  # the lock has the date of the evidence
+        made = made.model_copy(update={"recorded": collected.recorded_at})
     for item in accepted:
         if item not in made.accepted:
             warn(f"kdoctor: --accept {item.check} was not needed: the check passed")
@@ -105,6 +103,7 @@ def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """The bytes of the lock's file, and the lock if it is a valid one of that checklist."""
     if not path.exists():
         return None, None
+    refuse_named_pipe(path)
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import report_errors
+from keras_doctor import check_name
 
 
 class _Commands(LazyGroup):
@@ -71,6 +72,11 @@ class _Commands(LazyGroup):
             "Example: kdoctor schema report > report.schema.json",
         ),
     }
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command. The script of another distribution ``kdoctor`` may have started this one."""
+        check_name()
+        return super().main(*args, **kwargs)
 
 
 class _ChecklistCommands(LazyGroup):

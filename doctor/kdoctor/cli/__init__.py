@@ -49,12 +49,12 @@ class _Commands(LazyGroup):
         "list": LazyCommand(
             "kdoctor.cli.list:list_",
             "List the checks, scenarios or checklists.",
-            "Example: kdoctor list --scenarios",
+            "Example: kdoctor list --format json | jq -r '.checks[].id'",
         ),
         "explain": LazyCommand(
-            "kdoctor.cli.list:explain",
-            "Explain a check or scenario: its purpose, source, and how to fix a failure.",
-            "Example: kdoctor explain gpu.replicas-match",
+            "kdoctor.cli.explain:explain",
+            "Explain a check, a lint rule, a known failure, or an error message.",
+            'Example: kdoctor explain "Could not find cuda drivers"',
         ),
         "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(

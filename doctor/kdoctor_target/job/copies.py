@@ -40,7 +40,10 @@ class Copier:
         kept = {id(layer) for layer in layers_of(self._model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
-            raise CopyError(f"a copy would train layers of the model itself ({', '.join(shared)}): create them anew")
+            raise CopyError(
+                f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
+                "pass a function that builds the whole model"
+            )
         if not own_optimizer:
             _make_comparable(made)
         self._compile(made, own_optimizer=own_optimizer, one_device=one_device)
@@ -147,7 +150,7 @@ def _keeps_arguments(keras: Any, one: Any) -> bool:
         return True
 
     class Probe(keras.Model):  # type: ignore[misc]  # Keras has no types here
-        def __init__(self, width: int = 0) -> None:
+        def __init__(self, width: int = 0) -> None:  # noqa: ARG002
             super().__init__()
 
     kept = getattr(Probe(width=1), "_auto_config", None)

@@ -43,7 +43,7 @@ pytest: $(DEV_STAMP) ## Run the tests, including real trainings, with the covera
 test-wheels: $(DEV_STAMP) ## Test library lookup with real NVIDIA wheels (downloads 3 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)
 
-test-drill: $(DEV_STAMP) ## Install a defective Keras, detect it, roll back, pass again (downloads 600 MB)
+test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)
 	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
 
 test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus, pre-commit and linters

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, TensorFlowBuild, Unavailable
+from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, PciDevices, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
 from kdoctor.matrix.model import Release, VersionMatrix, code_for
 from kdoctor.model import Outcome, Unjudged
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers, parse_version
+
+NO_DRIVER = ("driver.loaded", "driver.library-matches-module", "gpu.visible-to-driver", "gpu.responding")
+"""The checks that fail if the driver lists no GPU."""
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
 
@@ -82,7 +85,13 @@ def judge_gpus(gpus: Gpus, environment: Environment, judge: Callable[[Gpu, str],
         else:
             yield judge(gpu, gpu.compute_capability or "")
     if not gpus.devices:
-        yield Unjudged(subject="GPUs", reason=f"the driver lists no GPUs ({gpus.error or gpus.state})")
+        reason = f"the driver lists no GPUs ({gpus.error or gpus.state})"
+        yield Unjudged(subject="GPUs", reason=reason, explained_by=NO_DRIVER)
+
+
+def after_a_gpu(pci: PciDevices | Unavailable) -> tuple[str, ...]:
+    """For ``Finding.after``: on a machine without an NVIDIA GPU, what only GPUs need does not matter yet."""
+    return ("driver.loaded",) if isinstance(pci, PciDevices) and not pci.gpus else ()
 
 
 def versions_there(

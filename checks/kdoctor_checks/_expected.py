@@ -5,7 +5,7 @@ from __future__ import annotations
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
-from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 
 OR_AGREE = "or change the checklist and have it reviewed."
 
@@ -20,7 +20,14 @@ def judge_version(subject: str, found: str | None, wanted: str, remedy: Remedy, 
     if version is not None and meets(version, specifiers):
         return Evidence(subject=subject, observed=f"{found} ({wanted})")
     observed = f"version {found}" if found else "not found"
-    return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
+    return Finding(
+        subject=subject,
+        observed=observed,
+        expected=wanted,
+        remedy=remedy,
+        rollback=rollback,
+        brief=first_short(f"{observed}, the checklist expects {wanted}", f"{observed}, which the checklist excludes"),
+    )
 
 
 def install_agreed(target: Target, packages: Packages, name: str, wanted: str) -> tuple[Remedy, Rollback]:
@@ -51,4 +58,5 @@ def other_value(
         expected=wanted,
         remedy=Remedy(summary=f"Set it {where}, {OR_AGREE}", action=Action.CONFIGURE, commands=commands[:1]),
         rollback=Rollback.to("restore the recorded value", commands[1]),
+        brief=first_short(f"{found}, the checklist expects {wanted}", "not the value in the checklist"),
     )

@@ -1,9 +1,12 @@
-"""Versions and specifiers (PEP 440), parsed without raising."""
+"""Versions, specifiers (PEP 440) and short texts."""
 
 from __future__ import annotations
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+MOST_CHARACTERS = 60
+"""Of ``Finding.brief``."""
 
 
 def parse_version(text: str | None) -> Version | None:
@@ -25,6 +28,21 @@ def parse_specifiers(text: str) -> SpecifierSet | None:
 def meets(version: Version, specifiers: SpecifierSet) -> bool:
     """Whether the version meets the specifiers. Installed pre-releases count: the user chose them."""
     return specifiers.contains(version, prereleases=True)
+
+
+def narrowest(specifiers: SpecifierSet) -> str:
+    """The same condition in the usual order, without implied bounds: ``>=6.31,<8`` for ``<8,>=3,>=6.31``."""
+    lower = [item for item in specifiers if item.operator == ">="]
+    upper = [item for item in specifiers if item.operator == "<"]
+    others = sorted(str(item) for item in specifiers if item.operator not in (">=", "<"))
+    lowest = [str(max(lower, key=lambda item: Version(item.version)))] if lower else []
+    highest = [str(min(upper, key=lambda item: Version(item.version)))] if upper else []
+    return ",".join([*lowest, *others, *highest])
+
+
+def first_short(*texts: str) -> str:
+    """The first text that is short enough to be the brief of a finding; the last one must be."""
+    return next((text for text in texts if len(text) <= MOST_CHARACTERS), texts[-1])
 
 
 def numbers(text: str | None) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
-from kdoctor.facts import FactGroup, SmokeRun, Unavailable
+from kdoctor.commands.stand_in import spare
+from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import FAMILIES, Assumptions, Outcome, Severity
 
@@ -130,10 +132,22 @@ def check(  # noqa: PLR0913 - the attributes of a check
             facts=facts,
             tolerant=tolerant,
             parameters=parameters,
-            function=function,
+            function=_sparing(id, function),
         )
 
     return make
+
+
+def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
+    """The function, whose fixes leave kdoctor's own environment alone. The one place of that rule for all checks."""
+
+    @functools.wraps(function)
+    def spared(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
+        targets = [value for value in (*args, *kwargs.values()) if isinstance(value, Target)]
+        for outcome in function(*args, **kwargs):
+            yield spare(outcome, targets[0], check_id) if targets else outcome
+
+    return spared
 
 
 def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...], tuple[str, ...]]:

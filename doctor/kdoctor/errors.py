@@ -39,6 +39,31 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {meant!r}?" if meant else ""
 
 
+def did_you_mean_file(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for a file that does not exist, or an empty string.
+
+    The files of a folder share their endings, so only the part before it is compared: ``jbo.yaml`` is near
+    ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``.
+    """
+    stem = name.partition(".")[0].lower()
+    stems = {other.partition(".")[0].lower(): other for other in sorted(set(known), reverse=True)}
+    close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
+    return f"; did you mean {stems[close[0]]!r}?" if close else ""
+
+
+_SHORT = 3
+
+
+def _is_typo(one: str, other: str) -> bool:
+    """Whether two words differ by one letter, or by two neighbouring letters that were swapped."""
+    if len(one) != len(other):
+        return False
+    wrong = [index for index in range(len(one)) if one[index] != other[index]]
+    if len(wrong) < 2:  # noqa: PLR2004 - a swap differs in two places
+        return len(one) > _SHORT
+    return sorted(one) == sorted(other) and wrong == [wrong[0], wrong[0] + 1]
+
+
 def one_of(option: str, word: str, known: Sequence[Word]) -> Word:
     """The value of an option, if it is a known word.
 

@@ -46,7 +46,8 @@ def lint_script(script: Script, rules: Mapping[str, Rule]) -> tuple[list[Finding
             trace = analyze(script.body, legacy="TF_USE_LEGACY_KERAS" in code)
         except RecursionError:
             message = "code is nested too deeply to be analyzed"
-            found.append(Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message))
+            fix = "Split the expression or the block that is nested."
+            found.append(Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message, own_fix=fix))
         else:
             found += _judged(script, trace, rules)
     left, ignored = ignores.apply(script, found, rules)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor_lint.script import STDIN
 
 _SUFFIXES = (".py", ".ipynb")
@@ -16,8 +17,13 @@ def find_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """The files, each once and in order, and the folders without any.
 
     A file given by name is included whatever its suffix. Folders are searched for scripts and notebooks, except
-    hidden folders, virtual environments and installed packages. Links to folders are not followed.
+    hidden folders, virtual environments and installed packages. Links to folders are not followed. A folder that cannot
+    be listed is among the files, so that reading it reports why.
+
+    Raises:
+        UsageError: a path does not exist, or is neither a file nor a folder.
     """
+    _refuse_missing(paths)
     files: dict[str, None] = {}
     empty: list[str] = []
     for path in paths:
@@ -31,12 +37,36 @@ def find_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(files), empty
 
 
+def _refuse_missing(paths: Sequence[str]) -> None:
+    """Refuse what cannot be linted, because a mistyped path would be reported as clean or as a broken file."""
+    wrong = [message for path in dict.fromkeys(paths) if (message := _mistake(path))]
+    if wrong:
+        raise UsageError("\n".join(wrong), hint="Example: kdoctor lint train.py src/")
+
+
+def _mistake(path: str) -> str | None:
+    file = Path(path)
+    if path == STDIN or os.path.isfile(path) or os.path.isdir(path):  # noqa: PTH112, PTH113 - they never raise
+        return None
+    if os.path.islink(path) and not os.path.exists(path):  # noqa: PTH110, PTH114 - they never raise
+        return f"{path}: broken link to {file.readlink()}"
+    if os.path.exists(path):  # noqa: PTH110 - it never raises
+        return f"{path}: not a regular file; to read a pipe, use - and redirect it to stdin"
+    try:
+        near = [item.name for item in file.parent.iterdir() if item.suffix in _SUFFIXES]
+    except (OSError, ValueError):
+        near = []
+    return f"{path or repr(path)}: no such file or folder{did_you_mean_file(file.name, near)}"
+
+
 def _scripts(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder):
+    unlisted: list[str] = []
+    for parent, folders, names in os.walk(folder, onerror=lambda error: unlisted.append(str(error.filename))):
         folders[:] = sorted(name for name in folders if not _is_skipped(parent, name))
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.startswith("."):
                 yield str(Path(parent, name))
+    yield from unlisted
 
 
 def _is_skipped(parent: str, name: str) -> bool:

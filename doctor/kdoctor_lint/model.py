@@ -75,6 +75,13 @@ class Finding:
     message: str
     source: str = ""
     """The line of code."""
+    own_fix: str = ""
+    """How to fix this finding, where the rule's fix does not apply."""
+
+    @property
+    def fix(self) -> str:
+        """How to fix it."""
+        return self.own_fix or self.rule.fix
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from kdoctor_lint.unreadable import UnreadableError
 
+_SAVE_AGAIN = "Save the notebook again in Jupyter, or restore it from version control."
 _CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
 """Cell magics whose cell is Python."""
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
@@ -28,20 +29,21 @@ def code_cells(data: bytes) -> Iterator[str]:
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UnreadableError("notebook is not valid UTF-8") from error
+        raise UnreadableError("notebook is not valid UTF-8", fix=_SAVE_AGAIN) from error
     except json.JSONDecodeError as error:
-        raise UnreadableError(f"notebook is not valid JSON: {error.msg}", error.lineno, error.colno) from error
+        message = f"notebook is not valid JSON: {error.msg}"
+        raise UnreadableError(message, error.lineno, error.colno, fix=_SAVE_AGAIN) from error
     except RecursionError as error:
-        raise UnreadableError("notebook is nested too deeply") from error
+        raise UnreadableError("notebook is nested too deeply", fix=_SAVE_AGAIN) from error
     cells = _at(document, "cells")
     if cells is None:
         cells = _at(document, "worksheets", 0, "cells")  # format 3
     if not isinstance(cells, list):
-        raise UnreadableError("not a notebook: it has no list of cells")
+        raise UnreadableError("not a notebook: it has no list of cells", fix=_SAVE_AGAIN)
     names = (_at(document, "metadata", "language_info", "name"), _at(document, "metadata", "kernelspec", "language"))
     language = next((name.lower() for name in names if isinstance(name, str)), "")
     if language not in {"", "python", "ipython"}:
-        raise UnreadableError(f"notebook language is {language}, not Python")
+        raise UnreadableError(f"notebook language is {language}, not Python", fix="Name only Python notebooks.")
     for cell in cells:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield _text(cell.get("source", cell.get("input", "")))

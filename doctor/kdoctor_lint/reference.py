@@ -22,7 +22,7 @@ another file, a model created by an imported function, and a scope entered witho
 | --- | --- |
 | 0 | No findings at or above `--fail-on` (default: `warning`) |
 | 1 | Findings at or above `--fail-on`. Files that cannot be read count as errors |
-| 2 | Usage error |
+| 2 | Usage error, such as a path that does not exist, or no Python file in the given folders |
 
 ## Ignoring findings
 

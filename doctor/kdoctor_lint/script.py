@@ -6,6 +6,7 @@ import ast
 import bisect
 import io
 import re
+import shlex
 import sys
 import tokenize
 import warnings
@@ -18,6 +19,7 @@ from kdoctor_lint.unreadable import UnparsableError, UnreadableError
 
 STDIN = "-"
 _MAX_BYTES = 20_000_000
+_LEAVE_OUT = "Name only Python scripts, notebooks and folders of them."
 _PYTHON_2 = re.compile(r"print\s+[^(=\s]")
 
 
@@ -111,7 +113,7 @@ def _add(script: Script, text: str) -> None:
 def _problem(script: Script, error: UnreadableError, before: int = 0) -> Finding:
     spot = script.spot_at(error.line + before, error.column, error.line + before, error.column)
     source = script.line_of(spot) if isinstance(error, UnparsableError) else ""
-    return Finding(rule=error.rule, spot=spot, message=str(error), source=source)
+    return Finding(rule=error.rule, spot=spot, message=str(error), source=source, own_fix=error.fix)
 
 
 def _read(path: str) -> bytes:
@@ -119,22 +121,28 @@ def _read(path: str) -> bytes:
         return sys.stdin.buffer.read()
     file = Path(path)
     try:
+        if file.is_dir():
+            list(file.iterdir())  # it is among the files because it could not be listed
         if file.exists() and not file.is_file():
-            raise UnreadableError("not a regular file")
+            raise UnreadableError("not a regular file", fix=_LEAVE_OUT)
         if file.stat().st_size > _MAX_BYTES:
-            raise UnreadableError(f"file is larger than {_MAX_BYTES // 1_000_000} MB")
+            raise UnreadableError(f"file is larger than {_MAX_BYTES // 1_000_000} MB", fix=_LEAVE_OUT)
         return file.read_bytes()
     except FileNotFoundError as error:
         broken = f"broken link to {file.readlink()}" if file.is_symlink() else "no such file or folder"
-        raise UnreadableError(broken) from error
+        raise UnreadableError(broken, fix="Restore the file, or remove the link.") from error
+    except PermissionError as error:
+        fix = f"Give yourself access: chmod u+rX {shlex.quote(path)}"
+        raise UnreadableError(f"cannot be read: {error.strerror}", fix=fix) from error
     except OSError as error:
-        raise UnreadableError(f"cannot read file: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot be read: {error.strerror or error}", fix=_LEAVE_OUT) from error
 
 
 def _decode(data: bytes) -> str:
     """Decode source as Python does: UTF-8, or what a byte order mark or the comment of PEP 263 declares."""
     if b"\0" in data:
-        raise UnreadableError("not Python source: contains null bytes", data[: data.index(b"\0")].count(b"\n") + 1)
+        line = data[: data.index(b"\0")].count(b"\n") + 1
+        raise UnreadableError("not Python source: contains null bytes", line, fix=_LEAVE_OUT)
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)

@@ -10,8 +10,10 @@ class UnreadableError(Exception):
 
     rule = UNREADABLE_FILE
 
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1, *, fix: str = "") -> None:
         super().__init__(message)
+        self.fix = fix
+        """How to fix it, where the rule's fix does not apply."""
         self.line = line
         self.column = column
 

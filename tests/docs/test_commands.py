@@ -47,7 +47,8 @@ EXIT_CODES = {
     "kdoctor check --checklist one-gpu.yaml": 1,
     "kdoctor check --model jobs.train:build_model --data jobs.train:make_dataset --steps 8": 1,
     "kdoctor check --no-smoke --snapshot node7.json": 1,
-    "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 kdoctor check --no-smoke": 1,
+    "kdoctor check --checklist single-gpu-keras": 1,
+    "kdoctor check --checklist single-gpu-keras --no-smoke": 1,
     # Without a directory /scratch, the check of the example is unknown.
     "PYTHONPATH=. kdoctor check --no-smoke --checklist site-node.yaml --plugin site_checks.scratch:PLUGIN": 3,
     # The work tree drops a check of origin/main. (On checklist.md, it adds many.)

@@ -39,7 +39,7 @@ class ComparisonCheck:
     def test_passes_if_every_case_matches_one_device(self) -> None:
         result = compute_check(self.check, self.run())
         assert result.status is Status.PASS
-        assert [item.subject for item in result.evidence] == [f"case {name}" for name in self.cases]
+        assert [item.subject for item in result.evidence] == [f"training {name}" for name in self.cases]
 
     @pytest.mark.parametrize(
         ("changes", "decisive"),

@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from helpers.judging import TODAY
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
+from kdoctor.checklist.policy import decisions
 from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.engine.judge import judge
+from kdoctor.engine.report import Result
+from kdoctor.engine.verdict import conclude
+from kdoctor.facts import Environment, FactGroup, Gpus, PciDevices
+from kdoctor.model import Status
+from kdoctor.run.plan import with_matrix
 from kdoctor.smoke.own_model import OWN_MODEL
+from kdoctor.testing import fact_table, healthy
 
-SHIPPED = ("cpu-smoke", "multi-gpu-keras")
+SHIPPED = ("cpu-smoke", "multi-gpu-keras", "single-gpu-keras")
+COMPLETE = ("cpu-smoke", "multi-gpu-keras")
+"""Those with every check."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +41,7 @@ def test_shipped_checklist_is_valid_and_has_an_owner(catalog: Catalog, name: str
     assert checklist.rollback
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_shipped_checklist_has_every_check_except_those_of_assumptions(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     asked = {entry.check.id for entry in checklist.entries}
@@ -52,7 +65,7 @@ def test_full_tier_has_every_check_of_a_scenario(catalog: Catalog) -> None:
     }
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_shipped_checklist_trains_every_quick_scenario(catalog: Catalog, name: str) -> None:
     checklist = load_checklist(name, catalog)
     running = scenarios_to_run(checklist, plan(checklist, catalog))
@@ -73,7 +86,68 @@ def test_multi_gpu_keras_expects_gpus_and_trains_on_all(catalog: Catalog) -> Non
     assert {entry.replicas for entry in checklist.scenarios} == {"gpus"}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_starved_replica_is_a_warning(catalog: Catalog, name: str) -> None:
     severities = {entry.check.id: entry.severity.value for entry in load_checklist(name, catalog).entries}
     assert severities["smoke.starved-replica"] == "warning"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_policy_covers_every_builtin_check(catalog: Catalog, name: str) -> None:
+    failures = [
+        Result(id=check.id, family=check.family, title=check.title, status=Status.FAIL, severity=check.severity)
+        for check in catalog.checks.values()
+    ]
+    decided = decisions(failures, load_checklist(name, catalog))
+    assert sum(len(decision.checks) for decision in decided) == len(catalog.checks)
+    assert [criterion for decision in decided for criterion in decision.criteria if ": " not in criterion] == []
+    assert {decision.action for decision in decided} == {"roll back at once", "fix forward"}
+
+
+# --- one GPU -----------------------------------------------------------------------------------------------------
+
+
+def one_gpu() -> tuple[FactGroup, ...]:
+    """The healthy node with its first GPU only."""
+    gpus, pci = healthy(Gpus), healthy(PciDevices)
+    only = gpus.devices[0]
+    return (
+        replace(gpus, count=1, devices=(only,), pairs=()),
+        replace(pci, devices=tuple(item for item in pci.devices if item not in pci.gpus or item.bus_id == only.bus_id)),
+    )
+
+
+def judged(catalog: Catalog, name: str, *facts: FactGroup) -> dict[str, Result]:
+    """The results without trainings on the healthy node with these facts."""
+    checklist = load_checklist(name, catalog)
+    checks = plan(checklist, catalog, smoke=False)
+    node = [healthy(group) for group in catalog.fact_groups.values()]
+    results = judge(checks, fact_table(*node, *facts), with_matrix(checklist.rules(today=TODAY), checks))
+    return {result.id: result for result in results}
+
+
+def test_one_gpu_passes_its_checklist(catalog: Catalog) -> None:
+    results = judged(catalog, "single-gpu-keras", *one_gpu())
+    assert conclude(results.values()).exit_code == 0
+    assert results["gpu.count-expected"].evidence[0].observed.startswith("1 ")
+
+
+def test_one_visible_gpu_of_eight_passes_the_checklist_of_one(catalog: Catalog) -> None:
+    first = Environment(variables={"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    assert conclude(judged(catalog, "single-gpu-keras", first).values()).exit_code == 0
+    results = judged(catalog, "single-gpu-keras")
+    assert [result.id for result in results.values() if result.status is Status.FAIL] == ["gpu.count-expected"]
+
+
+def test_one_gpu_fails_the_default_checklist_with_the_other_as_its_fix(catalog: Catalog) -> None:
+    results = judged(catalog, "multi-gpu-keras", *one_gpu())
+    (finding,) = (item.finding for result in results.values() for item in result.findings)
+    assert finding.remedy.commands == ("kdoctor check --checklist single-gpu-keras",)
+
+
+def test_checklist_of_one_gpu_leaves_out_what_the_comparison_of_gpus_needs(catalog: Catalog) -> None:
+    checklist = load_checklist("single-gpu-keras", catalog)
+    asked = {entry.check.id for entry in checklist.entries}
+    assert asked.isdisjoint(checklist.without)
+    assert {"topology.fabric", "topology.fabric-manager", "topology.numa", "smoke.baseline"} <= asked
+    assert {entry.replicas for entry in checklist.scenarios} == {"gpus"}

@@ -79,9 +79,23 @@ WORDING_ONLY = {
     ("topology.numa", PciDevices),
     ("topology.acs", Gpus),
     ("topology.acs-settings", Gpus),
+    ("versions.known-bad", KerasChoice),
+    *(
+        (check_id, PciDevices)
+        for check_id in (
+            "environment.visible-devices",
+            "host.locked-memory",
+            "host.shared-memory",
+            "versions.cuda-build",
+            "versions.cuda-libraries",
+            "versions.cudnn-for-build",
+            "versions.libraries-searched",
+            "versions.xla-files",
+        )
+    ),
 }
 """Groups that a check does not need on a healthy machine. They describe the cause of a failure, name its subject, or
-show whether it does harm."""
+show whether it does harm or matters yet."""
 
 JUDGED_IN_PART = {
     ("versions.runtime-expected", TensorFlowBuild),

@@ -48,7 +48,8 @@ def test_info_fails_only_if_requested(folder: Path, fail_on: str, code: int) -> 
 
 def test_unreadable_files_fail_and_others_are_linted(folder: Path) -> None:
     (folder / "broken.py").write_text("def :\n", encoding="utf-8")
-    done = kdoctor("broken.py", "absent.py", "bad.py", "--format", "json", cwd=folder)
+    (folder / "binary.py").write_bytes(b"\0")
+    done = kdoctor("broken.py", "binary.py", "bad.py", "--format", "json", cwd=folder)
     assert (done.returncode, done.stderr) == (1, "")
     found = [item["rule"] for item in json.loads(done.stdout)["findings"]]
     assert found == ["lint.syntax-error", "lint.unreadable-file", "lint.multi-gpu-model"]
@@ -95,6 +96,7 @@ def test_explain(screen: SnapshotAssertion) -> None:
         (("x.py", "--output", "json=absent/out.json"), "absent/out.json"),
         (("x.py", "--select", "jit-compile", "--ignore", "jit-compile"), "lint.jit-compile"),
         (("empty",), "empty"),
+        (("nope.py",), "nope.py"),
     ],
 )
 def test_usage_error_names_what_is_wrong(tmp_path: Path, args: tuple[str, ...], named: str) -> None:

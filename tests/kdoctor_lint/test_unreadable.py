@@ -6,11 +6,13 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from kdoctor.errors import UsageError
+from kdoctor_lint import engine, files
 from kdoctor_lint.engine import lint
 from kdoctor_lint.model import Finding
 from kdoctor_lint.registry import RULES
@@ -121,21 +123,34 @@ def test_mutual_recursion_terminates(tmp_path: Path) -> None:
     assert lint([str(written(tmp_path / "train.py", code.encode()))]).findings == ()
 
 
-def test_missing_file_is_unreadable(tmp_path: Path) -> None:
-    finding = only(tmp_path / "absent.py")
-    assert (finding.rule.id, finding.spot.line) == ("lint.unreadable-file", 1)
+def test_every_missing_path_is_refused(tmp_path: Path) -> None:
+    present = written(tmp_path / "train.py", b"x = 1\n")
+    with pytest.raises(UsageError) as caught:
+        lint([str(present), str(tmp_path / "absent.py"), str(tmp_path / "gone"), ""])
+    assert len(caught.value.message.splitlines()) == 3
 
 
-def test_broken_link_names_its_target(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("trian.py", "train.py"), ("train.ipynb", "train.py"), ("nod.py", "node.py"), ("x.py", None), ("other.py", None)],
+)
+def test_only_near_file_is_suggested(tmp_path: Path, name: str, meant: str | None) -> None:
+    for present in ("train.py", "node.py", "a.py", "train.yaml"):
+        written(tmp_path / present, b"")
+    with pytest.raises(UsageError) as caught:
+        lint([str(tmp_path / name)])
+    assert ("did you mean" in caught.value.message) == (meant is not None)
+    assert repr(meant) in caught.value.message or meant is None
+
+
+@pytest.mark.parametrize("target", ["gone.py", "train.py"])
+def test_broken_link_names_its_target(tmp_path: Path, target: str) -> None:
     link = tmp_path / "train.py"
-    link.symlink_to(tmp_path / "gone.py")
-    assert str(tmp_path / "gone.py") in only(link).message
-
-
-def test_link_to_itself_is_unreadable(tmp_path: Path) -> None:
-    link = tmp_path / "train.py"
-    link.symlink_to(link)
-    assert only(link).rule.id == "lint.unreadable-file"
+    link.symlink_to(tmp_path / target)
+    with pytest.raises(UsageError, match=target):
+        lint([str(link)])
+    # In a folder that was named, it is one of the findings.
+    assert only(tmp_path).rule.id == "lint.unreadable-file"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
@@ -145,9 +160,46 @@ def test_file_without_permission_is_unreadable(tmp_path: Path) -> None:
     assert "Permission denied" in only(path).message
 
 
+@pytest.mark.parametrize("name", ["iterdir", "read_bytes"])
+def test_denied_access_names_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    path = written(tmp_path / "train.py", b"x = 1\n")
+    if name == "iterdir":
+        path.unlink()
+        path.mkdir()
+        monkeypatch.setattr(files, "find_files", lambda paths: (paths, []))
+        monkeypatch.setattr(engine, "find_files", lambda paths: (paths, []))
+
+    def refuse(_self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, name, refuse)
+    finding = only(path)
+    assert "Permission denied" in finding.message
+    assert finding.fix.endswith(f"chmod u+rX {path}")
+
+
+def test_folder_that_cannot_be_listed_is_not_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def walk(top: str, onerror: Callable[[OSError], None]) -> Iterator[tuple[str, list[str], list[str]]]:
+        onerror(PermissionError(13, "Permission denied", f"{top}/private"))
+        yield top, [], []
+
+    monkeypatch.setattr("os.walk", walk)
+    assert files.find_files([str(tmp_path)]) == ([f"{tmp_path}/private"], [])
+
+
 def test_pipe_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train.py")
-    assert only(tmp_path / "train.py").rule.id == "lint.unreadable-file"
+    with pytest.raises(UsageError, match="not a regular file"):
+        lint([str(tmp_path / "train.py")])
+    assert only(tmp_path).rule.id == "lint.unreadable-file"
+
+
+def test_fix_suits_the_file(tmp_path: Path) -> None:
+    encoding = only(written(tmp_path / "train.py", b"# caf\xe9\n")).fix
+    binary = only(written(tmp_path / "train.py", b"\0")).fix
+    notebook = only(written(tmp_path / "a.ipynb", b"{")).fix
+    assert len({encoding, binary, notebook}) == 3
+    assert encoding == RULES["lint.unreadable-file"].fix
 
 
 def test_other_files_are_linted(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_model_outside_scope_trains_and_is_detected(executable: Path) -> None:
     assert result["status"] == "pass"
     assert {item["case"]: item["outcome"] for item in report["trainings"]}["all-outside"] == "trained"
     evidence = {item["subject"]: item["observed"] for item in result["evidence"]}
-    assert re.search(r"\b0 of \d+ variables", evidence["case all-outside"])
+    assert re.search(r"\b0 of \d+ variables", evidence["training all-outside"])
 
 
 def test_correct_job_passes_and_starving_job_fails(executable: Path, tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
-from kdoctor.facts import Environment, Gpu, Gpus, Host
+from kdoctor.facts import Environment, Gpu, Gpus, Host, PciDevices, Unavailable
 from kdoctor.facts.visible import VARIABLE, Mask, read_mask
 from kdoctor.model import (
     Action,
@@ -19,6 +20,7 @@ from kdoctor.model import (
     Unjudged,
 )
 from kdoctor.text.lists import counted
+from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._gpus import NEW_CONTAINER
 
 _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
@@ -30,7 +32,9 @@ _ORDER, _CONTAINER = "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"
     needs_gpus=True,
     requires=["driver.library-matches-module"],
 )
-def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumptions: Assumptions) -> Iterator[Outcome]:
+def visible_devices(
+    environment: Environment, gpus: Gpus, host: Host, pci: PciDevices | Unavailable, assumptions: Assumptions
+) -> Iterator[Outcome]:
     """The variables that select GPUs are valid and leave enough GPUs visible.
 
     Why: CUDA reads CUDA_VISIBLE_DEVICES up to the first invalid entry and silently ignores the rest. An empty value or
@@ -44,42 +48,54 @@ def visible_devices(environment: Environment, gpus: Gpus, host: Host, assumption
     Failure modes: requested_devices_not_visible
     """
     if gpus.state != "ready":
-        yield Unjudged(subject=VARIABLE, reason=f"the driver does not list the GPUs: {gpus.error or gpus.state}")
+        reason = f"the driver does not list the GPUs: {gpus.error or gpus.state}"
+        yield Unjudged(subject=VARIABLE, reason=reason, explained_by=NO_DRIVER)
         return
     devices = gpus.devices  # a lost GPU keeps its index; gpu.visible-to-driver reports it
     mask = read_mask(environment, devices)
-    yield _judge_mask(mask, devices, assumptions.gpus or GpuAssumption())
+    # A GPU that is on the bus and not in the driver makes valid values invalid.
+    is_incomplete = isinstance(pci, PciDevices) and len(pci.gpus) > len(devices)
+    explained_by = ("gpu.visible-to-driver",) if is_incomplete else ()
+    outcome = _judge_mask(mask, devices, assumptions.gpus or GpuAssumption())
+    yield replace(outcome, explained_by=explained_by) if isinstance(outcome, Finding) else outcome
     if mask.by_index and mask.visible and len(mask.visible) < len(devices):
         yield _judge_order(environment, devices)
     asked = environment.get(_CONTAINER)
     if asked is not None and host.container != "none":
-        yield _judge_container(asked, devices)
+        outcome = _judge_container(asked, devices)
+        yield replace(outcome, explained_by=explained_by) if isinstance(outcome, Finding) else outcome
 
 
 def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Outcome:
     if mask.value is None:
-        return Evidence(subject=VARIABLE, observed=f"not set; {counted(len(devices), 'GPU')} visible")
+        shown = counted(len(devices), "GPU") if len(devices) == 1 else f"all {len(devices)} GPUs"
+        observed = f"not set; {counted(len(devices), 'GPU')} visible"
+        return Evidence(subject=VARIABLE, observed=observed, brief=f"{shown} visible")
     if mask.unknown_reason:
         return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.unknown_reason}")
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
-        return _finding(mask, f"{mask.value!r} is invalid from {mask.invalid}; {shown}", "existing GPUs, each once")
+        observed = f"{mask.value!r} is invalid from {mask.invalid}; {shown}"
+        return _finding(mask, observed, "existing GPUs, each once", f"invalid, so that {shown}")
     least = max(1, wanted.count or wanted.at_least or 1)
     if len(mask.visible) < least:
-        return _finding(mask, f"{mask.value!r} leaves {shown}", f"at least {counted(least, 'GPU')} visible")
-    return Evidence(subject=VARIABLE, observed=f"{mask.value!r}: {shown}")
+        observed, expected = f"{mask.value!r} leaves {shown}", f"at least {counted(least, 'GPU')} visible"
+        return _finding(mask, observed, expected, f"leaves {shown}")
+    return Evidence(subject=VARIABLE, observed=f"{mask.value!r}: {shown}", brief=shown)
 
 
-def _finding(mask: Mask, observed: str, expected: str) -> Finding:
+def _finding(mask: Mask, observed: str, expected: str, brief: str) -> Finding:
     return Finding(
         subject=VARIABLE,
         observed=observed,
+        brief=brief,
         expected=expected,
         remedy=Remedy(
             summary="Unset it to use all GPUs, or select GPUs by the UUIDs that nvidia-smi lists. Under a scheduler, "
             "request the GPUs from it instead, because it sets the variable.",
             action=Action.CONFIGURE,
-            commands=("nvidia-smi -L", set_variable(VARIABLE, None)),
+            commands=(set_variable(VARIABLE, None),),
+            look=("nvidia-smi -L",),
         ),
         rollback=Rollback.to("restore the recorded value", set_variable(VARIABLE, mask.value or "")),
     )
@@ -98,6 +114,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
     return Finding(
         subject=_ORDER,
         observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
+        brief="the GPUs have other indices here than in nvidia-smi",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
         remedy=Remedy(
             summary="Use the order of nvidia-smi.",
@@ -116,11 +133,12 @@ def _judge_container(asked: str, devices: Sequence[Gpu]) -> Outcome:
     return Finding(
         subject=_CONTAINER,
         observed=f"{asked!r} names {counted(len(named), 'GPU')}, but the container has {len(devices)}",
+        brief=f"names {counted(len(named), 'GPU')}, but the container has {len(devices)}",
         expected="all requested GPUs",
         remedy=Remedy(
             summary="Look for a lost GPU on the host, then restart the container.",
             action=Action.INSPECT_HARDWARE,
-            commands=("nvidia-smi -L", "sudo dmesg | grep -iE 'NVRM|Xid'"),
+            look=("nvidia-smi -L", "sudo dmesg | grep -iE 'NVRM|Xid'"),
         ),
         rollback=NEW_CONTAINER,
     )

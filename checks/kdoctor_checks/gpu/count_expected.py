@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
-from kdoctor.model import Action, Assumptions, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Action, Assumptions, Evidence, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
 
@@ -71,14 +72,19 @@ def _judge(gpus: Gpus, mask: Mask, wanted: GpuAssumption) -> Outcome:
         remedy = configure(_SHOW, set_variable(VARIABLE, None))
     else:
         remedy = _ONE_GPU if found == 1 else _OTHER_MACHINE
-    return judge(
+    expected = f"exactly {exact}" if exact is not None else f"at least {least}"
+    outcome = judge(
         "GPUs",
         "; ".join([f"{counted(found, 'usable GPU')}", *notes]),
         ok=found == exact if exact is not None else found >= least,
-        expected=f"exactly {exact}" if exact is not None else f"at least {least}",
+        expected=expected,
         remedy=remedy,
         rollback=RESTART if gone else Rollback.nothing("not needed (it changes a variable of your shell, or nothing)"),
     )
+    if isinstance(outcome, Evidence):
+        return outcome
+    causes = ("environment.visible-devices",) if hidden else ()
+    return replace(outcome, brief=f"{found} usable, {expected} expected", explained_by=causes)
 
 
 def _fewer(usable: Sequence[Gpu], count: int) -> Remedy:

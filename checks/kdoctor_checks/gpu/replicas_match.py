@@ -5,13 +5,24 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
+from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._gpus import answering
+from kdoctor_checks.smoke._causes import FEWER_GPUS, NO_GPU, of_import
 
 _LINK = "TensorFlow's GPUs"
+_READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
+_KEEP_ALL = Remedy(
+    summary="Find out which GPU TensorFlow leaves out. It ignores GPUs with fewer multiprocessors than "
+    "TF_MIN_GPU_MULTIPROCESSOR_COUNT, and logs it.",
+    action=Action.CONFIGURE,
+    commands=(set_variable("TF_MIN_GPU_MULTIPROCESSOR_COUNT", "1"),),
+    look=("nvidia-smi -L",),
+)
 
 
 @check(
@@ -39,9 +50,8 @@ def replicas_match(
     """
     mask = read_mask(environment, gpus.devices)
     if gpus.state != "ready" or mask.unknown_reason:
-        yield Unjudged(
-            subject=_LINK, reason=mask.unknown_reason or f"the driver does not respond: {gpus.error or gpus.state}"
-        )
+        reason = mask.unknown_reason or f"the driver does not respond: {gpus.error or gpus.state}"
+        yield Unjudged(subject=_LINK, reason=reason, explained_by=NO_DRIVER)
         return
     if run.devices_kind != "gpu":
         yield Unjudged(subject=_LINK, reason="the training ran on logical CPU devices, as requested")
@@ -49,15 +59,18 @@ def replicas_match(
     visible = len(mask.visible)
     chain = f"{len(pci.gpus)} on the PCI bus, {len(answering(gpus))} in the driver, {visible} visible to CUDA"
     if run.gpus_seen is None:
-        yield Unjudged(subject=_LINK, reason=run.failure or "TensorFlow's list of GPUs was not recorded")
+        reason = run.failure or "TensorFlow's list of GPUs was not recorded"
+        yield Unjudged(subject=_LINK, reason=reason, explained_by=of_import(run))
     elif run.gpus_seen != visible:
         masked = f" ({VARIABLE}={mask.value})" if mask.value is not None else ""
         yield Finding(
             subject=_LINK,
             observed=f"{run.gpus_seen} of {visible} registered ({chain})",
+            brief=f"{run.gpus_seen or 'none'} of {counted(visible, 'visible GPU')} registered",
+            explained_by=FEWER_GPUS if run.gpus_seen else NO_GPU,
             expected=f"{visible} registered{masked}",
-            remedy=_find_library(run, packages, target),
-            rollback=restore(target, packages, "tensorflow"),
+            remedy=_KEEP_ALL if run.gpus_seen else _find_library(run, packages, target),
+            rollback=_READ_ONLY if run.gpus_seen else restore(target, packages, "tensorflow"),
         )
         return
     else:
@@ -69,9 +82,9 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
     measured = [case for case in run.cases if case.strategy == "MirroredStrategy" and case.replicas is not None]
     if not measured:
         reason = run.failure or "no case reported the replicas of a MirroredStrategy"
-        yield Unjudged(subject=f"replicas of {run.scenario}", reason=reason)
+        yield Unjudged(subject=f"replicas of {run.scenario}", reason=reason, explained_by=of_import(run))
     for case in measured:
-        subject = f"replicas of {run.scenario}, case {case.name}"
+        subject = f"replicas of {run.scenario}, {case.name}"
         on_gpu = sum("GPU:" in device for device in case.devices)
         observed = f"{counted(case.replicas or 0, 'replica')}, {on_gpu} on a GPU"
         if not case.devices:
@@ -82,6 +95,7 @@ def _judge_replicas(run: SmokeRun, visible: int, chain: str) -> Iterator[Outcome
             yield Finding(
                 subject=subject,
                 observed=f"{observed}; {chain}; devices: {', '.join(case.devices)}",
+                brief=f"{on_gpu} on a GPU, although TensorFlow has {counted(visible, 'GPU')}",
                 expected=f"{counted(visible, 'replica')}, each on a GPU",
                 remedy=Remedy(
                     summary="Let MirroredStrategy choose its devices, or name every GPU before TensorFlow is used.",
@@ -97,11 +111,8 @@ def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
     listing = "import tensorflow as tf; tf.config.list_physical_devices()"
     return Remedy(
         summary="Find out which library TensorFlow cannot load, install the CUDA libraries for its version, and remove "
-        "other CUDA installations from LD_LIBRARY_PATH. If TensorFlow ignores a GPU for its core count, set "
-        "TF_MIN_GPU_MULTIPROCESSOR_COUNT.",
+        "other CUDA installations from LD_LIBRARY_PATH.",
         action=Action.REINSTALL,
-        commands=(
-            f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",
-            install(target, packages, wanted),
-        ),
+        commands=(install(target, packages, wanted),),
+        look=(f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",),
     )

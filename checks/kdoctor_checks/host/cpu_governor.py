@@ -32,7 +32,8 @@ def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservat
             remedy=Remedy(
                 summary="Set the governor to performance, which lasts until the next restart.",
                 action=Action.CONFIGURE,
-                commands=("cpupower frequency-info", "sudo cpupower frequency-set -g performance"),
+                commands=("sudo cpupower frequency-set -g performance",),
+                look=("cpupower frequency-info",),
             ),
             rollback=Rollback.to("restore the recorded governor", f"sudo cpupower frequency-set -g {found[0]}"),
         )

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host
-from kdoctor.model import Action, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, judge
+from kdoctor_checks._builds import NO_DRIVER
+from kdoctor_checks._gpus import answering
 
 _SUBJECT = "processors"
 
@@ -29,20 +30,23 @@ def cpus(host: Host, gpus: Gpus, *, least_per_gpu: float = 2.0) -> Iterator[Outc
         yield Unjudged(subject=_SUBJECT, reason=f"the {what} was not read")
         return
     if not count:
-        yield Unjudged(subject=_SUBJECT, reason="no GPU responds")
+        yield Unjudged(subject=_SUBJECT, reason="no GPU responds", explained_by=NO_DRIVER)
         return
     usable = min(float(len(host.cpu_affinity)), host.cpu_limit)
     limits = f"affinity {len(host.cpu_affinity)}, limit {host.cpu_limit:g}"
     observed = f"{usable:g} available for {counted(count, 'GPU')} ({limits})"
-    yield judge(
-        _SUBJECT,
-        observed,
-        ok=usable >= least_per_gpu * count,
+    if usable >= least_per_gpu * count:
+        yield Evidence(subject=_SUBJECT, observed=observed, brief=f"{usable:g} {'CPU' if usable == 1 else 'CPUs'}")
+        return
+    yield Finding(
+        subject=_SUBJECT,
+        observed=observed,
+        brief=f"{usable:g} available for {counted(count, 'GPU')}",
         expected=f"at least {least_per_gpu * count:g}",
         remedy=Remedy(
             summary="Request more CPUs from the scheduler or the container runtime.",
             action=Action.CONFIGURE,
-            commands=("taskset -pc $$", "cat /sys/fs/cgroup/cpu.max", "nproc"),
+            look=("taskset -pc $$", "cat /sys/fs/cgroup/cpu.max", "nproc"),
         ),
         rollback=Rollback.nothing("not needed (a new allocation replaces the old one)"),
     )

@@ -3,15 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Host
+from kdoctor.facts import Host, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._gpus import MIB, size
 
 _SUBJECT = "ulimit -l"
 
 
 @check("host.locked-memory", severity=Severity.INFO, needs_gpus=True)
-def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
+def locked_memory(host: Host, pci: PciDevices | Unavailable, *, least_mib: int = 64) -> Iterator[Outcome]:
     """Processes can lock enough memory for NCCL.
 
     Why: NCCL's network transport registers buffers as locked memory. The default limit of containers is low, and NCCL
@@ -36,9 +37,12 @@ def locked_memory(host: Host, *, least_mib: int = 64) -> Iterator[Outcome]:
             observed=f"{limit.soft // 1024} KiB",
             expected=f"unlimited, or at least {least_mib} MiB",
             remedy=Remedy(
-                summary="Raise the limit in the job's shell, or start the container with a higher one.",
+                summary="Raise the limit in the job's shell, or start the container with --ulimit memlock=-1.",
                 action=Action.CONFIGURE,
-                commands=("ulimit -l unlimited", "docker run --ulimit memlock=-1 '<image>' '<command>'"),
+                commands=(
+                    "ulimit -l unlimited" if limit.hard is None else "sudo prlimit --pid $$ --memlock=unlimited",
+                ),
             ),
+            after=after_a_gpu(pci),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -l {limit.soft // 1024}"),
         )

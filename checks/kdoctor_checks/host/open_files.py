@@ -26,7 +26,8 @@ def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
     elif limit.soft is None or limit.soft >= least:
         yield Evidence(subject=_SUBJECT, observed="unlimited" if limit.soft is None else str(limit.soft))
     else:
-        reach = least if limit.hard is None else min(least, limit.hard)
+        is_low = limit.hard is not None and limit.hard < least
+        command = f"sudo prlimit --pid $$ --nofile={least}:{least}" if is_low else f"ulimit -n {least}"
         yield Finding(
             subject=_SUBJECT,
             observed=f"{limit.soft} (hard limit {'unlimited' if limit.hard is None else limit.hard})",
@@ -34,7 +35,7 @@ def open_files(host: Host, *, least: int = 4096) -> Iterator[Outcome]:
             remedy=Remedy(
                 summary="Raise the soft limit in the job's shell, or the hard limit in /etc/security/limits.conf.",
                 action=Action.CONFIGURE,
-                commands=(f"ulimit -n {reach}",),
+                commands=(command,),
             ),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -n {limit.soft}"),
         )

@@ -34,7 +34,7 @@ def swap(host: Host, *, most_share_of_memory: float = 0.1) -> Iterator[Outcome]:
             remedy=Remedy(
                 summary="Find the processes that need the memory, and watch whether the machine still swaps (si, so).",
                 action=Action.CONFIGURE,
-                commands=("free -h", "vmstat 1 5"),
+                look=("free -h", "vmstat 1 5"),
             ),
             rollback=READ_ONLY,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdoctor.facts import JobData, JobModel, JobRun, JobTraining, SmokeCase, SmokeRun
 from kdoctor.model import Unjudged
+from kdoctor_checks.smoke._causes import of_import
 from kdoctor_checks.smoke._judging import unknown
 
 SCENARIO = "smoke.own-model"
@@ -12,7 +13,7 @@ _CASE = "own-model"
 
 def case_of(run: SmokeRun) -> SmokeCase | Unjudged:
     """The only case, or why it has no result."""
-    return run.case(_CASE) or unknown("job", _no_result(run))
+    return run.case(_CASE) or unknown("job", _no_result(run), of_import(run))
 
 
 def job_of(run: SmokeRun) -> JobRun:
@@ -23,14 +24,14 @@ def job_of(run: SmokeRun) -> JobRun:
 
 def model_of(run: SmokeRun) -> JobModel | Unjudged:
     """The model, or why it is not known."""
-    return job_of(run).model or unknown("model", _no_result(run))
+    return job_of(run).model or unknown("model", _no_result(run), of_import(run))
 
 
 def data_of(run: SmokeRun) -> JobData | Unjudged:
     """The data, or why it was not read."""
     data = job_of(run).data
     if data is None or data.unread is not None:
-        return unknown("data", data.unread if data and data.unread else _no_result(run))
+        return unknown("data", data.unread if data and data.unread else _no_result(run), of_import(run))
     return data
 
 
@@ -38,7 +39,8 @@ def training_of(run: SmokeRun) -> JobTraining | Unjudged:
     """The training, or why it was not run."""
     training = job_of(run).training
     if training is None or training.not_run is not None:
-        return unknown("training", training.not_run if training and training.not_run else _no_result(run))
+        reason = training.not_run if training and training.not_run else _no_result(run)
+        return unknown("training", reason, of_import(run))
     return training
 
 

@@ -30,7 +30,8 @@ def batch_divides(run: SmokeRun) -> Iterator[Outcome]:
     else:
         yield finding(
             "batch",
-            f"{counted(data.batch, 'example')} cannot be split evenly over {replicas} replicas",
+            f"{counted(data.batch, 'example')} cannot be split evenly over {counted(replicas, 'replica')}",
             f"a multiple of {replicas}",
             "Set the batch size to per_replica * strategy.num_replicas_in_sync.",
+            brief=f"{data.batch} cannot be split evenly over {replicas} replicas",
         )

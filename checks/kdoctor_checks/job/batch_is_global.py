@@ -28,13 +28,16 @@ def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Ou
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     elif data.batch // replicas >= least_per_replica:
-        yield evidence("batch", f"{counted(data.batch // replicas, 'example')} for each of {replicas} replicas")
+        yield evidence(
+            "batch", f"{counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}"
+        )
     else:
         yield finding(
             "batch",
-            f"{counted(data.batch, 'example')} for {replicas} replicas, {data.batch // replicas} for each; this looks "
-            "like a per-replica batch size",
+            f"{counted(data.batch, 'example')} for {counted(replicas, 'replica')}, {data.batch // replicas} for each; "
+            "this looks like a per-replica batch size",
             f"at least {least_per_replica} for each replica",
             f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
             f"strategy.num_replicas_in_sync = {data.batch * replicas}.",
+            brief=f"only {counted(data.batch // replicas, 'example')} for each of {replicas} replicas",
         )

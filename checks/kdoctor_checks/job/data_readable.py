@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, data_of
 from kdoctor_checks.smoke._judging import evidence, finding
 
@@ -27,6 +28,7 @@ def data_readable(run: SmokeRun) -> Iterator[Outcome]:
     if isinstance(data, Unjudged):
         yield data
     elif data.problem:
-        yield finding("data", data.problem, "batches of examples, all of one shape", _REMEDY)
+        brief = first_short(data.problem, "cannot be read as batches of one shape")
+        yield finding("data", data.problem, "batches of examples, all of one shape", _REMEDY, brief=brief)
     else:
         yield evidence("data", f"{data.kind}, batches of {data.batch}")

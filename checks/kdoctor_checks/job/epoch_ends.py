@@ -31,7 +31,7 @@ def epoch_ends(run: SmokeRun) -> Iterator[Outcome]:
     else:
         yield finding(
             "data",
-            "the dataset is infinite, and steps_per_epoch is not set",
+            "infinite, and steps_per_epoch is not set",
             "a finite dataset, or steps_per_epoch",
             "Call fit(..., steps_per_epoch=...), and pass the same number to kdoctor (--steps-per-epoch, or "
             "preflight(..., steps_per_epoch=...)); or remove repeat().",

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._causes import of_weights
+from kdoctor_checks.smoke._judging import finding, unknown
 
 _REMEDY = (
     "Return one number per example from the loss function, not their mean. Keras 3 averages numbers per example over "
@@ -41,7 +42,8 @@ def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Out
     difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
     difference += f"; in inference mode: {some(training.stilled)})" if training.stilled else ")"
     if training.deviation <= tolerance:
-        yield evidence("training", f"weights match one device's {difference}")
+        brief = f"your model on {counted(replicas or 0, 'replica')} equals one device (within {training.deviation:.0e})"
+        yield Evidence(subject="training", observed=f"weights match one device's {difference}", brief=brief)
     elif training.noise is not None and not training.noise <= tolerance:
         yield unknown(
             "training",
@@ -49,4 +51,11 @@ def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Out
             "not come from a Keras layer",
         )
     else:
-        yield finding("training", f"weights differ from one device's {difference}", f"at most {tolerance:g}", _REMEDY)
+        yield finding(
+            "your model",
+            f"weights differ from one device's {difference}",
+            f"at most {tolerance:g}",
+            _REMEDY,
+            brief="weights differ from one device's",
+            explained_by=of_weights(run),
+        )

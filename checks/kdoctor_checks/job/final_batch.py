@@ -40,12 +40,15 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     elif data.final_batch is None or replicas is None:
         yield unknown("final batch", "its size is not known, and the data is too long to count")
     elif not starves(data.final_batch, replicas):
-        yield evidence("final batch", f"{counted(data.final_batch, 'example')} feed all of {replicas} replicas")
+        yield evidence(
+            "final batch", f"{counted(data.final_batch, 'example')} feed all of {counted(replicas, 'replica')}"
+        )
     else:
         yield finding(
             "final batch",
-            f"{counted(data.final_batch, 'example')} over {replicas} replicas leave one empty, and "
+            f"{counted(data.final_batch, 'example')} over {counted(replicas, 'replica')} leave one empty, and "
             f"{some(model.normalisations)} normalizes the share of each replica",
             "at least one example on every replica, or no final batch",
             _REMEDY,
+            brief=f"leaves one of {replicas} replicas empty, so weights become NaN",
         )

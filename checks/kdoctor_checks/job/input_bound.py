@@ -31,4 +31,5 @@ def input_bound(run: SmokeRun) -> Iterator[Outcome]:
         if data.seconds_per_batch < training.step_s:
             yield evidence("pipeline", observed)
         else:
-            yield finding("pipeline", observed, "less time per batch than per step", _REMEDY)
+            brief = "producing a batch takes longer than a training step"
+            yield finding("pipeline", observed, "less time per batch than per step", _REMEDY, brief=brief)

@@ -36,7 +36,8 @@ def learning_rate(run: SmokeRun) -> Iterator[Outcome]:
     else:
         yield finding(
             "learning rate",
-            f"{model.learning_rate:.4g}, the default of {model.optimizer}, on {replicas} replicas",
+            f"{model.learning_rate:.4g}, the default of {model.optimizer}, on {counted(replicas, 'replica')}",
             "a rate chosen for the global batch size",
             f"If {model.learning_rate:.4g} suits one device, try {model.learning_rate * replicas:.4g} with a warm-up.",
+            brief=f"still the optimizer's default on {replicas} replicas",
         )

@@ -34,4 +34,5 @@ def memory_headroom(run: SmokeRun, *, most_used: float = 0.9) -> Iterator[Outcom
             if used <= most_used:
                 yield evidence(gpu.device, observed)
             else:
-                yield finding(gpu.device, observed, f"at most {most_used:.0%}", _REMEDY)
+                brief = "the training fills its memory"
+                yield finding(gpu.device, observed, f"at most {most_used:.0%}", _REMEDY, brief=brief)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, unknown
+from kdoctor_checks.smoke._causes import of_end
+from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
 
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
@@ -31,7 +33,9 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
         return
     job = job_of(run)
     if job.problem:
-        yield finding(job.problem.part, job.problem.message, _EXPECTED[job.problem.part], _REMEDY)
+        message = job.problem.message
+        brief = first_short(message, "the function failed, or returned something else")
+        yield finding(job.problem.part, message, _EXPECTED[job.problem.part], _REMEDY, brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)
@@ -39,4 +43,11 @@ def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
         yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
-        yield finding(part, describe_end(case), _EXPECTED.get(part, "model and data can be created"), _REMEDY)
+        yield finding(
+            part,
+            describe_end(case),
+            _EXPECTED.get(part, "model and data can be created"),
+            _REMEDY,
+            brief=brief_end(case),
+            explained_by=of_end(run, case),
+        )

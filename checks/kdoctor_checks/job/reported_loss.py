@@ -7,6 +7,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
 
 _REMEDY = "Multiply the loss that a custom train_step reports by tf.distribute.get_strategy().num_replicas_in_sync."
@@ -32,4 +33,11 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
         yield evidence("loss", f"{format_losses(training.losses)}, as on one device")
     else:
         observed = f"{format_losses(training.losses)} instead of {format_losses(training.reference_losses)}"
-        yield finding("loss", observed, "the losses of one device", _REMEDY)
+        yield finding(
+            "loss",
+            observed,
+            "the losses of one device",
+            _REMEDY,
+            brief="fit reports another loss than on one device",
+            explained_by=of_losses(run),
+        )

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of, training_of
 from kdoctor_checks.smoke._cases import describe_end, format_losses
-from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_checks.smoke._causes import of_end
+from kdoctor_checks.smoke._judging import brief_end, finding
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "Run fit on a few batches under the same strategy and fix the error it raises."
@@ -27,14 +29,20 @@ def trains(run: SmokeRun) -> Iterator[Outcome]:
     if isinstance(case, Unjudged):
         yield case
     elif isinstance(training, Unjudged) and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
-        yield finding("training", describe_end(case), _EXPECTED, _REMEDY)
+        brief, explained_by = brief_end(case), of_end(run, case)
+        yield finding("your model", describe_end(case), _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     elif isinstance(training, Unjudged):
         yield training
     elif training.problem:
-        yield finding("training", training.problem, _EXPECTED, _REMEDY)
+        brief = first_short(training.problem, "does not finish its first steps")
+        yield finding("your model", training.problem, _EXPECTED, _REMEDY, brief=brief)
     elif None in training.own_losses or training.nonfinite:
         nonfinite = f"; NaN or infinity in {some(training.nonfinite)}" if training.nonfinite else ""
-        yield finding("training", f"losses {format_losses(training.own_losses)}{nonfinite}", _EXPECTED, _NAN_REMEDY)
+        observed = f"losses {format_losses(training.own_losses)}{nonfinite}"
+        brief = "losses or weights become NaN in the first steps"
+        yield finding("your model", observed, _EXPECTED, _NAN_REMEDY, brief=brief)
     else:
         steps = counted(training.steps, "step")
-        yield evidence("training", f"{steps}, losses {format_losses(training.own_losses)}")
+        observed = f"{steps}, losses {format_losses(training.own_losses)}"
+        brief = "your model trains on 1 replica" if case.replicas == 1 else ""
+        yield Evidence(subject="training", observed=observed, brief=brief)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks.job._user_model import SCENARIO, model_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -24,7 +24,10 @@ def variables_mirrored(run: SmokeRun) -> Iterator[Outcome]:
     if isinstance(model, Unjudged):
         yield model
         return
-    subject, count = f"model {model.name}", f"{model.mirrored} of {model.trainable} trainable variables are mirrored"
+    subject, count = (
+        f"model {model.name}",
+        f"{model.mirrored} of {counted(model.trainable, 'trainable variable')} mirrored",
+    )
     if not model.built:
         yield NotApplicable(reason="the model is not built; fit creates its variables in the model's scope")
     elif model.trainable == 0:
@@ -33,4 +36,5 @@ def variables_mirrored(run: SmokeRun) -> Iterator[Outcome]:
         yield evidence(subject, f"{count} on every replica")
     else:
         observed = f"{count} on every replica, not {some(model.not_mirrored)}"
-        yield finding(subject, observed, "all of them on every replica", _REMEDY)
+        brief = "some variables are on one device only"
+        yield finding(subject, observed, "all of them on every replica", _REMEDY, brief=brief)

@@ -17,13 +17,24 @@ Pair = tuple[int, int]
 _MAX_PROBLEMS = 3
 """Different problems that a finding about many pairs lists."""
 
+_KNOWN_FAULTS = (
+    "gpu.responding",
+    "gpu.ecc-errors",
+    "gpu.sram-errors",
+    "gpu.kernel-log",
+    "gpu.clocks",
+    "topology.nvlink",
+    "topology.pcie-width",
+)
+"""The checks of one GPU that explain why its pairs are bad."""
+
 _NO_P2P = "export NCCL_P2P_DISABLE=1  # for diagnosis only"
 
 _COMMON_REMEDY = Remedy(
     summary="Inspect what the bad pairs share (NCCL, the driver, a PCIe switch, ACS, the IOMMU), and try once without "
     "peer-to-peer transfers.",
     action=Action.CONFIGURE,
-    commands=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
+    look=("nvidia-smi topo -m", "export NCCL_DEBUG=INFO", _NO_P2P),
 )
 
 _CPU_REMEDY = Remedy(
@@ -120,7 +131,8 @@ class FaultReporter:
         else:
             subject = f"{len(problems)} of {counted(len(problems) + len(good), 'pair')}"
             observed = f"{adjective}, with no GPU and no topology level in common ({listed})"
-        yield self._finding(subject, observed, expected, remedy)
+        brief = f"{adjective}, while other pairs are not" if good else f"every tested pair is {adjective}"
+        yield self._finding(subject, observed, expected, remedy, brief=brief)
 
     def _gpu_finding(
         self,
@@ -143,15 +155,33 @@ class FaultReporter:
             observed += f". All bad pairs are {level} and no other pair is, so the {level} path may be the cause"
         gpu = self._replicas.gpus[index]
         observed += f"; its UUID is {gpu.uuid}" if gpu and gpu.uuid else ""
-        rollback = Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES")
-        return self._finding(self._replicas.names[index], observed, expected, self._gpu_remedy(index, gpus), rollback)
+        remedy, brief = self._gpu_remedy(index), f"its pairs are {adjective}, those without it are not"
+        return self._finding(
+            self._replicas.names[index], observed, expected, remedy, brief=brief, explained_by=_KNOWN_FAULTS
+        )
 
     def _finding(
-        self, subject: str, observed: str, expected: str, remedy: Remedy, rollback: Rollback = NO_ROLLBACK
+        self,
+        subject: str,
+        observed: str,
+        expected: str,
+        remedy: Remedy,
+        rollback: Rollback = NO_ROLLBACK,
+        *,
+        brief: str,
+        explained_by: tuple[str, ...] = (),
     ) -> Finding:
         if self._kind == "cpu":
             remedy, rollback = _CPU_REMEDY, NO_ROLLBACK
-        return Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=rollback)
+        return Finding(
+            subject=subject,
+            observed=observed,
+            expected=expected,
+            remedy=remedy,
+            rollback=rollback,
+            brief=brief,
+            explained_by=explained_by if self._kind == "gpu" else (),
+        )
 
     def _link_name(self, pair: Pair) -> str:
         level = self._levels.get(pair)
@@ -167,18 +197,16 @@ class FaultReporter:
         text = "; ".join(f"{some(names)}: {problem}" for problem, names in listed)
         return text + (f"; and {more} more" if more else "")
 
-    def _gpu_remedy(self, index: int, gpus: tuple[int, ...]) -> Remedy:
+    def _gpu_remedy(self, index: int) -> Remedy:
         gpu = self._replicas.gpus[index]
-        others = [other.uuid for place, other in enumerate(self._replicas.gpus) if other and place not in gpus]
-        commands = ["sudo dmesg | grep -iE 'NVRM|Xid'"]
-        commands += [f"nvidia-smi -q -i {gpu.bus_id or gpu.index}"] if gpu else []
-        if others and all(others):
-            commands.append(f"export CUDA_VISIBLE_DEVICES={','.join(uuid for uuid in others if uuid)}  # without it")
+        look = ["sudo dmesg | grep -iE 'NVRM|Xid'"]
+        look += [f"nvidia-smi -q -i {gpu.bus_id or gpu.index}"] if gpu else []
         return Remedy(
             summary="Exclude the GPU to continue. Read its kernel log and counters, restart the machine once, and have "
             "the GPU or its slot inspected if the fault remains.",
             action=Action.INSPECT_HARDWARE,
-            commands=tuple(commands),
+            commands=("sudo reboot",),
+            look=tuple(look),
         )
 
     def _link_remedy(self, pair: Pair) -> Remedy:
@@ -193,7 +221,7 @@ class FaultReporter:
             summary="Inspect the link: each of the two GPUs works with another one. If the pair works without "
             "peer-to-peer transfers, the cause is the link, its driver, PCIe ACS or the IOMMU.",
             action=Action.INSPECT_HARDWARE,
-            commands=(*commands, _NO_P2P),
+            look=(*commands, _NO_P2P),
         )
 
 

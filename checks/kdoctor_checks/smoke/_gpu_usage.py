@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
 from kdoctor.model import NotApplicable, Unjudged
+from kdoctor_checks._builds import NO_DRIVER
 
 ALL = "GPUs"
 """The subject if nothing is known about any GPU."""
+
+NOTHING_TRAINED = ("smoke.baseline", "gpu.replicas-match", *NO_DRIVER)
+"""The checks that fail if no training used GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,8 @@ def why_nothing_sampled(sampling: GpuSampling) -> NotApplicable | Unjudged | Non
     if sampling.state == "not-started":
         return NotApplicable(reason=sampling.error or "no training ran on GPUs")
     if sampling.state != "ready":
-        return Unjudged(subject=ALL, reason=f"NVML could not be queried ({sampling.error or sampling.state})")
+        reason = f"NVML could not be queried ({sampling.error or sampling.state})"
+        return Unjudged(subject=ALL, reason=reason, explained_by=NO_DRIVER)
     if not sampling.gpus:
         return Unjudged(subject=ALL, reason=sampling.error or "no GPU was sampled")
     return None

@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-from packaging.version import InvalidVersion, Version
+from typing import Literal, NamedTuple
 
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks.smoke._cases import describe_end, format_losses, was_refused
+from kdoctor_checks._versions import first_short
+from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
+from kdoctor_checks.smoke._causes import (
+    WRONG_LOSSES,
+    WRONG_WEIGHTS,
+    has_keras,
+    of_end,
+    of_import,
+    of_losses,
+    of_replicas,
+    of_weights,
+)
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -23,19 +33,33 @@ TOLERANCE = 1e-4
 """Largest difference of a weight that counts as equal. Measured: 0 to 2e-7 (float32 rounding) for a correct Keras,
 0.03 and more where gradients are summed instead of averaged, or not reduced. See docs/smoke.md."""
 
+FIXED_KERAS = "keras>=3.10"
+"""The first release without the known defects."""
+
 LOSS_TOLERANCE = 1e-3
 """Largest relative difference of a loss that counts as equal."""
 
-_FIXED_KERAS = Version("3.10")
 _LOST_PEER = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
 """What TensorFlow raises in a process of a cluster when another process stops responding."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with the result of a training."""
+
+    observed: str
+    brief: str
+    about: Literal["weights", "losses", "state"] = "state"
+    """``weights`` and ``losses``: compared with one device."""
+
+
+NONFINITE_LOSS = Problem("a loss is not finite", "a loss is not finite", "losses")
 
 CaseJudge = Callable[[SmokeCase], "Outcome | Iterable[Outcome]"]
 
 
 def subject(about: SmokeCase | str) -> str:
     """The subject of an outcome: a case, or what the string names."""
-    return about if isinstance(about, str) else f"case {about.name}"
+    return about if isinstance(about, str) else f"training {about.name}"
 
 
 def evidence(about: SmokeCase | str, observed: str) -> Evidence:
@@ -43,16 +67,32 @@ def evidence(about: SmokeCase | str, observed: str) -> Evidence:
     return Evidence(subject=subject(about), observed=observed)
 
 
-def unknown(about: SmokeCase | str, reason: str) -> Unjudged:
+def unknown(about: SmokeCase | str, reason: str, explained_by: tuple[str, ...] = ()) -> Unjudged:
     """A case or another subject that cannot be judged."""
-    return Unjudged(subject=subject(about), reason=reason)
+    return Unjudged(subject=subject(about), reason=reason, explained_by=explained_by)
 
 
-def finding(about: SmokeCase | str, observed: str, expected: str, remedy: Remedy | str) -> Finding:
+def finding(
+    about: SmokeCase | str,
+    observed: str,
+    expected: str,
+    remedy: Remedy | str,
+    *,
+    brief: str = "",
+    explained_by: tuple[str, ...] = (),
+) -> Finding:
     """A finding about a case or another subject. A remedy that is a string is a change of the user's code."""
     if isinstance(remedy, str):
         remedy = Remedy(summary=remedy, action=Action.CHANGE_CODE)
-    return Finding(subject=subject(about), observed=observed, expected=expected, remedy=remedy, rollback=NO_ROLLBACK)
+    return Finding(
+        subject=subject(about),
+        observed=observed,
+        expected=expected,
+        remedy=remedy,
+        rollback=NO_ROLLBACK,
+        brief=brief,
+        explained_by=explained_by,
+    )
 
 
 def judge_cases(
@@ -77,7 +117,8 @@ def judge_cases(
     for name in names:
         case = run.case(name)
         if case is None:
-            yield unknown(f"case {name}", run.failure or "the run ended before it had a result")
+            reason = run.failure or "the run ended before it had a result"
+            yield unknown(f"training {name}", reason, of_import(run))
             continue
         if case.outcome == "skipped":
             yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")
@@ -107,14 +148,26 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or requested is None:
         return unknown(case, "the number of replicas is not known")
     if case.replicas < requested:
-        return unknown(case, f"{_framework(run)} made {case.replicas} of {requested} replicas")
+        reason = f"{_framework(run)} made {case.replicas} of {requested} replicas"
+        return unknown(case, reason, of_replicas(run))
     return None
 
 
 def did_not_finish(run: SmokeRun, case: SmokeCase) -> Finding:
     """A case that raised, crashed or hung."""
     expected = f"it trains on {requested_replicas(run) or 'all'} {'devices' if run.jax else 'replicas'}"
-    return finding(case, describe_end(case), expected, _remedy(run, case))
+    remedy, explained_by = _remedy(run, case), of_end(run, case)
+    return finding(case, describe_end(case), expected, remedy, brief=brief_end(case), explained_by=explained_by)
+
+
+def brief_end(case: SmokeCase) -> str:
+    """The error, hang or crash that ended a case, without its message."""
+    where = in_phase(case.phase)
+    if case.outcome == "raised":
+        return first_short(f"raises {case.error_type} {where}", f"raises {case.error_type}", "raises an error")
+    if case.outcome == "timed-out":
+        return first_short(f"hangs {where}", "hangs")
+    return f"crashes ({case.signal or f'exit status {case.exit_code}'})"
 
 
 def _framework(run: SmokeRun) -> str:
@@ -128,14 +181,14 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             summary="Run the job with NCCL's log to see which GPUs wait for each other, then once without "
             "peer-to-peer transfers. If that helps, check IOMMU and PCIe ACS.",
             action=Action.CONFIGURE,
-            commands=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
+            look=("export NCCL_DEBUG=INFO", "export NCCL_P2P_DISABLE=1  # for diagnosis only"),
         )
     if case.signal == "SIGKILL":
         return Remedy(
             summary="Free memory, or raise the container's memory limit: the kernel usually kills a process for "
             "running out of memory.",
             action=Action.CONFIGURE,
-            commands=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
+            look=("free -h", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.events"),
         )
     if case.outcome == "died":
         return Remedy(
@@ -205,40 +258,45 @@ class Comparison:
             if due is None or done is None:
                 return unknown(case, f"its {what} were not counted")
             if due != done:
-                return self.wrong(case, f"{done:.0f} {what} were counted instead of {due:.0f}")
+                observed = f"{done:.0f} {what} were counted instead of {due:.0f}"
+                return self.wrong(case, Problem(observed, f"the number of {what} is wrong"))
         metric, reference = case.measures.get("metric"), case.measures.get("metric_reference")
         if metric is None or reference is None:
             return unknown(case, "its metric was not compared with one device")
         if not math.isclose(metric, reference, rel_tol=LOSS_TOLERANCE):
-            return self.wrong(case, f"the mean absolute error is {metric:.4g} instead of {reference:.4g}")
+            observed = f"the mean absolute error is {metric:.4g} instead of {reference:.4g}"
+            return self.wrong(case, Problem(observed, "a reported metric differs from one device's", "losses"))
         return None
 
-    def wrong(self, case: SmokeCase, observed: str) -> Finding:
+    def wrong(self, case: SmokeCase, problem: Problem) -> Finding:
         """A training that does not compute what one device computes."""
-        remedy, rollback = self._other_keras()
+        remedy, rollback = self._other_keras(problem)
+        explained_by = of_losses(self.run) if problem.about == "losses" else of_weights(self.run)
         on_jax = f" on JAX {self.run.jax}" if self.run.jax else ""
         return Finding(
             subject=subject(case),
-            observed=f"{observed} ({self.run.keras or 'Keras unknown'}{on_jax}, {_replicas(self.run, case)})",
+            observed=f"{problem.observed} ({self.run.keras or 'Keras unknown'}{on_jax}, {_replicas(self.run, case)})",
             expected="the same as on one device with the same global batches",
             remedy=remedy,
             rollback=rollback,
+            brief=problem.brief,
+            explained_by=explained_by,
         )
 
-    def _other_keras(self) -> tuple[Remedy, Rollback]:
-        name, _, version = (self.run.keras or "").partition(" ")
-        if name != "keras" or self.run.jax or _is_fixed(version):
+    def _other_keras(self, problem: Problem) -> tuple[Remedy, Rollback]:
+        if not has_keras(self.run, WRONG_WEIGHTS if problem.about == "weights" else WRONG_LOSSES):
             summary = (
                 f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: no release of "
                 f"{self.run.keras or 'this Keras'} is known to compute this incorrectly."
             )
             return Remedy(summary=summary, action=Action.CHANGE_CODE), NO_ROLLBACK
-        wanted = f"keras>={_FIXED_KERAS}"
+        wanted = FIXED_KERAS
         if isinstance(self.target, Target) and isinstance(self.packages, Packages):
             command = install(self.target, self.packages, wanted)
             rollback = restore(self.target, self.packages, "keras")
         else:
             command = f"pip install '{wanted}'"
+            version = (self.run.keras or "").partition(" ")[2]
             rollback = Rollback.to(
                 f"reinstall {self.run.keras}, as used in this run", f"pip install 'keras=={version}'"
             )
@@ -247,33 +305,30 @@ class Comparison:
         return remedy, rollback
 
 
-def _is_fixed(version: str) -> bool:
-    try:
-        return Version(version) >= _FIXED_KERAS
-    except InvalidVersion:
-        return True
-
-
-def weights_differ(deviation: float, tolerance: float) -> str:
+def weights_differ(deviation: float, tolerance: float) -> Problem:
     """The difference of the weights from those of one device."""
-    return f"weights differ by up to {deviation:.2g}, above the tolerance of {tolerance:g}"
+    observed = f"weights differ by up to {deviation:.2g}, above the tolerance of {tolerance:g}"
+    return Problem(observed, "weights differ from one device's", "weights")
 
 
-def losses_differ(case: SmokeCase) -> str:
+def losses_differ(case: SmokeCase) -> Problem:
     """The losses that were reported, and those of one device."""
-    return f"reported losses are {format_losses(case.losses)} instead of {format_losses(case.reference_losses)}"
+    observed = f"reported losses are {format_losses(case.losses)} instead of {format_losses(case.reference_losses)}"
+    return Problem(observed, "reported losses differ from one device's", "losses")
 
 
-def weights_problem(weights: Weights, *, mirrored: bool = True) -> str | None:
+def weights_problem(weights: Weights, *, mirrored: bool = True) -> Problem | None:
     """What is wrong with the variables themselves."""
     if weights.variables == 0:
-        return "the model has no trainable variables"
+        return Problem("the model has no trainable variables", "the model has no trainable variables")
     if mirrored and weights.mirrored < weights.variables:
-        return f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        return Problem(observed, "variables are not mirrored on every replica")
     if weights.nonfinite:
-        return f"NaN or infinity in {some(weights.nonfinite)}"
+        return Problem(f"NaN or infinity in {some(weights.nonfinite)}", "weights are NaN or infinite", "weights")
     if weights.replicas_agree is False:
-        return "the replicas hold different weights after the same steps"
+        observed = "the replicas hold different weights after the same steps"
+        return Problem(observed, "the replicas hold different weights", "weights")
     return None
 
 
@@ -323,7 +378,9 @@ def fit_unsupported(run: SmokeRun, case: SmokeCase, strategy: str, remedy: str) 
         observed += (
             f"; weights differ by up to {case.weight_deviation:.2g}" if case.weight_deviation is not None else ""
         )
-    return finding(case, f"{run.keras or 'this Keras'} {observed}", f"Model.fit trains under {strategy}", remedy)
+    brief = f"fit {'trains incorrectly' if case.outcome == 'trained' else 'fails'} under {strategy}"
+    observed = f"{run.keras or 'this Keras'} {observed}"
+    return finding(case, observed, f"Model.fit trains under {strategy}", remedy, brief=brief)
 
 
 def bit_equal(
@@ -348,6 +405,6 @@ def bit_equal(
         if count != variables
     ]
     if wrong:
-        return finding(case, "; ".join(wrong), expected, remedy)
+        return finding(case, "; ".join(wrong), expected, remedy, brief="saved and loaded variables differ")
     places = [name.removeprefix(f"{measures} ") for name in equal]
     return evidence(case, describe(places, f"all {variables:.0f} variables are bit-equal"))

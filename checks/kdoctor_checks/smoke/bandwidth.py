@@ -107,16 +107,15 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
     return Finding(
         subject="all-reduce",
         observed=observed,
+        brief="slower than the links between the GPUs allow",
+        explained_by=("topology.nvlink", "topology.pcie-width", "topology.pcie-generation", "smoke.pairs"),
         expected=expected,
         remedy=Remedy(
             summary="Check which path NCCL uses. Its log reports P2P, SHM or NET for each channel, and NVLS where the "
             "switches reduce. To test each pair of GPUs alone, run kdoctor smoke pairs.",
             action=Action.CONFIGURE,
-            commands=(
-                *(f"unset {name}" for name in assignments),
-                "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH",
-                "nvidia-smi topo -m",
-            ),
+            commands=tuple(f"unset {name}" for name in assignments),
+            look=("export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH", "nvidia-smi topo -m"),
         ),
         rollback=Rollback.to("restore the variables of this run", *exports) if exports else NO_ROLLBACK,
     )

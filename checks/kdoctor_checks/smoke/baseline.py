@@ -3,40 +3,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._causes import of_replicas, of_weights
+from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
     TOLERANCE,
     Comparison,
+    Problem,
     did_not_finish,
-    evidence,
     finding,
     loss_falls,
     requested_replicas,
+    subject,
     unknown,
 )
 
-_BACKEND_REMEDY = Remedy(
-    summary="Set the Keras backend to TensorFlow for a job that uses a tf.distribute strategy. A job on JAX uses "
-    "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
-    action=Action.CONFIGURE,
-    commands=("export KERAS_BACKEND=tensorflow",),
-)
-_IMPORT_REMEDY = Remedy(
-    summary="Import TensorFlow and its Keras manually and fix the error. A crash or a hang before any training usually "
-    "means a broken installation, or a file system that does not respond.",
-    action=Action.REINSTALL,
-    commands=('python -X faulthandler -c "import tensorflow; tensorflow.keras"', "python -m pip check"),
-)
 _NO_GPU_REMEDY = Remedy(
     summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
     "CUDA_VISIBLE_DEVICES and the driver.",
     action=Action.CONFIGURE,
-    commands=(
+    look=(
         "python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"",
         "nvidia-smi -L",
     ),
@@ -53,6 +44,7 @@ def baseline(
     run: SmokeRun,
     target: Target | Unavailable,
     packages: Packages | Unavailable,
+    environment: Environment | Unavailable,
     *,
     tolerance: float = TOLERANCE,
     loss_tolerance: float = LOSS_TOLERANCE,
@@ -73,10 +65,9 @@ def baseline(
     """
     case = run.case("mirrored")
     if case is None and run.failure:
-        remedy = _BACKEND_REMEDY if run.failure.startswith("WrongBackendError") else _IMPORT_REMEDY
-        yield finding("import tensorflow", run.failure, "TensorFlow is imported, and the trainings run", remedy)
+        yield judge_import(run, target, packages, environment)
     elif case is None:
-        yield unknown("case mirrored", "the run ended before it had a result")
+        yield unknown("training mirrored", "the run ended before it had a result")
     elif case.outcome != "trained":
         yield did_not_finish(run, case)
     else:
@@ -102,7 +93,15 @@ def _replica_problems(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     if silent_cpu:
         observed += " and raised no error"
     expected = counted(requested, "replica") if requested else "at least 1 replica"
-    yield finding("replicas", observed, expected + (", each on its GPU" if on_gpus else ""), _NO_GPU_REMEDY)
+    count = counted(case.replicas, "replica")
+    yield finding(
+        "MirroredStrategy",
+        observed,
+        expected + (", each on its GPU" if on_gpus else ""),
+        _NO_GPU_REMEDY,
+        brief=f"trains on the CPU with {count}, without an error" if silent_cpu else f"{count} instead of {requested}",
+        explained_by=of_replicas(run),
+    )
 
 
 def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Iterator[Outcome]:
@@ -114,28 +113,33 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
         yield unknown(case, "the model has no trainable variables")
     elif weights.mirrored < weights.variables:
         observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
-        yield _not_mirrored(run, case, observed)
+        yield _not_mirrored(run, case, Problem(observed, "variables are not mirrored on every replica"))
     if weights.nonfinite:
-        yield _not_mirrored(run, case, f"NaN or infinity in {some(weights.nonfinite)}")
+        problem = Problem(f"NaN or infinity in {some(weights.nonfinite)}", "weights are NaN or infinite")
+        yield _not_mirrored(run, case, problem)
     if len(case.losses) < 2:  # noqa: PLR2004 - a fall needs two
         yield unknown(case, "fewer than two epochs have a loss")
     elif not loss_falls(case):
         observed = f"losses of the epochs are {format_losses(case.losses)}"
-        yield finding(case, observed, "finite and falling losses", _LOSS_REMEDY)
+        brief, explained_by = "the loss does not fall", of_weights(run)
+        expected = "finite and falling losses"
+        yield finding(case, observed, expected, _LOSS_REMEDY, brief=brief, explained_by=explained_by)
     if weights.replicas_agree is False:
-        yield compare.wrong(case, "the replicas hold different weights after the same steps")
+        observed = "the replicas hold different weights after the same steps"
+        yield compare.wrong(case, Problem(observed, "the replicas hold different weights", "weights"))
     difference = None if weights.nonfinite else compare.difference(case)
     if difference:
         yield difference
 
 
-def _not_mirrored(run: SmokeRun, case: SmokeCase, observed: str) -> Finding:
+def _not_mirrored(run: SmokeRun, case: SmokeCase, problem: Problem) -> Finding:
     remedy = Remedy(
         summary=f"Install compatible versions: {run.keras or 'this Keras'} with TensorFlow {run.tensorflow or ''} does "
         "not keep the replicas in sync.",
         action=Action.REINSTALL,
     )
-    return finding(case, observed, "every trainable variable finite and mirrored on every replica", remedy)
+    expected, explained_by = "every trainable variable finite and mirrored on every replica", of_weights(run)
+    return finding(case, problem.observed, expected, remedy, brief=problem.brief, explained_by=explained_by)
 
 
 def _evidence(run: SmokeRun, case: SmokeCase) -> Evidence:
@@ -144,9 +148,16 @@ def _evidence(run: SmokeRun, case: SmokeCase) -> Evidence:
     if case.peak_memory_bytes is not None:
         details.append(f"peak memory {case.peak_memory_bytes / 2**20:.0f} MiB")
     variables = case.weights.variables if case.weights else 0
-    return evidence(
-        case,
+    observed = (
         f"{counted(case.replicas or 0, 'replica')} ({run.devices_kind}), {counted(variables, 'variable')} mirrored on "
         f"each; losses {format_losses(case.losses)}; weights within {case.weight_deviation:.2g} of one device; "
-        + ", ".join(details),
+        + ", ".join(details)
     )
+    return Evidence(subject=subject(case), observed=observed, brief=_brief(run, case))
+
+
+def _brief(run: SmokeRun, case: SmokeCase) -> str:
+    what = f"{'CPU ' if run.devices_kind == 'cpu' else ''}replica"
+    if case.replicas == 1:
+        return f"1 {what} trains, losses {format_losses(case.losses)}"
+    return f"{counted(case.replicas or 0, what)}, same weights as 1 device (within {case.weight_deviation:.0e})"

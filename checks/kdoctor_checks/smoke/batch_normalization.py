@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks.smoke._judging import (
+    NONFINITE_LOSS,
     TENSORFLOW,
     TOLERANCE,
     Comparison,
@@ -36,7 +37,7 @@ def batch_normalization(
             return compare.judge(case)
         if case.weights is None or (case.weight_deviation is None and not case.weights.nonfinite):
             return unknown(case, "its weights were not read")
-        problem = weights_problem(case.weights) or ("a loss is not finite" if None in case.losses else None)
+        problem = weights_problem(case.weights) or (NONFINITE_LOSS if None in case.losses else None)
         return compare.wrong(case, problem) if problem else evidence(case, summarize(run, case))
 
     yield from judge_cases(run, ("plain", "synchronized"), judge)

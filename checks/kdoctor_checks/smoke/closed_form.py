@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases, unknown, weights_differ
+from kdoctor_checks.smoke._judging import (
+    TENSORFLOW,
+    TOLERANCE,
+    Comparison,
+    Problem,
+    judge_cases,
+    unknown,
+    weights_differ,
+)
 
 
 @check("smoke.closed-form", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.closed-form")
@@ -27,9 +35,11 @@ def closed_form(
         if one_device is None or steps is None or updates is None:
             return unknown(case, "the updates or the training on one device were not measured")
         if updates != steps:
-            return compare.wrong(case, f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps")
+            observed = f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps"
+            return compare.wrong(case, Problem(observed, "the optimizer counts another number of updates than steps"))
         if one_device > tolerance:
-            return compare.wrong(case, f"on one device, {weights_differ(one_device, tolerance)}, compared with NumPy")
+            observed = f"on one device, {weights_differ(one_device, tolerance).observed}, compared with NumPy"
+            return compare.wrong(case, Problem(observed, "one device's weights differ from NumPy's"))
         return compare.judge(case)
 
     yield from judge_cases(run, ("mirrored",), judge, replicated=False)

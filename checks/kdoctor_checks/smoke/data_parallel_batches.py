@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, finding, judge_cases
+from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, brief_end, finding, judge_cases
 
 _REMEDY = (
     "Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
@@ -32,6 +32,7 @@ def data_parallel_batches(
         if case.outcome == "trained":
             return compare.judge(case)
         batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        return finding(case, f"{describe_end(case)} ({batch} over {case.replicas} devices)", "it trains", _REMEDY)
+        observed = f"{describe_end(case)} ({batch} over {case.replicas} devices)"
+        return finding(case, observed, "it trains", _REMEDY, brief=brief_end(case))
 
     yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

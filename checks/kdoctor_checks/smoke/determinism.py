@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
 _DIFFERENCE_OF = "difference of "
@@ -39,7 +40,8 @@ def _judge_weights(case: SmokeCase, tolerance: float) -> Outcome:
         remedy = "Call tf.config.experimental.enable_op_determinism() after setting the seed, or accept the difference."
         if case.name == "op-determinism":
             remedy = "Look for random numbers, threads or files of the job that Keras's seed does not control."
-        return finding(case, f"weights of two trainings differ {size}{_location(case)}", "the same weights", remedy)
+        observed = f"weights of two trainings differ {size}{_location(case)}"
+        return finding(case, observed, "the same weights", remedy, brief="two trainings give different weights")
     step = f", step {case.step_s:.3g} s" if case.step_s is not None else ""
     cost = case.measures.get("cost")
     ratio = f", {cost:.2g} times the time without enable_op_determinism" if cost is not None else ""
@@ -72,7 +74,8 @@ def _judge_operations(case: SmokeCase, tolerance: float) -> Iterator[Outcome]:
         if deterministic is None or deterministic > tolerance:
             remedy = "Avoid this operation in a training that must be reproducible, and report it to TensorFlow."
             observed = f"{name} differs by {_format(deterministic)} when repeated with enable_op_determinism"
-            yield finding(case, observed, "the same numbers", remedy)
+            brief = first_short(f"{name} is not deterministic", "an operation is not deterministic")
+            yield finding(case, observed, "the same numbers", remedy, brief=brief)
         elif not is_equal or _is_expensive(case, name):
             repeated = "equal when repeated" if is_equal else f"differs by {_format(difference)} when repeated"
             yield evidence(name, f"{repeated}; with enable_op_determinism {_describe_cost(case, name)}")

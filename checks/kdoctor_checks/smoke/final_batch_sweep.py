@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, starves, unknown
 
 
@@ -28,10 +29,12 @@ def final_batch_sweep(run: SmokeRun) -> Iterator[Outcome]:
         ruined = sorted(tail for tail, count in tails.items() if count != 0)
         starved = sorted(tail for tail in tails if starves(tail, case.replicas))
         unexpected = [tail for tail in ruined if case.name != "normalised" or tail not in starved]
-        sizes = f"{len(tails)} sizes over {case.replicas} replicas; a replica empty at {starved}, NaN at {ruined}"
+        tried = f"{counted(len(tails), 'size')} over {counted(case.replicas, 'replica')}"
+        sizes = f"{tried}; a replica empty at {starved}, NaN at {ruined}"
         if unexpected:
             remedy = "Drop the remainder, or do not train on several replicas with this Keras."
-            return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy)
+            brief = "weights become NaN although every replica has examples"
+            return finding(case, f"unexpected NaN at {unexpected}; {sizes}", "finite weights", remedy, brief=brief)
         return evidence(case, sizes)
 
     yield from judge_cases(run, ("plain", "normalised", "synchronized"), judge)

@@ -6,13 +6,14 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import unsupported
 from kdoctor_checks.gpu._clocks import CHILDREN
-from kdoctor_checks.smoke._gpu_usage import ALL, used_gpus, why_not_sampled, why_nothing_sampled
+from kdoctor_checks.smoke._gpu_usage import ALL, NOTHING_TRAINED, used_gpus, why_not_sampled, why_nothing_sampled
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _SLOWDOWNS = CHILDREN | EVENT_HW_SLOWDOWN | EVENT_SW_THERMAL_SLOWDOWN
+_SLOWED = ("gpu.clocks", "gpu.thermal-slowdown", "gpu.temperature", "gpu.fan")
 _MIN_SAMPLES_IN_A_ROW = 2
 """The common flags may be set for a moment when the performance state changes."""
 
@@ -42,7 +43,7 @@ def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environmen
     # A slowdown is reported in any case. Its absence proves nothing unless the GPU worked.
     yield from (outcome for outcome in judged.values() if isinstance(outcome, Finding))
     why = "; ".join(used.unknown_reasons) or "no training on GPUs finished"
-    yield unknown(ALL, f"which of them trained is not known: {why}")
+    yield unknown(ALL, f"which of them trained is not known: {why}", NOTHING_TRAINED)
 
 
 def _judge(sampling: GpuSampling, gpu: SampledGpu) -> Outcome:
@@ -53,14 +54,14 @@ def _judge(sampling: GpuSampling, gpu: SampledGpu) -> Outcome:
             return NotApplicable(reason=f"{gpu.name or gpu.subject} does not report clock event reasons")
         reason = f"clock event reasons were not read ({error})"
     if reason is None and gpu.hangs:
-        reason = f"NVML's call for {gpu.hangs} did not return, after {gpu.during.samples} samples"
+        reason = f"NVML's call for {gpu.hangs} did not return, after {counted(gpu.during.samples, 'sample')}"
     slowdowns = [event for event in gpu.during.events if event.bit & _SLOWDOWNS and _counts(event)]
     if slowdowns:
         return _finding(gpu, slowdowns)
     if reason is not None:
         return unknown(gpu.subject, reason)
     others = _durations(event for event in gpu.during.events if event.bit != EVENT_GPU_IDLE)
-    observed = f"no slowdown in {gpu.during.samples} samples{_state(gpu)}"
+    observed = f"no slowdown in {counted(gpu.during.samples, 'sample')}{_state(gpu)}"
     return evidence(gpu.subject, f"{observed}; {others}" if others else observed)
 
 
@@ -97,10 +98,11 @@ def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
     remedy = Remedy(
         summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
         action=Action.INSPECT_HARDWARE,
-        commands=(
+        look=(
             f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
             "sudo ipmitool sel list",
         ),
     )
     observed = f"{_durations(slowdowns)}{during}{_state(gpu)}"
-    return finding(gpu.subject, observed, "no slowdown by heat or a power brake", remedy)
+    expected, brief = "no slowdown by heat or a power brake", "slowed down by heat or a power brake in training"
+    return finding(gpu.subject, observed, expected, remedy, brief=brief, explained_by=_SLOWED)

@@ -7,7 +7,14 @@ from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, GpuUse, 
 from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import GIB, MIB, size
-from kdoctor_checks.smoke._gpu_usage import ALL, UsedGpus, used_gpus, why_not_sampled, why_nothing_sampled
+from kdoctor_checks.smoke._gpu_usage import (
+    ALL,
+    NOTHING_TRAINED,
+    UsedGpus,
+    used_gpus,
+    why_not_sampled,
+    why_nothing_sampled,
+)
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _FIELDS = _UTILIZATION, _MEMORY, _PROCESSES = "utilization_gpu_percent", "memory_used_bytes", "processes"
@@ -42,9 +49,9 @@ def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment:
         return
     used = used_gpus(sampling, runs, gpus, environment)
     for reason in used.unknown_reasons:
-        yield unknown(ALL, f"the GPUs of the trainings are not known: {reason}")
+        yield unknown(ALL, f"the GPUs of the trainings are not known: {reason}", NOTHING_TRAINED)
     if not used.uses and not used.unknown_reasons:
-        yield unknown(ALL, "no training on GPUs finished")
+        yield unknown(ALL, "no training on GPUs finished", NOTHING_TRAINED)
     known = {gpu.index: gpu for gpu in gpus.devices}
     for gpu in sampling.gpus:
         if gpu.index in used.uses:
@@ -125,7 +132,15 @@ def _finding(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float
         summary="Watch the GPUs during a longer training, and compare them with strategy.extended.worker_devices. "
         "Check that the model is created in the strategy's scope.",
         action=Action.CHANGE_CODE,
-        commands=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
+        look=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
     )
     observed = f"{rising}utilization never rose in {seen}{other}"
-    return finding(gpu.subject, observed, "it works whenever the strategy has a replica on it", remedy)
+    expected = "it works whenever the strategy has a replica on it"
+    return finding(
+        gpu.subject,
+        observed,
+        expected,
+        remedy,
+        brief="idle while it should train",
+        explained_by=("gpu.replicas-match",),
+    )

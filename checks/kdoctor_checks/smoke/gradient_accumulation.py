@@ -31,6 +31,7 @@ def gradient_accumulation(
                 "it trains",
                 "Remove gradient_accumulation_steps when training on several replicas, or accumulate in a custom "
                 "training loop.",
+                brief="gradients cannot be accumulated over replicas",
             )
         if case.outcome != "trained":
             return did_not_finish(run, case)

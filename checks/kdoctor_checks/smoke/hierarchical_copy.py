@@ -31,6 +31,6 @@ def hierarchical_copy(
         if not isinstance(outcome, Finding) or not (case.replicas or 0) % 2:
             return outcome
         observed = f"{outcome.observed}; with an odd number of devices, one is left out of every sum"
-        return finding(case, observed, outcome.expected, _REMEDY)
+        return finding(case, observed, outcome.expected, _REMEDY, brief="leaves one of an odd number of devices out")
 
     yield from judge_cases(run, ("hierarchical-copy",), judge)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun, Weights
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
@@ -40,14 +41,16 @@ def layout_map(
 
 def _judge_trained(case: SmokeCase, weights: Weights, deviation: float, tolerance: float) -> Outcome:
     """Judge a mistake that was not refused."""
-    sharded = f"{weights.sharded} of {weights.variables} variables are sharded"
+    sharded = f"{weights.sharded} of {counted(weights.variables, 'variable')} sharded"
     if case.name in _MUST_RAISE:
-        return finding(case, f"it trained without an error, and {sharded}", "an error", _REMEDY)
+        observed = f"it trained without an error, and {sharded}"
+        return finding(case, observed, "an error", _REMEDY, brief="trains without an error")
     if deviation > tolerance:
         observed = f"weights differ by up to {deviation:.2g}, and {sharded}"
-        return finding(case, observed, "the weights of one device", _REMEDY)
+        return finding(case, observed, "the weights of one device", _REMEDY, brief="weights differ from one device's")
     if case.name == _NOTHING and weights.sharded:
-        return finding(case, sharded, "none, because the layout matches no variable", _REMEDY)
+        expected, brief = "none, because the layout matches no variable", "variables are sharded that should not be"
+        return finding(case, sharded, expected, _REMEDY, brief=brief)
     if weights.sharded:
         return evidence(case, f"sharded nevertheless: {sharded}")
     hint = '; the key "hidden/kernel" needs the prefix ".*"' if case.name == _PARTIAL else ""

@@ -32,9 +32,9 @@ def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
         if first.outcome == "timed-out" or waited is None:
             patience = case.measures["patience_s"] or 0
             waits = f"{first.name} waits {in_phase(first.phase)}{innermost_frames(case.stacks)} without an error"
-            return finding(
-                case, f"{waits}; kdoctor ended it after {patience:.0f} s", "an error within seconds", _REMEDY
-            )
+            observed = f"{waits}; kdoctor ended it after {patience:.0f} s"
+            brief = "the other workers wait without an error"
+            return finding(case, observed, "an error within seconds", _REMEDY, brief=brief)
         if first.outcome == "trained":
             remedy = "Do not rely on collectives that continue with some of the workers."
             return finding(case, f"{first.name} continued training alone", "an error", remedy)

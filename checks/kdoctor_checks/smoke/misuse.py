@@ -35,6 +35,7 @@ def misuse(
     def judge(case: SmokeCase) -> Outcome:
         weights = case.weights
         mirrored = f"{weights.mirrored} of {weights.variables} variables are mirrored" if weights else "weights unknown"
-        return finding(case, f"trains without an error: {mirrored}", "an error", _REMEDY)
+        observed = f"trains without an error: {mirrored}"
+        return finding(case, observed, "an error", _REMEDY, brief="trains without an error")
 
     yield from judge_cases(run, ("jit-compile", "two-strategies"), judge, refusals=refusals)

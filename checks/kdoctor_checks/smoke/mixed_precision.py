@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, evidence, judge_cases, unknown
+from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, Problem, evidence, judge_cases, unknown
 
 
 @check("smoke.mixed-precision", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.mixed-precision")
@@ -30,13 +30,13 @@ def mixed_precision(
         if single is None or "loss_scale" not in case.measures:
             return unknown(case, "the precision of its variables was not read")
         if single < case.weights.variables:
-            return compare.wrong(case, f"{single:.0f} of {case.weights.variables} variables are float32")
+            observed = f"{single:.0f} of {case.weights.variables} variables are float32"
+            return compare.wrong(case, Problem(observed, "variables are not float32"))
         if case.name != "float16":
             return outcome
         if scale is None or scale < 1:
-            return compare.wrong(
-                case, "the optimizer has no loss scale" if scale is None else f"loss scale fell to {scale}"
-            )
+            observed = "the optimizer has no loss scale" if scale is None else f"loss scale fell to {scale}"
+            return compare.wrong(case, Problem(observed, observed))
         return evidence(case, f"loss scale {scale:g}; {outcome.observed}")
 
     yield from judge_cases(run, ("float16", "bfloat16"), judge)

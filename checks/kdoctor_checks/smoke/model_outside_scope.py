@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import describe_end, was_refused
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -52,11 +53,15 @@ def _judge(case: SmokeCase) -> Outcome:
     if case.outcome == "raised":
         return evidence(case, f"refused: {describe_end(case)}")
     if case.name == "compile-inside":
-        return finding(case, f"trained on {case.replicas} replicas without an error", "an error from fit", _REMEDY)
+        return finding(
+            case, f"trained on {counted(case.replicas, 'replica')} without an error", "an error from fit", _REMEDY
+        )
     weights = case.weights
     if weights is None or not weights.variables:
         return unknown(case, "its weights were not read")
-    observed = f"{weights.mirrored} of {weights.variables} variables are mirrored on the {case.replicas} replicas"
+    mirrored = f"{weights.mirrored} of {counted(weights.variables, 'variable')} mirrored"
+    observed = f"{mirrored} on {counted(case.replicas, 'replica')}"
     if weights.mirrored:
-        return finding(case, observed, "none, because the model was created outside the scope", _REMEDY)
+        expected, brief = "none, because the model was created outside the scope", "the mistake is not detected"
+        return finding(case, observed, expected, _REMEDY, brief=brief)
     return evidence(case, f"trained on one device without an error, and detected: {observed}")

@@ -54,4 +54,4 @@ def _sharding_problem(case: SmokeCase) -> Outcome | None:
         return None
     remedy = "Compare variable.path with the keys of the layout map, and print variable.value.sharding."
     expected = f"each of {case.replicas} devices holds one shard of what the layout shards, and all other variables"
-    return finding(case, observed, expected, remedy)
+    return finding(case, observed, expected, remedy, brief="variables are not placed as the layout says")

@@ -9,10 +9,12 @@ from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
     Comparison,
+    Problem,
     bit_equal,
     evidence,
     judge_cases,
     unknown,
+    weights_differ,
 )
 
 
@@ -39,11 +41,11 @@ def multi_worker(
             return unknown(case, "fewer than two workers trained together")
         for worker in case.workers:
             if worker.weight_deviation is None or worker.losses != case.losses:
-                return compare.wrong(
-                    case, f"losses or weights of {worker.name} are not those of {case.workers[0].name}"
-                )
+                observed = f"losses or weights of {worker.name} are not those of {case.workers[0].name}"
+                return compare.wrong(case, Problem(observed, "the workers hold different weights", "weights"))
             if worker.weight_deviation > tolerance:
-                return compare.wrong(case, f"weights of {worker.name} differ by up to {worker.weight_deviation:.2g}")
+                problem = weights_differ(worker.weight_deviation, tolerance)
+                return compare.wrong(case, problem._replace(observed=f"on {worker.name}, {problem.observed}"))
         return evidence(case, f"{len(case.workers)} workers agree: {outcome.observed}")
 
     yield from judge_cases(run, ("custom-loop",), judge, replicated=False)

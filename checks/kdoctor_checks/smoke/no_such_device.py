@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
@@ -32,8 +33,9 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
         ended = "kdoctor ended it" + (f" after {process.seconds:.0f} s" if process.seconds else "")
         observed = {
             "timed-out": f"waits {in_phase(process.phase)}{innermost_frames(case.stacks)} without an error; {ended}",
-            "trained": f"trains on {case.replicas} replicas, one of which does not exist",
+            "trained": f"trains on {counted(case.replicas, 'replica')}, one of which does not exist",
         }.get(process.outcome, f"terminated by {process.signal or process.exit_code}")
-        return finding(case, observed, "an error", _REMEDY)
+        brief = "waits forever for a device that does not exist" if process.outcome == "timed-out" else ""
+        return finding(case, observed, "an error", _REMEDY, brief=brief)
 
     yield from judge_cases(run, ("no-such-device",), judge, replicated=False)

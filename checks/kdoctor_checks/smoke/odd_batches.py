@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     Comparison,
+    Problem,
     evidence,
     finding,
     judge_cases,
@@ -16,6 +18,8 @@ from kdoctor_checks.smoke._judging import (
     unknown,
     weights_problem,
 )
+
+_NO_FALL = Problem("the loss does not fall", "the loss does not fall", "weights")
 
 
 @check("smoke.odd-batches", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.odd-batches")
@@ -33,7 +37,7 @@ def odd_batches(run: SmokeRun, target: Target | Unavailable, packages: Packages 
     def judge(case: SmokeCase) -> Outcome:
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
-        problem = weights_problem(case.weights) or (None if loss_falls(case) else "the loss does not fall")
+        problem = weights_problem(case.weights) or (None if loss_falls(case) else _NO_FALL)
         if problem:
             return compare.wrong(case, problem)
         return _judge_shares(case) if case.name == "per-replica-batch" else evidence(case, summarize(run, case))
@@ -47,10 +51,11 @@ def _judge_shares(case: SmokeCase) -> Outcome:
         return unknown(case, "the replicas' shares were not counted")
     due = -(-case.global_batch // case.replicas)
     observed = (
-        f"batch of {case.global_batch} over {case.replicas} replicas: {first:.0f} examples on the first, "
-        f"{total:.0f} in total"
+        f"batch of {case.global_batch} over {counted(case.replicas, 'replica')}: "
+        f"{counted(round(first), 'example')} on the first, {total:.0f} in total"
     )
     if first != due or total != case.global_batch:
         remedy = "Look for a patched tf.data or strategy: this environment distributes data incorrectly."
-        return finding(case, observed, f"{due} on the first, {case.global_batch} in total", remedy)
+        expected, brief = f"{due} on the first, {case.global_batch} in total", "batches are split incorrectly"
+        return finding(case, observed, expected, remedy, brief=brief)
     return evidence(case, observed)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -51,9 +52,10 @@ def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:
     if case.weight_deviation is None or len(case.losses) != len(case.reference_losses):
         return unknown(case, "it was not compared with one device")
     part = case.name.rpartition("-")[0]
-    mirrored = f"{case.weights.mirrored} of {case.weights.variables} variables are mirrored"
+    mirrored = f"{case.weights.mirrored} of {counted(case.weights.variables, 'variable')} mirrored"
     if part == "model":
-        return finding(case, f"trains, {mirrored}", "an error, because the model is outside the scope", _REMEDY)
+        expected, brief = "an error, because the model is outside the scope", "trains without an error"
+        return finding(case, f"trains, {mirrored}", expected, _REMEDY, brief=brief)
     if part == "loaded-model" and case.weights.mirrored == 0:
         return evidence(case, f"trained on one device without an error, and detected: {mirrored}")
     problem = weights_problem(case.weights)
@@ -62,7 +64,6 @@ def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:
     if problem is None and not losses_match(case.losses, case.reference_losses, LOSS_TOLERANCE):
         problem = losses_differ(case)
     if problem:
-        return finding(
-            case, f"trains without an error, but {problem}", "an error, or the result of one device", _REMEDY
-        )
+        observed, expected = f"trains without an error, but {problem.observed}", "an error, or the result of one device"
+        return finding(case, observed, expected, _REMEDY, brief=f"no error, but {problem.brief}")
     return evidence(case, f"harmless: {mirrored}, weights within {case.weight_deviation:.2g} of one device")

@@ -84,7 +84,8 @@ class _PairsJudge:
             return describe_end(_as_case(pair))
         if pair.weights is None:
             return "its weights were not read"
-        return weights_problem(pair.weights) or self._difference(pair)
+        problem = weights_problem(pair.weights)
+        return problem.observed if problem else self._difference(pair)
 
     def _difference(self, pair: SmokePair) -> str | None:
         """How a pair differs from one CPU, or its all-reduce from the exact sum."""

@@ -29,7 +29,8 @@ def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
         if finite < weights or not loss_falls(case):
             observed = f"{finite:.0f} of {weights:.0f} weights are finite; {losses}"
             remedy = "Do not train with parameter servers on this TensorFlow and Keras."
-            return finding(case, observed, "finite weights and a falling loss", remedy)
+            expected, brief = "finite weights and a falling loss", "weights are not finite, or the loss does not fall"
+            return finding(case, observed, expected, remedy, brief=brief)
         return evidence(case, f"{case.measures.get('workers') or 0:.0f} workers; {losses}")
 
     yield from judge_cases(run, ("custom-loop",), judge, replicated=False)

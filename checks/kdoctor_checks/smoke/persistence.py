@@ -45,9 +45,10 @@ def _judge_resumed(case: SmokeCase, tolerance: float) -> Outcome:
         return unknown(case, "the resumed training was not compared")
     if after >= epochs:
         observed = f"{after:.0f} of {epochs:.0f} epochs were trained after the interruption: it started over"
-        return finding(case, observed, "it resumes", _REMEDY)
+        return finding(case, observed, "it resumes", _REMEDY, brief="an interrupted training starts over")
     deviation = f"{case.weight_deviation:.2g}"
     if case.weight_deviation > tolerance:
         observed = f"weights differ by up to {deviation} from those of an uninterrupted training"
-        return finding(case, observed, "the same weights", _REMEDY)
+        brief = "a resumed training ends with other weights"
+        return finding(case, observed, "the same weights", _REMEDY, brief=brief)
     return evidence(case, f"resumed with {after:.0f} of {epochs:.0f} epochs left; weights within {deviation}")

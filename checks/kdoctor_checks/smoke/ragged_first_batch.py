@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
+    NONFINITE_LOSS,
     TENSORFLOW,
+    brief_end,
     evidence,
     finding,
     judge_cases,
@@ -32,14 +35,16 @@ def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        batch = f"first batch of {case.final_batch} over {case.replicas} replicas"
+        batch = f"first batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
         if case.outcome != "trained":
-            return finding(case, f"{describe_end(case)} ({batch})", "it trains", _REMEDY)
+            observed = f"{describe_end(case)} ({batch})"
+            return finding(case, observed, "it trains", _REMEDY, brief=brief_end(case))
         if case.weights is None or not case.losses:
             return unknown(case, "its weights or its losses were not read")
-        problem = weights_problem(case.weights) or ("a loss is not finite" if None in case.losses else None)
+        problem = weights_problem(case.weights) or (NONFINITE_LOSS if None in case.losses else None)
         if problem:
-            return finding(case, f"{problem} ({batch})", "finite weights on every replica", _REMEDY)
+            observed, expected = f"{problem.observed} ({batch})", "finite weights on every replica"
+            return finding(case, observed, expected, _REMEDY, brief=problem.brief)
         return evidence(case, f"{batch}; {summarize(run, case)}")
 
     yield from judge_cases(run, ("fewer-than-replicas", "first-batch-uneven"), judge, trained=False)

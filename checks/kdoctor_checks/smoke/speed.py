@@ -34,7 +34,7 @@ def speed(run: SmokeRun) -> Iterator[Outcome]:
             )
         all_reduce = case.measures.get("all_reduce_gbs")
         if all_reduce is not None:
-            yield evidence("all-reduce", f"{all_reduce:.3g} GB/s sent from each of {max(rates)} replicas")
+            yield evidence("all-reduce", f"{all_reduce:.3g} GB/s sent from each of {counted(max(rates), 'replica')}")
         pipeline = case.measures.get("input_per_s")
         if pipeline is not None:
             yield evidence("input pipeline", _input(pipeline, rates[max(rates)]))

@@ -9,6 +9,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
+    brief_end,
     evidence,
     finding,
     judge_cases,
@@ -41,23 +42,26 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
 
     def judge(case: SmokeCase) -> Outcome:
         if case.outcome != "trained":
-            return finding(case, describe_end(case), "finite weights", _REMEDY)
-        return not_replicated(run, case) or _judge_trained(case)
+            return finding(case, describe_end(case), "finite weights", _REMEDY, brief=brief_end(case))
+        return not_replicated(run, case) or _judge_trained(run, case)
 
     yield from judge_cases(run, ("starved-tail",), judge, replicated=False, trained=False)
 
 
-def _judge_trained(case: SmokeCase) -> Outcome:
+def _judge_trained(run: SmokeRun, case: SmokeCase) -> Outcome:
     if case.weights is None or not case.losses:
         return unknown(case, "its weights or its losses were not read")
-    batch = f"final batch of {case.final_batch} over {case.replicas} replicas"
+    batch = f"final batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
     if not case.final_batch or not case.replicas or not starves(case.final_batch, case.replicas):
         return unknown(case, f"{batch}: no replica is empty")
     losses = f"reported losses are {format_losses(case.losses)}"
     if case.weights.nonfinite:
         count = counted(len(case.weights.nonfinite), "variable")
         observed = f"NaN or infinity in {count} ({some(case.weights.nonfinite)}) after a {batch}; {losses}"
-        return finding(case, observed, "finite weights", _REMEDY)
+        brief = "a last batch that leaves a replica empty makes weights NaN"
+        return finding(run.keras or case, observed, "finite weights", _REMEDY, brief=brief)
     if None in case.losses:
-        return finding(case, f"weights are finite after a {batch}, but {losses}", "finite losses", _REMEDY)
+        observed = f"weights are finite after a {batch}, but {losses}"
+        brief = "a last batch that leaves a replica empty makes losses NaN"
+        return finding(run.keras or case, observed, "finite losses", _REMEDY, brief=brief)
     return evidence(case, f"weights stay finite after a {batch}; {losses}")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._cases import format_losses
+from kdoctor_checks.smoke._causes import of_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -44,7 +45,7 @@ def uneven_final_batch(
 
 
 def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
-    batch = f"final batch of {case.final_batch} over {case.replicas} replicas"
+    batch = f"final batch of {case.final_batch} over {counted(case.replicas, 'replica')}"
     losses = f"losses {format_losses(case.losses)}"
     if case.weights is None or not case.losses:
         return unknown(case, "its weights or its losses were not read")
@@ -55,7 +56,8 @@ def _judge(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Outcome:
             f"{run.tensorflow or ''}: install compatible versions.",
             action=Action.REINSTALL,
         )
-        return finding(case, f"{nonfinite}{losses} ({batch})", "finite weights and losses", remedy)
+        observed, brief = f"{nonfinite}{losses} ({batch})", "weights or losses are not finite"
+        return finding(case, observed, "finite weights and losses", remedy, brief=brief, explained_by=of_losses(run))
     if case.weight_deviation is None:
         return unknown(case, "its weights were not compared with one device")
     if case.name == "guarded" and case.weight_deviation > compare.tolerance:

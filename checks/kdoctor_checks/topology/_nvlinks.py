@@ -42,9 +42,9 @@ def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> E
     down = [link.index for link in links if link.active is False]
     slow = _slow(active, peers)
     if down and not active:
-        observed = f"all {len(links)} NVLinks are inactive" if len(links) > 1 else "all NVLinks are inactive"
+        observed = f"all {counted(len(links), 'NVLink')} are inactive" if len(links) > 1 else "all NVLinks are inactive"
     elif down:
-        observed = f"{len(active)} of {len(links)} NVLinks are active (inactive: {', '.join(map(str, down))})"
+        observed = f"{len(active)} of {counted(len(links), 'NVLink')} active (inactive: {', '.join(map(str, down))})"
     elif not unread and len(active) < expected:
         observed = f"{counted(len(active), 'NVLink')} active, {expected} expected"
     elif slow:

@@ -53,7 +53,7 @@ def _memory(gpu: Gpu, host: Host, near: set[int], shared: int) -> Outcome:
         return Unjudged(subject=gpu.subject, reason="the memory nodes of this process were not read")
     listed = ", ".join(map(str, sorted(nodes)))
     if nodes & set(host.memory_nodes):
-        observed = f"{shared} of {len(near)} CPUs near it available, and memory of NUMA node {listed}"
+        observed = f"{shared} of {counted(len(near), 'CPU')} near it available, and memory of NUMA node {listed}"
         return Evidence(subject=gpu.subject, observed=observed)
     allowed = ", ".join(map(str, host.memory_nodes)) or "none"
     return Finding(
@@ -73,7 +73,8 @@ def _finding(gpu: Gpu, ours: tuple[int, ...], near: set[int]) -> Finding:
     node = gpu.numa_affinity[0] if gpu.numa_affinity else "<node>"
     return Finding(
         subject=gpu.subject,
-        observed=f"none of its {len(near)} nearby CPUs is available (this process may use {counted(len(ours), 'CPU')})",
+        observed=f"none of its {counted(len(near), 'nearby CPU')} is available "
+        f"(this process may use {counted(len(ours), 'CPU')})",
         expected="a CPU near each GPU",
         remedy=configure(
             "Start the job without the binding, or bind it to the GPU's NUMA node.",

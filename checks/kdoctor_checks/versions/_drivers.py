@@ -13,7 +13,7 @@ def unknown_driver(gpus: Gpus) -> str:
     return f"the driver version is unknown: {gpus.errors.get('driver_version') or version}"
 
 
-def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus) -> Finding:
+def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus, *, brief: str) -> Finding:
     """The finding that the driver is older than ``least``, which is required for that reason."""
     return Finding(
         subject=subject,
@@ -23,7 +23,9 @@ def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus) ->
             summary=f"Install driver branch {branch_of(least)} or later (Ubuntu command shown) and restart; for a "
             "container, do this on the host. Or choose a TensorFlow that supports the current driver.",
             action=Action.REBOOT,
-            commands=(*upgrade_driver(least), f"kdoctor matrix --driver {gpus.driver_version}"),
+            commands=upgrade_driver(least),
+            look=(f"kdoctor matrix --driver {gpus.driver_version}",),
         ),
+        brief=brief,
         rollback=previous_driver(gpus.driver_version or ""),
     )

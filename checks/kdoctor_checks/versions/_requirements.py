@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from packaging.markers import Environment as MarkerEnvironment
@@ -15,7 +15,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Package, Packages, Target
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._versions import meets, parse_version
+from kdoctor_checks._versions import first_short, meets, narrowest, parse_version
 
 _SYSTEMS = {
     "linux": ("linux", "Linux", "posix"),
@@ -122,8 +122,22 @@ def _applicable(
             yield requirement
 
 
-def judge_needs(needs: Needs, packages: Packages, target: Target, *, subject: str, count: int) -> Iterator[Outcome]:
-    """A finding for each unmet requirement; evidence about the subject if there is none.
+def unmet_needs(name: str, needs: Needs, packages: Packages) -> list[Need]:
+    """The requirements that an installed distribution does not meet, or all if it is missing or has no version."""
+    version = parse_version(packages.version(name))
+    return [need for need in needs.by_name[name] if version is None or not meets(version, need.requirement.specifier)]
+
+
+def judge_needs(
+    needs: Needs,
+    packages: Packages,
+    target: Target,
+    *,
+    subject: str,
+    count: int,
+    explained_by: Mapping[str, tuple[str, ...]],
+) -> Iterator[Outcome]:
+    """A finding for each distribution that does not meet all requirements; evidence if there is none.
 
     Args:
         needs: the requirements to judge.
@@ -131,10 +145,13 @@ def judge_needs(needs: Needs, packages: Packages, target: Target, *, subject: st
         target: the interpreter that they are installed for.
         subject: what the evidence is about.
         count: number of distributions that have these requirements.
+        explained_by: name of a required distribution to the checks that may explain its finding.
     """
     yield from needs.unjudged
     bad = [outcome for name in sorted(needs.by_name) if (outcome := _judge(name, needs, packages, target))]
-    yield from bad
+    for outcome in bad:
+        known = explained_by.get(canonicalize_name(outcome.subject.partition(" ")[0]), ())
+        yield replace(outcome, explained_by=known) if isinstance(outcome, Finding) else outcome
     if not bad:
         requirements, owners = counted(needs.count, "requirement"), counted(count, "distribution")
         yield Evidence(subject=subject, observed=f"{requirements} of {owners} met")
@@ -150,18 +167,22 @@ def _judge(name: str, needs: Needs, packages: Packages, target: Target) -> Findi
     if package and version is None:
         invalid = f"version {package.version!r} is not valid (PEP 440)"
         return Unjudged(subject=name, reason=invalid if package.version else "its metadata has no version")
-    unmet = [need for need in wanted if version is None or not meets(version, need.requirement.specifier)]
+    unmet = unmet_needs(name, needs, packages)
     if not unmet:
         return None
+    texts = [f"{need.by} needs {narrowest(need.requirement.specifier) or 'it'}" for need in unmet]
+    problem = "" if package else "not installed, but "
+    last = "does not meet the requirements of other packages" if package else "not installed, but required"
     return Finding(
-        subject=name,
-        observed=f"version {package.version} is installed" if package else "not installed",
+        subject=f"{name} {package.version}" if package else name,
+        observed=problem + ", ".join(texts),
+        brief=first_short(problem + ", ".join(texts), problem + texts[0], last),
         expected=", ".join(f"{need.requirement.name}{need.requirement.specifier} (for {need.by})" for need in unmet),
         remedy=Remedy(
             summary=f"Install a version of {name} that meets all requirements. If there is none, change the version of "
             "a package that requires it.",
             action=Action.REINSTALL,
-            commands=(install(target, packages, f"{name}{specifiers}"),),
+            commands=(install(target, packages, f"{name}{narrowest(specifiers)}"),),
         ),
         rollback=restore(target, packages, name),
     )

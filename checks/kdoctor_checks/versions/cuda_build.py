@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
-from kdoctor.facts import Packages, Target, TensorFlowBuild
+from kdoctor.facts import Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._builds import after_a_gpu
 
 
 @check("versions.cuda-build", severity=Severity.ERROR, needs_gpus=True, requires=["versions.tensorflow-installed"])
-def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) -> Iterator[Outcome]:
+def cuda_build(
+    tensorflow: TensorFlowBuild, packages: Packages, target: Target, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """TensorFlow is built with CUDA.
 
     Why: a CPU-only build does not see GPUs and reports no error. MirroredStrategy then trains on one CPU replica.
@@ -24,7 +27,9 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
     if tensorflow.cuda_build is None:
         yield Unjudged(subject=subject, reason=tensorflow.unreadable or "the build does not state whether it has CUDA")
     elif tensorflow.cuda_build:
-        yield Evidence(subject=subject, observed=f"built with CUDA {tensorflow.cuda_version or '(release unknown)'}")
+        brief = f"CUDA {tensorflow.cuda_version}" if tensorflow.cuda_version else ""
+        observed = f"built with CUDA {tensorflow.cuda_version or '(release unknown)'}"
+        yield Evidence(subject=subject, observed=observed, brief=brief)
     else:
         remedy, rollback = _replacement(name, tensorflow.version, packages, target)
         yield Finding(
@@ -33,6 +38,8 @@ def cuda_build(tensorflow: TensorFlowBuild, packages: Packages, target: Target) 
             expected="a build with CUDA, because the checklist expects GPUs",
             remedy=remedy,
             rollback=rollback,
+            explained_by=("versions.one-tensorflow",),
+            after=after_a_gpu(pci),
         )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.commands.search_path import search_without
-from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import VersionMatrix
+from kdoctor.facts import Environment, Libraries, Library, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
+from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._builds import release_of, versions_there
+from kdoctor_checks._builds import after_a_gpu, release_of, versions_there
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search, version_of, with_libraries
 
 
@@ -19,6 +19,7 @@ def cuda_libraries_load(
     packages: Packages,
     target: Target,
     environment: Environment,
+    pci: PciDevices | Unavailable,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """The CUDA libraries that TensorFlow needs are installed and can be loaded.
@@ -47,47 +48,68 @@ def cuda_libraries_load(
     missing = [item for item in wanted if item.status == "missing" and not outside_search(item)]
     if missing:
         others = sorted({path for item in missing for path in item.other_versions})
-        if release and release.and_cuda is None:
-            summary = (
-                f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
-            )
-            command = "kdoctor matrix"
-        else:
-            extra = _also_needed(tensorflow, packages, matrix)
-            summary = "Install TensorFlow with its NVIDIA libraries."
-            summary += f" This release does not find all of them; it also needs {extra}." if extra else ""
-            command = install(target, packages, reinstall)
+        share = "none" if len(missing) == len(wanted) else f"{len(wanted) - len(missing)}"
+        verb = "are" if len(wanted) - len(missing) > 1 else "is"
         yield Finding(
             subject="CUDA libraries",
             observed=f"{', '.join(item.soname or item.name for item in missing)} not found"
             + (f" (other versions: {', '.join(others)})" if others else ""),
+            brief=f"{share} of the {len(wanted)} that TensorFlow needs {verb} installed",
             expected="all libraries that TensorFlow needs for GPUs",
-            remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(command,)),
+            remedy=_install_all(
+                release, _also_needed(tensorflow, packages, matrix), install(target, packages, reinstall)
+            ),
             rollback=rollback,
+            after=after_a_gpu(pci),
         )
+    folders = [_folder(item) for item in wanted if _does_not_load(item) and _is_foreign(item)]
     for item in wanted:
-        if item.status == "unusable" or (item.status == "found" and item.load_error):
-            foreign = item.package is None and item.found_by == "LD_LIBRARY_PATH"
-            folder = (item.path or "").rpartition("/")[0]
+        if _does_not_load(item):
             summary = "Reinstall all NVIDIA libraries from one CUDA release"
+            summary += f", and remove {_folder(item)} from LD_LIBRARY_PATH" if _is_foreign(item) else ""
             yield Finding(
                 subject=item.soname or item.name,
                 observed=f"{item.path} does not load: {item.load_error or item.status}",
+                brief="installed, but does not load",
                 expected="a library that loads",
                 remedy=Remedy(
-                    summary=f"{summary}, and remove {folder} from LD_LIBRARY_PATH." if foreign else f"{summary}.",
+                    summary=f"{summary}.",
                     action=Action.REINSTALL,
                     commands=(
-                        *([search_without([folder], environment)] if foreign else []),
+                        *([search_without(folders, environment)] if folders else []),
                         install(target, packages, "--force-reinstall", reinstall),
                     ),
                 ),
                 rollback=rollback,
+                after=after_a_gpu(pci),
             )
         elif item.status in {"found", "built-in"}:
             yield Evidence(subject=item.soname or item.name, observed=version_of(item))
     if not missing and all(outside_search(item) for item in wanted):
         yield NotApplicable(reason="all of them are outside the search path (see versions.libraries-searched)")
+
+
+def _does_not_load(item: Library) -> bool:
+    return item.status == "unusable" or (item.status == "found" and item.load_error is not None)
+
+
+def _is_foreign(item: Library) -> bool:
+    return item.package is None and item.found_by == "LD_LIBRARY_PATH"
+
+
+def _folder(item: Library) -> str:
+    return (item.path or "").rpartition("/")[0]
+
+
+def _install_all(release: Release | None, also_needed: str | None, command: str) -> Remedy:
+    if release and release.and_cuda is None:
+        summary = (
+            f"Install CUDA {release.cuda} and cuDNN {release.cudnn} on the system. This release has no [and-cuda]."
+        )
+        return Remedy(summary=summary, action=Action.REINSTALL, look=("kdoctor matrix",))
+    summary = "Install TensorFlow with its NVIDIA libraries."
+    summary += f" This release does not find all of them; it also needs {also_needed}." if also_needed else ""
+    return Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
 
 
 def _also_needed(tensorflow: TensorFlowBuild, packages: Packages, matrix: VersionMatrix) -> str | None:

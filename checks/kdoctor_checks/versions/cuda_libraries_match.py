@@ -8,6 +8,7 @@ from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Libraries, Library, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import release_of
 from kdoctor_checks._cuda_components import cuda_release
 from kdoctor_checks.versions._libraries import cuda_libraries, shown, with_libraries
@@ -38,7 +39,7 @@ def cuda_libraries_match(
     if not libraries.cuda_build or not found:
         yield NotApplicable(reason=libraries.note or "no CUDA library is found")
         return
-    yield from _judge_wheels(packages, target)
+    yield from _judge_wheels(packages, target, tensorflow.cuda_version)
     releases: dict[str, list[Library]] = {}
     for item in found:
         release = cuda_release(item.name, item.version)
@@ -48,7 +49,10 @@ def cuda_libraries_match(
         else:
             releases.setdefault(release, []).append(item)
     if len(releases) == 1:
-        yield Evidence(subject="CUDA libraries", observed=f"{len(found)} libraries of CUDA {next(iter(releases))}")
+        yield Evidence(
+            subject="CUDA libraries",
+            observed=f"{counted(len(found), 'library', 'libraries')} of CUDA {next(iter(releases))}",
+        )
     elif releases:
         names = sorted({item.package for items in releases.values() for item in items if item.package})
         wanted = install(target, packages, "--upgrade", with_libraries(tensorflow, release_of(tensorflow, matrix)))
@@ -56,6 +60,7 @@ def cuda_libraries_match(
         yield Finding(
             subject="CUDA libraries",
             observed=f"from {len(releases)} CUDA releases ({'; '.join(parts)})",
+            brief=f"from {len(releases)} different CUDA releases",
             expected="all from one CUDA release",
             remedy=Remedy(
                 summary="Reinstall all NVIDIA wheels together. With pip, pin them to one release, because a range can "
@@ -67,7 +72,7 @@ def cuda_libraries_match(
         )
 
 
-def _judge_wheels(packages: Packages, target: Target) -> Iterator[Finding]:
+def _judge_wheels(packages: Packages, target: Target, cuda: str | None) -> Iterator[Finding]:
     by_component: dict[str, set[str]] = {}
     for package in packages.installed:
         if match := _WHEEL.fullmatch(package.name):
@@ -76,15 +81,18 @@ def _judge_wheels(packages: Packages, target: Target) -> Iterator[Finding]:
         if len(names) > 1 and component in _SHARED_FOLDERS:
             wheels = sorted(names)
             pins = [f"{name}=={packages.version(name)}" for name in wheels]
+            major = f"-cu{(cuda or '').partition('.')[0]}=="
+            kept = next((pin for pin in pins if major in pin), pins[-1])
             yield Finding(
                 subject=f"nvidia-{component}",
                 observed=f"{', '.join(pins)} share the folder nvidia/{component}; the last one installed wins",
+                brief=f"{len(wheels)} wheels overwrite each other's files",
                 expected="the wheel for one CUDA major",
                 remedy=Remedy(
                     summary="Uninstall them all, then install the one for TensorFlow's CUDA. Use a separate "
                     "environment for a framework that needs another one.",
                     action=Action.REINSTALL,
-                    commands=(uninstall(target, packages, *wheels), install(target, packages, pins[0])),
+                    commands=(uninstall(target, packages, *wheels), install(target, packages, kept)),
                 ),
                 rollback=restore(target, packages, *wheels),
             )

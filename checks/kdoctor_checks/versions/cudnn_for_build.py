@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.commands.search_path import restore_path, search_without
-from kdoctor.facts import Environment, Libraries, Library, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Environment, Libraries, Library, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._builds import cuda_of, release_of
-from kdoctor_checks._versions import numbers
+from kdoctor_checks._builds import after_a_gpu, cuda_of, release_of
+from kdoctor_checks._versions import first_short, numbers
 from kdoctor_checks.versions._libraries import pinned, version_of
 
 
@@ -21,6 +22,7 @@ def cudnn_for_build(
     packages: Packages,
     target: Target,
     environment: Environment,
+    pci: PciDevices | Unavailable,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """The installed cuDNN is compatible with the TensorFlow build.
@@ -51,7 +53,9 @@ def cudnn_for_build(
         cuda = (tensorflow.cuda_version or "12").partition(".")[0]
         wheel = cudnn.package or f"nvidia-cudnn-cu{cuda}"
         fallback = f"{cudnn.package or 'nvidia-cudnn-cu12'}>={built},<{least[0] + 1}"
-        yield _finding(cudnn, built, mismatch, pinned(release, wheel) or fallback, (packages, target, environment))
+        pin = pinned(release, wheel) or fallback
+        finding = _finding(cudnn, built, mismatch, pin, (packages, target, environment))
+        yield replace(finding, after=after_a_gpu(pci))
     elif len(least) < 2:  # noqa: PLR2004 - major and minor
         reason = f"{cudnn.version} has the required major version; the minor version that TensorFlow needs is unknown"
         yield Unjudged(subject=subject, reason=reason)
@@ -82,7 +86,8 @@ def _finding(
         commands.append(install(target, packages, pin))
     owner = packages.find(cudnn.package or "")
     return Finding(
-        subject=cudnn.soname or "libcudnn",
+        subject=f"cuDNN {cudnn.version}",
+        brief=first_short(mismatch, "not the cuDNN that TensorFlow was built with"),
         observed=f"{version_of(cudnn)} from {cudnn.path} ({cudnn.found_by}); {mismatch}",
         expected=f"cuDNN {built} or a later {built.partition('.')[0]}.x",
         remedy=Remedy(

@@ -59,6 +59,7 @@ def cudnn_for_gpus(
             subject=gpu.subject,
             observed=f"{gpu.name or 'GPU'} has compute capability {capability}, but {shown(cudnn)} has code for "
             f"{code_for} only",
+            brief=f"cuDNN {version} has no code for this GPU",
             expected="a cuDNN with code for this GPU",
             remedy=Remedy(
                 summary="Install a cuDNN with code for this GPU."
@@ -66,7 +67,8 @@ def cudnn_for_gpus(
                 else "Hide the GPU from the job, or use a TensorFlow for another CUDA. No cuDNN for this CUDA supports "
                 "the GPU.",
                 action=Action.REINSTALL,
-                commands=(install(target, packages, pin) if pin else "kdoctor matrix",),
+                commands=(install(target, packages, pin),) if pin else (),
+                look=() if pin else ("kdoctor matrix",),
             ),
             rollback=restore(target, packages, package),
         )

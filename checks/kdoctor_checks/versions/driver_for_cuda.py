@@ -56,5 +56,6 @@ def _judge(gpus: Gpus, cuda: str, least: str) -> Outcome:
         supports = f"supports CUDA {gpus.cuda_driver_version}" if offered else "does not report its CUDA release"
         reason = f"{observed}; older than {least}, but {supports}; cuda-compat may bridge the gap"
         return Unjudged(subject=_SUBJECT, reason=reason)
-    observed = f"{gpus.driver_version} is too old for CUDA {cuda}, with which TensorFlow was built"
-    return too_old(_SUBJECT, observed, least, f" for CUDA {major}", gpus)
+    observed = f"too old for CUDA {cuda}, with which TensorFlow was built"
+    brief = f"too old for CUDA {cuda}, which needs {least}"
+    return too_old(f"{_SUBJECT} {gpus.driver_version}", observed, least, f" for CUDA {major}", gpus, brief=brief)

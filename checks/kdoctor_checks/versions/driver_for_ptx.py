@@ -59,4 +59,6 @@ def _judge_ptx(gpu: Gpu, gpus: Gpus, cuda: str, target: Target, matrix: VersionM
     if offered is not None and offered >= (numbers(cuda) or ())[:2]:
         reason = f"{ptx} is too old, but supports CUDA {gpus.cuda_driver_version}; cuda-compat may bridge the gap"
         return Unjudged(subject=gpu.subject, reason=reason)
-    return too_old(gpu.subject, f"{ptx} is too old to compile it", last, f", as shipped with CUDA {cuda}", gpus)
+    observed, reason = f"{ptx} is too old to compile it", f", as shipped with CUDA {cuda}"
+    brief = f"driver {gpus.driver_version} cannot compile TensorFlow's PTX for it"
+    return too_old(gpu.subject, observed, last, reason, gpus, brief=brief)

@@ -47,12 +47,14 @@ def gpu_code(
         return Finding(
             subject=gpu.subject,
             observed=f"{gpu.name or 'GPU'} has compute capability {capability}; {build} {problem}",
+            brief=f"{build} {'crashes on this GPU' if bad else 'has no code for this GPU'}",
             expected="a build with code for this GPU",
             remedy=Remedy(
                 summary=f"{summary} kdoctor matrix lists the releases that run here. CUDA_VISIBLE_DEVICES can hide "
                 "the GPU instead.",
                 action=Action.REINSTALL,
-                commands=("kdoctor matrix", install(target, packages, wanted)),
+                commands=(install(target, packages, wanted),),
+                look=("kdoctor matrix",),
             ),
             rollback=restore(target, packages, tensorflow.distribution or "tensorflow"),
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
@@ -9,6 +10,18 @@ from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.model import VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._versions import parse_version
+
+_BRIEFS = {
+    "keras3_grads_not_reduced": "does not combine the gradients of the replicas",
+    "keras3_lr_times_replicas": "sums gradients over the replicas instead of averaging them",
+    "keras3_metrics_wrong_or_nan": "reports wrong losses and metrics on several replicas",
+}
+"""Row of the matrix to what it says in a few words."""
+
+_SAME_PACKAGE = ("versions.package-conflicts", "versions.other-conflicts", "versions.known-bad")
+_TRAININGS = ("smoke.*", "job.*")
+_REPORTED_LOSSES = ("smoke.*", "job.reported-loss")
+"""What a release with correct weights explains. The trainings name this check only for what their Keras gets wrong."""
 
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-macos", "tensorflow-intel")
 
@@ -55,6 +68,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
             summary or f"Install {keras.package}.",
             legacy if is_legacy else keras.package,
             (packages, target),
+            (*_SAME_PACKAGE, *_TRAININGS),
         )
     version = parse_version(keras.version)
     if version is None:
@@ -62,37 +76,51 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     if is_legacy and tensorflow and minor(keras.version) != tensorflow:
         return _finding(
             keras,
-            f"version {keras.version} with TensorFlow {tensorflow}",
+            f"does not work with TensorFlow {tensorflow}",
             f"tf-keras {tensorflow}; each release works with one TensorFlow",
             f"Install tf-keras {tensorflow}.",
             legacy,
             (packages, target),
+            (*_SAME_PACKAGE, *_TRAININGS),
         )
     # Entries that no release fixes (an empty replica, an uneven first batch) depend on the job. Trainings judge them.
     rows = [row for row in matrix.known_bad if set(row.when) == {"keras"} and row.effect == "wrong-results"]
     bad = [row for row in rows if row.ended_by and specifier(row.when["keras"]).contains(version, prereleases=True)]
     if keras.package != "keras" or not bad:
         chosen = " (TF_USE_LEGACY_KERAS is set)" if keras.legacy else ""
-        return Evidence(subject=keras.package, observed=f"version {keras.version}{chosen}")
+        name = "Keras" if keras.package == "keras" else keras.package
+        brief = f"{name} {keras.version}"
+        return Evidence(subject=keras.package, observed=f"version {keras.version}{chosen}", brief=brief)
     wanted = f"keras{bad[-1].ended_by['keras']}"
-    return _finding(
+    measured = [item for item in matrix.keras if specifier(item.versions).contains(version, prereleases=True)]
+    only_losses = bool(measured) and all(item.weights == "right" for item in measured)
+    finding = _finding(
         keras,
-        f"version {keras.version} gives wrong results on several replicas ({'; '.join(row.symptom for row in bad)})",
+        f"gives wrong results on several replicas ({'; '.join(row.symptom for row in bad)})",
         f"{wanted}, or Keras 2",
         f"Install {wanted}. Models need no change.",
         wanted,
         (packages, target),
+        (*_SAME_PACKAGE, *(_REPORTED_LOSSES if only_losses else _TRAININGS)),
     )
+    return replace(finding, brief=_BRIEFS.get(bad[0].id, "gives wrong results on several replicas"))
 
 
 def _finding(
-    keras: KerasChoice, observed: str, expected: str, summary: str, wanted: str, installed: tuple[Packages, Target]
+    keras: KerasChoice,
+    observed: str,
+    expected: str,
+    summary: str,
+    wanted: str,
+    installed: tuple[Packages, Target],
+    explains: tuple[str, ...],
 ) -> Finding:
     packages, target = installed
     return Finding(
-        subject=keras.package,
+        subject=f"{keras.package} {keras.version}" if keras.version else keras.package,
         observed=observed,
         expected=expected,
+        explains=explains,
         remedy=Remedy(summary=summary, action=Action.REINSTALL, commands=(install(target, packages, wanted),)),
         rollback=restore(target, packages, keras.package),
     )
@@ -105,6 +133,8 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
     return Finding(
         subject="Keras backend",
         observed=f"{keras.backend} ({keras.backend_from})",
+        brief=f"{keras.backend}, which ignores tf.distribute strategies",
+        explains=_TRAININGS,
         expected="tensorflow, the only backend that tf.distribute strategies support",
         remedy=Remedy(
             summary="Set the backend in the job's environment. The variable overrides keras.json.",

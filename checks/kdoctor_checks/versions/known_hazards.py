@@ -9,7 +9,7 @@ from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import judge_gpus, versions_there
-from kdoctor_checks._versions import parse_version
+from kdoctor_checks._versions import first_short, parse_version
 
 
 @check("versions.known-hazards", severity=Severity.WARNING, needs_gpus=True, requires=["versions.cudnn-for-gpus"])
@@ -80,6 +80,7 @@ def _outcome(row: KnownBad, subject: str, packages: Packages, target: Target) ->
     return Finding(
         subject=subject,
         observed=f"fails with {row.job} ({row.symptom})",
+        brief=first_short(f"fails with {row.job}", "known to fail with some jobs"),
         expected="versions with which no job is known to fail",
         remedy=Remedy(
             summary=f"Install {row.fix}." if row.install else f"{row.fix[:1].upper()}{row.fix[1:]}.",

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.commands.packages import install, minor
+from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.search_path import restore_path, search_first
-from kdoctor.facts import Environment, Libraries, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Environment, Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search
 
@@ -19,6 +20,7 @@ def libraries_searched(
     packages: Packages,
     target: Target,
     environment: Environment,
+    pci: PciDevices | Unavailable,
     matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """TensorFlow's search path covers all CUDA libraries installed for it.
@@ -40,19 +42,24 @@ def libraries_searched(
     if outside:
         folders = list(dict.fromkeys(outside.values()))
         names = ", ".join(item.soname or item.name for item in outside)
-        commands = [search_first(folders)]
-        summary = "Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts."
+        remedy, rollback = _put_first(folders), restore_path(environment)
         if fixed_in := _fixed_in(tensorflow, matrix):
             # ">=2.16.2" alone would also install another minor release.
             release = f"tensorflow[and-cuda]{fixed_in},=={minor(tensorflow.version or '')}.*"
-            commands.append(install(target, packages, release))
-            summary += f" Or install a release without the defect (tensorflow{fixed_in})."
+            summary = "Install a release without the defect, or add the folders to LD_LIBRARY_PATH."
+            command = install(target, packages, release)
+            remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
+            rollback = restore(target, packages, tensorflow.distribution or "tensorflow")
         yield Finding(
-            subject="search path",
-            observed=f"TensorFlow {tensorflow.version} does not find {names} in {', '.join(folders)}",
+            subject=f"TensorFlow {tensorflow.version}",
+            observed=f"does not find {names} in {', '.join(folders)}",
+            brief=f"does not search the folder of {names}"
+            if len(outside) == 1
+            else f"does not search the folders of {len(outside)} CUDA libraries",
             expected="all folders of CUDA libraries on the search path",
-            remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=tuple(commands)),
-            rollback=restore_path(environment),
+            remedy=remedy,
+            rollback=rollback,
+            after=after_a_gpu(pci),
         )
     found = [item for item in wanted if item.status != "missing"]
     if found:
@@ -60,6 +67,14 @@ def libraries_searched(
         yield Evidence(subject="search path", observed=observed)
     elif not outside:
         yield NotApplicable(reason="no CUDA library is installed (see versions.cuda-libraries)")
+
+
+def _put_first(folders: Sequence[str]) -> Remedy:
+    return Remedy(
+        summary="Add the folders to LD_LIBRARY_PATH in the shell or unit that starts the job, before Python starts.",
+        action=Action.CONFIGURE,
+        commands=(search_first(folders),),
+    )
 
 
 def _fixed_in(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:

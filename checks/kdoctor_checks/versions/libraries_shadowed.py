@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
 from kdoctor.facts import Environment, Libraries, Library
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import some
 from kdoctor_checks.versions._libraries import cuda_libraries, version_of
 
 _BEFORE_WHEELS = ("LD_PRELOAD", "RPATH", "LD_LIBRARY_PATH")
@@ -29,16 +30,17 @@ def libraries_shadowed(libraries: Libraries, environment: Environment) -> Iterat
         yield NotApplicable(reason=libraries.note or "no CUDA library is found")
         return
     shadowed = [(item, wheel) for item in wanted if (wheel := _shadowed_wheel(item))]
+    folders = list(dict.fromkeys((item.path or "").rpartition("/")[0] for item, _ in shadowed))
     for item, wheel in shadowed:
-        folder = (item.path or "").rpartition("/")[0]
         yield Finding(
             subject=item.soname or item.name,
             observed=f"{version_of(item)} from {item.path} ({item.found_by}) shadows {wheel}",
+            brief="another copy is loaded instead of the one of TensorFlow",
             expected="the copy installed with TensorFlow",
             remedy=Remedy(
-                summary=f"Remove {folder} from LD_LIBRARY_PATH in the shell or unit that starts the job.",
+                summary=f"Remove {some(folders)} from LD_LIBRARY_PATH in the shell or unit that starts the job.",
                 action=Action.CONFIGURE,
-                commands=(search_without([folder], environment),),
+                commands=(search_without(folders, environment),),
             ),
             rollback=restore_path(environment),
         )

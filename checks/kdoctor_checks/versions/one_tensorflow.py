@@ -41,21 +41,38 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
         yield Evidence(subject=kept, observed=f"the only TensorFlow distribution ({observed})")
         return
     counts = Counter(package.name for package in separate)
-    version = f"=={tensorflow.version}" if tensorflow.version else ""
-    wanted = f"tensorflow[and-cuda]{version}" if tensorflow.cuda_build else f"{kept}{version}"
-    removal = uninstall(target, packages, *sorted(counts))
+    names, copies = sorted(counts), max(counts.values())
     yield Finding(
-        subject="tensorflow",
+        subject=" and ".join(names),
         observed=f"{len(separate)} distributions are installed: {', '.join(shown)}",
+        brief=f"{len(separate)} TensorFlows, which overwrite each other's files"
+        if len(names) > 1
+        else f"{copies} copies are installed, and Python imports one of them",
         expected="one distribution",
         remedy=Remedy(
-            summary="Uninstall all of them, then install the one that the job needs. pip removes one installation at a "
-            "time, so repeat the command until none is left.",
+            summary="Uninstall all of them, then install the one that the job needs.",
             action=Action.REINSTALL,
-            commands=(*[removal] * max(counts.values()), install(target, packages, wanted)),
+            commands=(
+                _repeated(uninstall(target, packages, *names), copies),
+                install(target, packages, _wanted(kept, names, tensorflow, packages)),
+            ),
         ),
-        rollback=restore(target, packages, *sorted(counts)),
+        rollback=restore(target, packages, *names),
     )
+
+
+def _wanted(kept: str, names: list[str], tensorflow: TensorFlowBuild, packages: Packages) -> str:
+    """The one to install: the release whose files are there, with CUDA if one of them had it."""
+    name = "tensorflow" if "tensorflow" in names else kept
+    has_wheels = any(package.name.startswith("nvidia-") for package in packages.installed)
+    extra = "[and-cuda]" if has_wheels and "cpu" not in name else ""
+    return f"{name}{extra}=={tensorflow.version}" if tensorflow.version else f"{name}{extra}"
+
+
+def _repeated(removal: str, copies: int) -> str:
+    """The command once for each copy: pip removes one at a time."""
+    numbers = " ".join(str(number + 1) for number in range(copies))
+    return removal if copies == 1 else f"for copy in {numbers}; do {removal}; done"
 
 
 def _requirements(package: Package) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KerasChoice, Packages, Target, TensorFlowBuild
 from kdoctor.model import NotApplicable, Outcome, Severity
-from kdoctor_checks.versions._requirements import Needs, judge_needs, needs_of
+from kdoctor_checks.versions._requirements import Needs, judge_needs, needs_of, unmet_needs
 
 
 @check("versions.other-conflicts", severity=Severity.WARNING)
@@ -19,13 +19,19 @@ def other_conflicts(
     Remedy: install a version that meets all requirements, or uninstall unused packages.
     Source: https://packaging.python.org/en/latest/specifications/dependency-specifiers/
     """
-    core = needs_of((tensorflow.distribution or "tensorflow", keras.package), packages, target).visited
+    core_needs = needs_of((tensorflow.distribution or "tensorflow", keras.package), packages, target)
+    core = core_needs.visited
     others = {package.name for package in packages.installed if package.name not in core}
     if not others:
         yield NotApplicable(reason="only packages that TensorFlow and Keras require are installed")
         return
     needs = _without(needs_of(others, packages, target), core, packages)
-    yield from judge_needs(needs, packages, target, subject=target.prefix, count=len(others))
+    explained_by: dict[str, tuple[str, ...]] = {
+        name: ("versions.package-conflicts",) for name in core_needs.by_name if unmet_needs(name, core_needs, packages)
+    }
+    explained_by[keras.package] = ("versions.keras-compatible", "versions.package-conflicts")
+    explained_by["tensorflow"] = ("versions.tensorflow-installed",)
+    yield from judge_needs(needs, packages, target, subject=target.prefix, count=len(others), explained_by=explained_by)
 
 
 def _without(needs: Needs, core: set[str], packages: Packages) -> Needs:

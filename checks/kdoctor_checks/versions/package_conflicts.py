@@ -33,4 +33,14 @@ def package_conflicts(
         yield from needs.unjudged
         yield Unjudged(subject=name, reason="its metadata lists no requirements")
         return
-    yield from judge_needs(needs, packages, target, subject=f"{found.name} {found.version}", count=len(needs.visited))
+    explained_by: dict[str, tuple[str, ...]] = {keras.package: ("versions.keras-compatible",)}
+    if keras.package == "tf-keras":
+        explained_by[name] = ("versions.keras-compatible",)  # a tf-keras for another TensorFlow
+    yield from judge_needs(
+        needs,
+        packages,
+        target,
+        subject=f"{found.name} {found.version}",
+        count=len(needs.visited),
+        explained_by=explained_by,
+    )

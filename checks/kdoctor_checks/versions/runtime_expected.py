@@ -10,7 +10,7 @@ from packaging.version import Version
 from kdoctor.check import check
 from kdoctor.commands.packages import restore
 from kdoctor.commands.shell import quoted, set_variable
-from kdoctor.commands.system import previous_driver
+from kdoctor.commands.system import previous_driver, upgrade_driver
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
 from kdoctor.matrix.model import VersionMatrix
@@ -29,7 +29,7 @@ from kdoctor.model import (
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._expected import OR_AGREE, install_agreed, judge_version, other_value
 from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
-from kdoctor_checks._versions import meets, parse_specifiers, parse_version
+from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 
 _Tools = tuple[Target, Packages]
 _JUDGED = ("framework", "sdk", "driver", "libraries", "image")
@@ -119,12 +119,20 @@ def _sdk(
     remedy = Remedy(
         summary=f"Install a TensorFlow that was built with it (kdoctor matrix lists them), {OR_AGREE}",
         action=Action.REINSTALL,
-        commands=("kdoctor matrix",),
+        look=("kdoctor matrix",),
     )
     rollback = restore(*tools, tensorflow.distribution or "tensorflow")
     if not tensorflow.cuda_build:
         observed = "TensorFlow was built without CUDA" if tensorflow.installed else "TensorFlow is not installed"
-        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
+        missing = ("versions.tensorflow-installed", "versions.cuda-build")
+        return Finding(
+            subject=subject,
+            observed=observed,
+            expected=wanted,
+            remedy=remedy,
+            rollback=rollback,
+            explained_by=missing,
+        )
     release = release_of(tensorflow, matrix)
     cudnn = (release.cudnn if release else None) or tensorflow.cudnn_version
     found = cuda_of(tensorflow, matrix) if key == "cuda" else cudnn
@@ -158,7 +166,8 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
         summary="Install the agreed driver version while no job is running and restart (for a container, on the host), "
         f"{OR_AGREE}",
         action=Action.REBOOT,
-        commands=("apt-cache policy 'nvidia-driver-*'", "sudo apt-get install 'nvidia-driver-<branch>=<version>*'"),
+        commands=upgrade_driver(named[0]) if (named := re.findall(r"(?:==|>=|~=)\s*(\d[\d.]*)", wanted)) else (),
+        look=("apt-cache policy 'nvidia-driver-*'",),
     )
     rollback = previous_driver(found) if found else Rollback.nothing("not needed (no driver was installed)")
     return judge_version(subject, found, wanted, remedy, rollback)
@@ -184,11 +193,19 @@ def _library(
         remedy = Remedy(
             summary=f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
             action=Action.REINSTALL,
-            commands=(f"ldconfig -p | grep lib{name}",),
+            look=(f"ldconfig -p | grep lib{name}",),
         )
     if library is None or library.status == "missing":
         observed = (libraries.note if library is None else None) or "the loader does not find it"
-        return Finding(subject=subject, observed=observed, expected=wanted, remedy=remedy, rollback=rollback)
+        return Finding(
+            subject=subject,
+            observed=observed,
+            brief=first_short(observed, "the loader does not find it"),
+            expected=wanted,
+            remedy=remedy,
+            rollback=rollback,
+            explained_by=("versions.cuda-libraries", "versions.cuda-build"),
+        )
     if library.version is None:
         reason = library.version_error or library.load_error or f"{library.status}, but its version is unknown"
         return Unjudged(subject=subject, reason=reason)
@@ -216,6 +233,7 @@ def _image(wanted: str, host: Host | Unavailable) -> Outcome:
     return Finding(
         subject=subject,
         observed=observed,
+        brief=first_short(f"{host.image}, the checklist expects {wanted}", "not the image in the checklist"),
         expected=wanted,
         remedy=Remedy(
             summary=f"Start the job's container from the agreed image, {OR_AGREE}",

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, Target, TensorFlowBuild
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._versions import parse_version
 
 
 @check("versions.tensorflow-installed", severity=Severity.ERROR)
-def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target: Target) -> Iterator[Outcome]:
+def tensorflow_installed(
+    tensorflow: TensorFlowBuild, packages: Packages, target: Target, assumptions: Assumptions
+) -> Iterator[Outcome]:
     """TensorFlow is installed in the target environment.
 
     Why: without TensorFlow the job stops at its first import. If its metadata is missing (a copied or partly removed
@@ -20,15 +22,17 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
     """
     subject = f"tensorflow in {target.prefix}"
     if not tensorflow.installed:
+        has_cuda = assumptions.expects_gpus and target.platform == "linux-x86_64"
         yield Finding(
-            subject=subject,
+            subject="TensorFlow",
             observed=f"not found by {target.executable} ({target.chosen_by})",
+            brief="not installed in the examined environment",
             expected="TensorFlow 2",
             remedy=Remedy(
-                summary="Install TensorFlow with its CUDA libraries (plain 'tensorflow' for a machine without GPUs), "
-                "or check another environment with --python.",
+                summary=f"Install TensorFlow{' with its CUDA libraries' if has_cuda else ''}, or check another "
+                "environment with --python.",
                 action=Action.REINSTALL,
-                commands=(install(target, packages, "tensorflow[and-cuda]"),),
+                commands=(_installation(packages, target, has_cuda=has_cuda),),
             ),
             rollback=restore(target, packages, "tensorflow"),
         )
@@ -37,4 +41,13 @@ def tensorflow_installed(tensorflow: TensorFlowBuild, packages: Packages, target
         why = f": {tensorflow.unreadable}" if tensorflow.unreadable else ""
         yield Unjudged(subject=subject, reason=f"{tensorflow.location or 'the package'} has {version}{why}")
     else:
-        yield Evidence(subject=subject, observed=f"{tensorflow.distribution or 'tensorflow'} {tensorflow.version}")
+        name = tensorflow.distribution or "tensorflow"
+        brief = f"{'TensorFlow' if name == 'tensorflow' else name} {tensorflow.version}"
+        yield Evidence(subject=subject, observed=f"{name} {tensorflow.version}", brief=brief)
+
+
+def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> str:
+    found = packages.find("tensorflow")
+    if found and found.version:  # its files were removed, and pip regards it as installed
+        return install(target, packages, "--force-reinstall", "--no-deps", f"tensorflow=={found.version}")
+    return install(target, packages, f"tensorflow{'[and-cuda]' if has_cuda else ''}")

@@ -4,17 +4,22 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
-from kdoctor.facts import Libraries, Packages, Target, TensorFlowBuild
+from kdoctor.facts import Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
-from kdoctor_checks._builds import release_of
+from kdoctor_checks._builds import after_a_gpu, release_of
 from kdoctor_checks.versions._libraries import pinned
 
 
 @check("versions.xla-files", severity=Severity.WARNING, needs_gpus=True, requires=["versions.cuda-build"])
 def xla_files(
-    libraries: Libraries, tensorflow: TensorFlowBuild, packages: Packages, target: Target, matrix: VersionMatrix
+    libraries: Libraries,
+    tensorflow: TensorFlowBuild,
+    packages: Packages,
+    target: Target,
+    pci: PciDevices | Unavailable,
+    matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """XLA finds libdevice and ptxas, which it needs to compile for GPUs.
 
@@ -29,7 +34,9 @@ def xla_files(
     if not libraries.cuda_build or not libraries.xla_files:
         yield NotApplicable(reason=libraries.note or "this TensorFlow does not compile for GPUs")
     package = f"nvidia-cuda-nvcc-cu{(tensorflow.cuda_version or '12').partition('.')[0]}"
-    wanted = pinned(release_of(tensorflow, matrix), package) or package
+    pin = pinned(release_of(tensorflow, matrix), package)
+    # The package comes with the libraries of [and-cuda].
+    explained_by = ("versions.cuda-libraries",) if pin and libraries.lacking() and not packages.find(package) else ()
     for file in libraries.xla_files:
         if file.status == "found":
             yield Evidence(subject=file.name, observed=f"{file.path} ({file.found_by})")
@@ -37,12 +44,15 @@ def xla_files(
         yield Finding(
             subject=file.name,
             observed="not found" + (f" (searched: {some(file.searched)})" if file.searched else ""),
+            brief="not found where XLA searches",
+            explained_by=explained_by,
+            after=after_a_gpu(pci),
             expected=f"{file.name} on XLA's search path",
             remedy=Remedy(
                 summary=f"Install {package}. If a CUDA toolkit is installed elsewhere, set its folder instead "
                 "(XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER), or do not use jit_compile.",
                 action=Action.REINSTALL,
-                commands=(install(target, packages, wanted),),
+                commands=(install(target, packages, pin or package),),
             ),
             rollback=restore(target, packages, package),
         )

@@ -17,7 +17,7 @@ from kdoctor.model import ASSUMPTIONS, FAMILIES
 from kdoctor.text.secrets import is_identifying
 from kdoctor.text.wrap import wrap
 
-_WITH_GPUS, _WITHOUT = "multi-gpu-keras", "cpu-smoke"
+_WITH_GPUS, _WITH_ONE, _WITHOUT = "multi-gpu-keras", "single-gpu-keras", "cpu-smoke"
 _ALSO = ("keras", "tf-keras", "numpy")
 """Packages besides TensorFlow that affect how Keras trains."""
 _TITLES = {
@@ -33,23 +33,39 @@ _TITLES = {
 _WIDTH = 110
 
 
-def draft(facts: Facts, catalog: Catalog, *, name: str, owner: str) -> str:
+def draft(facts: Facts, catalog: Catalog, *, name: str, owner: str, full: bool = False) -> str:
     """The text of a checklist that expects the machine in its current state.
 
     Args:
         facts: of this machine.
-        catalog: has the shipped checklist to start from.
+        catalog: has the shipped checklists.
         name: of the checklist.
         owner: of the checklist.
+        full: list every check and training, instead of extending a shipped checklist.
     """
-    gpus = facts.get(Gpus)
-    has_gpus = isinstance(gpus, Gpus) and bool(gpus.devices)
-    start = load_checklist(_WITH_GPUS if has_gpus else _WITHOUT, catalog)
+    start = load_checklist(_shipped_for(facts.get(Gpus), catalog), catalog)
     stated = list(_assumptions(facts))
-    return "".join(f"{line}\n" for line in _lines(start, catalog, stated, name=name, owner=owner))
+    head = _head(name, owner)
+    if full:
+        lines = [*head, *_everything(start, catalog, stated, owner)]
+    else:
+        # What is inherited need not be stated again.
+        lines = [
+            *head,
+            *_extension(start, [line for line in stated if not line.startswith("  gpus: {count: 0}")], owner),
+        ]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, owner: str) -> Iterator[str]:
+def _shipped_for(gpus: object, catalog: Catalog) -> str:
+    """The shipped checklist for a machine with these GPUs."""
+    count = len(gpus.devices) if isinstance(gpus, Gpus) else 0
+    if count == 1 and _WITH_ONE in catalog.checklists:
+        return _WITH_ONE
+    return _WITH_GPUS if count else _WITHOUT
+
+
+def _head(name: str, owner: str) -> Iterator[str]:
     yield f"# What {name} expects of its machine, written by `kdoctor checklist init` from the current state."
     yield "# Review it, and loosen or tighten expectations. Then run: kdoctor checklist validate THIS_FILE"
     yield "# For completion in an editor: kdoctor schema checklist > checklist.schema.json, and this line:"
@@ -59,6 +75,49 @@ def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, 
     yield f"name: {name}"
     yield "version: 1  # increase it when expectations change"
     yield f"owner: {scalar(owner)}"
+
+
+def _extension(start: Checklist, stated: list[str], owner: str) -> Iterator[str]:
+    """A checklist that states only what differs from the shipped one."""
+    yield ""
+    yield f"# All checks and trainings of {start.name} apply, also those that later versions of kdoctor add to it."
+    yield "# To see them: kdoctor checklist show THIS_FILE --resolved"
+    if not start.assumptions.expects_gpus:
+        yield f"# No GPU was found here, so GPU checks are skipped. For a GPU machine: extends: {_WITH_GPUS}"
+    yield f"extends: {start.name}"
+    if stated:
+        yield from ("", "# Each assumption is judged by a check, which is added if it is missing.", "assumptions:")
+        yield from stated
+    yield from (
+        "",
+        "# To change a check, or to add one (kdoctor list):",
+        "# checks:",
+        "#   - {id: gpu.free, severity: warning}",
+        "",
+        "# To leave out what does not apply here:",
+        "# without:",
+        '#   topology.pairs: "the jobs of this node use one GPU each"',
+    )
+    yield from _waivers()
+    if start.rollback:
+        yield from (
+            "",
+            "# What to do when a check fails. The lists at_once, fix_forward and investigate are inherited.",
+        )
+        yield from ("rollback:", f"  decides: {scalar(owner)}")
+
+
+def _waivers() -> Iterator[str]:
+    yield from (
+        "",
+        "# Failures that are accepted for a while. They stay visible, and count again after the last day.",
+        "# waivers:",
+        '#   - {check: topology.pairs, subject: "GPU 0 - GPU 7", reason: new riser, owner: ada, expires: 2030-03-31}',
+    )
+
+
+def _everything(start: Checklist, catalog: Catalog, stated: list[str], owner: str) -> Iterator[str]:
+    """A checklist with every check and training of the shipped one."""
     yield from ("", "assumptions:", *stated)
     yield from ("", "checks:", *_checks(start, catalog, "\n".join(stated)))
     yield from (
@@ -75,12 +134,7 @@ def _lines(start: Checklist, catalog: Catalog, stated: list[str], *, name: str, 
         yield from wrap(entry.expect, _WIDTH, first=" " * 6)
     if start.without:
         yield from ("", "without:", *(f"  {key}: {scalar(reason)}" for key, reason in start.without.items()))
-    yield from (
-        "",
-        "# Failures that are accepted for a while. They stay visible, and count again after the last day.",
-        "# waivers:",
-        '#   - {check: topology.pairs, subject: "GPU 0 - GPU 7", reason: new riser, owner: ada, expires: 2030-03-31}',
-    )
+    yield from _waivers()
     yield from _rollback(start, owner)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -31,6 +31,8 @@ class ChecklistEntry:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     accept_unknown: str | None = None
     """Why it may be unknown here."""
+    added_for: tuple[str, ...] = ()
+    """The assumptions that it was added to judge; empty for an entry of the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +161,21 @@ def make_checklist(document: ChecklistDocument, catalog: Catalog, origin: str) -
         rollback=RollbackPolicy(**dict(document.rollback)) if document.rollback else None,
         without=dict(document.without),
     )
+
+
+def add_judges(checklist: Checklist, catalog: Catalog) -> Checklist:
+    """The checklist with a check for each assumption that none of its checks judges.
+
+    A check that the checklist leaves out with a reason is not added.
+    """
+    listed = catalog.closure(entry.check.id for entry in checklist.entries)
+    missing = checklist.assumptions.stated().difference(*(check.judges for check in listed))
+    added = tuple(
+        ChecklistEntry(check=check, severity=check.severity, added_for=tuple(sorted(judged)))
+        for check in catalog.checks.values()
+        if (judged := missing.intersection(check.judges)) and check.id not in checklist.without
+    )
+    return replace(checklist, entries=(*checklist.entries, *added))
 
 
 def _assumptions(part: AssumptionsPart) -> Assumptions:

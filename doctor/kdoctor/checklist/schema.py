@@ -146,7 +146,7 @@ class SdkPart(StrictPart):
 
 
 class AssumptionsPart(StrictPart):
-    """What the job assumes of the machine. A check of the list must judge each assumption."""
+    """What the job assumes of the machine. The check that judges an assumption is added to the list."""
 
     python: Annotated[Specifier, Field(description="Version specifier of the interpreter.")] | None = None
     packages: dict[Annotated[str, AfterValidator(_distribution)], Specifier] = {}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from kdoctor.checklist.extends import KINDS
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import SCHEMA
 from kdoctor.facts import canonical_name
@@ -59,6 +60,11 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - YAML's three escapes
 
 
+def _kinds_left_out(checklist: Checklist) -> dict[str, str]:
+    """Reasons for kinds of scenarios. Checks and scenarios that were left out are not in the merged checklist."""
+    return {kind: reason for kind, reason in checklist.without.items() if kind in KINDS}
+
+
 class _Writer:
     """Writes a checklist in its order with comments on overridden values, or sorted and without comments."""
 
@@ -79,7 +85,7 @@ class _Writer:
             ("assumptions", self._assumptions()),
             ("checks", self._checks()),
             ("scenarios", self._scenarios()),
-            ("without", self._pairs("without", checklist.without)),
+            ("without", self._pairs("without", _kinds_left_out(checklist))),
             ("waivers", self._waivers()),
             ("rollback", self._rollback()),
         ):
@@ -93,7 +99,8 @@ class _Writer:
         if gone:
             yield from ("", "# Not inherited:")
         for item in gone:
-            yield f"#   {item.what} ({item.old}) of {item.inherited_from}"
+            reason = self._checklist.without.get(item.what.partition(".")[2])
+            yield f"#   {item.what} ({item.old}) of {item.inherited_from}" + (f": {reason}" if reason else "")
 
     def _comment(self, name: str) -> str:
         """The comment on an entry, about itself or a value in it."""
@@ -147,7 +154,10 @@ class _Writer:
                 values["accept_unknown"] = entry.accept_unknown
             if entry.parameters:
                 values["parameters"] = dict(sorted(entry.parameters.items()))
-            yield f"  - {scalar(values)}{self._comment(f'checks.{entry.check.id}')}"
+            comment = self._comment(f"checks.{entry.check.id}")
+            if entry.added_for and self._comments:
+                comment = f"  # added: it judges {' and '.join(f'assumptions.{name}' for name in entry.added_for)}"
+            yield f"  - {scalar(values)}{comment}"
 
     def _scenarios(self) -> Iterator[str]:
         for entry in self._ordered(self._checklist.scenarios, lambda entry: entry.scenario.id):

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.extends import KINDS, Override
 from kdoctor.checklist.problems import Problem
-from kdoctor.checklist.resolve import SEVERITY_PATTERNS, Checklist, make_checklist, matches, parameter_value
+from kdoctor.checklist.resolve import SEVERITY_PATTERNS, Checklist, add_judges, make_checklist, matches, parameter_value
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.engine.catalog import Catalog
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
+from kdoctor.model import ASSUMPTIONS
 from kdoctor.smoke.scenario import STRATEGIES
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.source import Source
@@ -54,7 +55,8 @@ def validate_checklist(
     problems += _Names(root, catalog, is_extended=bool(extends)).problems()
     if document is None or problems:
         return None, problems
-    checklist = replace(make_checklist(document, catalog, origin), extends=extends, overrides=tuple(overrides))
+    checklist = add_judges(make_checklist(document, catalog, origin), catalog)
+    checklist = replace(checklist, extends=extends, overrides=tuple(overrides))
     problems = [*_kinds(checklist, root, catalog), *_unjudged(checklist, root, catalog)]
     return (None if problems else checklist), problems
 
@@ -71,7 +73,9 @@ class _Names:
         self._catalog = catalog
         self._is_extended = is_extended
         listed = [found for _, found in self._ids("checks") if found in catalog.checks]
-        self._selected = catalog.closure(listed)
+        stated = _stated(root)
+        judging = [check.id for check in catalog.checks.values() if stated.intersection(check.judges)]
+        self._selected = catalog.closure([*listed, *judging])
 
     def problems(self) -> list[Problem]:
         """Every name that does not exist or is not allowed where it is."""
@@ -173,6 +177,20 @@ class _Names:
                 yield node.problem(f"{name!r} and {first!r} are the same package: keep one", at_key=True)
 
 
+def _stated(root: Node) -> set[str]:
+    """Names of the assumptions in a document that may be invalid elsewhere."""
+    stated = root.get("assumptions")
+    if stated is None or not isinstance(stated.value, dict):
+        return set()
+    gpus = stated.mapping("gpus")
+    found = {name for name in stated.value if name in ASSUMPTIONS}
+    if any(key in gpus and gpus[key].value for key in ("count", "at_least")):
+        found.add("gpus.count")
+    if "model" in gpus:
+        found.add("gpus.model")
+    return found
+
+
 def _unknown(node: Node, noun: str, known: Iterable[str]) -> Problem:
     return node.problem(f"unknown {noun} {node.value!r}{did_you_mean(node.value, known)}")
 
@@ -223,7 +241,9 @@ def _unjudged(checklist: Checklist, root: Node, catalog: Catalog) -> Iterator[Pr
     judged = {assumption for check in selected for assumption in check.judges}
     for assumption in sorted(checklist.assumptions.stated() - judged):
         judges = [check.id for check in catalog.checks.values() if assumption in check.judges]
-        add = f": add {' or '.join(judges)} to 'checks'" if judges else ", and neither does any installed check"
+        left_out = [name for name in judges if name in checklist.without]
+        add = f": remove {' and '.join(left_out)} from 'without', or remove the assumption"
+        add = add if left_out else ", and neither does any installed check"
         message = f"no check of this checklist judges the assumption {assumption!r}{add}"
         section, _, name = assumption.partition(".")
         node = root.at(("assumptions", section))

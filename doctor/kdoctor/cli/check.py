@@ -35,6 +35,7 @@ def check(
         typer.Option(help="Skip these checks: ids, families or globs (repeatable).", show_default=False),
     ] = None,
     no_smoke: options.NoSmokeOption = False,
+    gpus: options.GpusOption = None,
     replicas: options.ReplicasOption = None,
     model: options.ModelOption = None,
     data: options.DataOption = None,
@@ -54,6 +55,14 @@ def check(
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
     verbose: options.VerboseOption = 0,
+    fix_script: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the fixes as a bash script, which asks for confirmation before each step.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
     ] = False,
@@ -72,7 +81,8 @@ def check(
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
     own = own_job(model, data, steps, steps_per_epoch, model_timeout, snapshot=snapshot)
-    outputs = parse_outputs(output or (), FORMATS, stdout=format, default="line" if quiet else "terminal")
+    files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
+    outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")
     answer_as_service(outputs.stdout == "nagios")
     if save_snapshot:
         check_writable(save_snapshot)
@@ -81,6 +91,7 @@ def check(
         select=select or (),
         skip=skip or (),
         smoke=not no_smoke,
+        gpus=gpus,
         replicas=replicas,
         model=model,
         snapshot=snapshot,

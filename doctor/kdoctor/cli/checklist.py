@@ -22,6 +22,7 @@ from kdoctor.errors import UsageError
 from kdoctor.output import check_writable, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.run.session import collect
+from kdoctor.text.lists import counted
 
 
 def show_(
@@ -74,7 +75,7 @@ def validate(
         else:
             typer.echo(
                 f"{name}: valid ({read.name} version {read.version}: "
-                f"{len(read.entries)} checks, {len(read.scenarios)} scenarios)"
+                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})"
             )
     raise typer.Exit(EXIT_USAGE if broken else 0)
 
@@ -85,20 +86,26 @@ def init(
     owner: Annotated[
         str | None, typer.Option(help="Owner of the checklist. \\[default: your user name]", show_default=False)
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="List every check and training instead of extending a shipped checklist.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     python: options.PythonOption = None,
     snapshot: options.SnapshotOption = None,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
-    """Generate a commented checklist from this machine's current state, without running any training."""
+    """Generate a commented checklist from this machine's current state, without running any training.
+
+    It extends a shipped checklist, so that it gets the checks of later versions of kdoctor.
+    """
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
     check_writable(file)
     name = re.sub(r"[^a-z0-9]+", "-", file.name.partition(".")[0].lower()).strip("-") or "job"
     catalog = load_catalog(plugin or ())
     facts = collect(catalog, snapshot, python, timeout).facts
-    write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user()))
+    write_atomically(file, draft(facts, catalog, name=name, owner=owner or _user(), full=full))
     show(f"Wrote {file}. Review it, then run: kdoctor check --checklist {file}\n")
 
 

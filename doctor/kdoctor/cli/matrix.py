@@ -46,7 +46,7 @@ def matrix(
         str | None,
         typer.Option(
             help="Python version such as 3.11, or path of an interpreter or environment. "
-            "\\[default: that of the active environment, or kdoctor's]",
+            "\\[default: the active environment, the project's, or kdoctor's]",
             show_default=False,
         ),
     ] = None,

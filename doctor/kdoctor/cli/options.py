@@ -15,7 +15,7 @@ PythonOption = Annotated[
     typer.Option(
         "--python",
         help="Target interpreter: a path, the folder of an environment, or a name on PATH. "
-        "\\[default: that of the active environment, or kdoctor's]",
+        "\\[default: the active environment, the project's, or kdoctor's]",
         show_default=False,
     ),
 ]
@@ -39,6 +39,17 @@ ReplicasOption = Annotated[
         min=1,
         max=64,
         help="Train on this number of logical CPU devices instead of what the checklist says.",
+        show_default=False,
+    ),
+]
+GpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        min=0,
+        help="Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
+        "CUDA_VISIBLE_DEVICES selects them.",
         show_default=False,
     ),
 ]

@@ -12,6 +12,7 @@ import typer
 from kdoctor.cli import options
 from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
@@ -23,6 +24,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import collect
+from kdoctor.text.lists import counted
 
 
 def record(
@@ -57,7 +59,9 @@ def record(
     """
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
-    wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False)
+    chosen = (("--checklist", checklist), ("--snapshot", snapshot), ("--python", python))
+    again = quoted("kdoctor", "check", *(word for name, value in chosen if value for word in (name, str(value))))
+    wanted = RunOptions(checklist=checklist, replicas=replicas, snapshot=snapshot, use_lock=False, command=again)
     plan = wanted.plan(catalog)
     path = lock or lock_path(plan.checklist)
     check_writable(path)
@@ -80,7 +84,7 @@ def record(
             warn(f"kdoctor: --accept {item.check} was not needed: the check passed")
     write_lock(path, made, before)
     number = sum(map(len, made.facts.values()))
-    show(f"Recorded {number} facts of {plan.checklist.name} version {plan.checklist.version} in {path}\n")
+    show(f"Recorded {counted(number, 'fact')} of {plan.checklist.name} version {plan.checklist.version} in {path}\n")
 
 
 def _accepted(ids: list[str], reason: str | None, catalog: Catalog) -> list[Accepted]:

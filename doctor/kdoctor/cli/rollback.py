@@ -39,6 +39,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
+from kdoctor.text.lists import counted
 
 LAST_PASSING = ("last-passing", f"last-{'green'}")
 """Values of --to that name the history. The second is the name of older versions."""
@@ -145,7 +146,7 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     with tempfile.TemporaryDirectory(prefix="kdoctor-rollback-", ignore_cleanup_errors=True) as folder:
         try:
             base = base_python(lock, target.python, target.version, os.environ)
-            warn(f"kdoctor: building {len(lock.facts['packages'])} packages in a temporary folder")
+            warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a temporary folder")
             made = rebuild(
                 lock,
                 base,

@@ -45,6 +45,16 @@ def smoke(
         Strategy | None,
         typer.Option(metavar="NAME", help="Run only scenarios of this strategy, such as mirrored.", show_default=False),
     ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            "--gpus",
+            metavar="N",
+            min=1,
+            help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
+            show_default=False,
+        ),
+    ] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
@@ -80,6 +90,7 @@ def smoke(
         scenario or (),
         strategy=strategy,
         tier=tier,
+        gpus=gpus,
         replicas=replicas,
         fail_on=Severity(fail_on),
         allow_unknown=allow_unknown,

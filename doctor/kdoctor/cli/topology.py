@@ -59,7 +59,8 @@ def topology(
     if format == "json":
         show(document(layout, tree, choices).to_json())
     else:
-        show(write_topology(layout, tree, choices, unicode=canvas_for(sys.stdout, os.environ).unicode))
+        unicode = canvas_for(sys.stdout, os.environ).unicode
+        show(write_topology(layout, tree, choices, unicode=unicode, is_recorded=snapshot is not None))
 
 
 def _read(catalog: Catalog) -> Facts:

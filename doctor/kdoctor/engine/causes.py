@@ -157,7 +157,7 @@ def _cause(group: _Group, by_check: Mapping[str, list[_Found]]) -> Cause:
         checks=tuple(checks),
         severity=max(severities, key=lambda severity: severity.rank),
         problems=tuple(_problems(group.members)),
-        remedy=remedies[0],
+        fix=remedies[0].summary,
         commands=_once(command for remedy in remedies for command in remedy.commands),
         look=_once(command for remedy in remedies for command in remedy.look),
         rollback=first.finding.rollback,

@@ -91,6 +91,4 @@ def _fixes(causes: Iterable[Cause], command: str) -> Iterator[FixStep]:
         commands = tuple(item for item in cause.commands if item not in seen)
         look = tuple(item for item in cause.look if item not in seen and item not in commands)
         seen.update(commands, look)
-        yield FixStep(
-            kind="fix", summary=cause.remedy.summary, commands=commands, look=look, solves=cause.checks, check=command
-        )
+        yield FixStep(kind="fix", summary=cause.fix, commands=commands, look=look, solves=cause.checks, check=command)

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor.model import Evidence, Finding, Remedy, Rollback, Severity, Status, Unjudged
+from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +114,13 @@ class Cause:
     severity: Severity
     """The most severe of what it explains."""
     problems: tuple[Problem, ...]
-    remedy: Annotated[Remedy, Field(exclude=True)]
+    fix: str
+    """How to fix it, in one imperative sentence."""
     commands: tuple[str, ...]
     """Shell commands that fix it, each once."""
     look: tuple[str, ...] = ()
     """Shell commands that only read."""
-    rollback: Annotated[Rollback, Field(exclude=True)]
+    rollback: Rollback
     """How to undo the fix."""
     why: Annotated[str, Field(exclude=True)] = ""
     sources: Annotated[tuple[str, ...], Field(exclude=True)] = ()

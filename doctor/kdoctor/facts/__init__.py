@@ -23,6 +23,7 @@ from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, lin
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
     CaseOutcome,
+    PackageFault,
     PairOutcome,
     SmokeCase,
     SmokePair,
@@ -31,15 +32,15 @@ from kdoctor.facts.smoke import (
     SmokeWorker,
     Weights,
 )
-from kdoctor.facts.target import Choice, EnvironmentKind, Target
+from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "Choice", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining",
-    "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library",
-    "LibraryCopy", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "Packages", "PairOutcome", "PciBridge",
+    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
+    "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
     "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",
     "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
     "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name", "link_gbs",

@@ -166,6 +166,24 @@ class SmokeCase:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PackageFault:
+    """An installed package that is at fault where an import failed."""
+
+    package: str
+    version: str
+    files: int
+    """Number of its recorded files that an import may need."""
+    missing: int = 0
+    """How many of them do not exist."""
+    changed: int = 0
+    """How many of them that the error mentions have another size than recorded."""
+    file: str
+    """The first of these, relative to the folder of the installation; the path of a file that shadows the package."""
+    shadowed: bool = False
+    """Whether Python finds a file that is not the package's first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SmokeRun(FactGroup):
     """The run of one scenario: the child that imported TensorFlow or JAX, and its cases."""
 
@@ -191,6 +209,8 @@ class SmokeRun(FactGroup):
     """Seconds of ``import tensorflow``."""
     failure: str | None = None
     """Why cases did not run or are missing (for example TensorFlow could not be imported), if so."""
+    faults: tuple[PackageFault, ...] = ()
+    """The packages at fault, if an import failed and they were found."""
     stacks: str | None = None
     """Python stacks of the child, if it hung or crashed before any case."""
     stderr_tail: str | None = None

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 from kdoctor.facts.base import FactGroup
 
 EnvironmentKind = Literal["venv", "conda", "system"]
-Choice = Literal["--python", "active virtual environment", "active conda environment", "kdoctor's own"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +18,12 @@ class Target(FactGroup):
 
     executable: str
     """Path of the interpreter, without resolving links."""
-    chosen_by: Choice
-    """How it was chosen: the option, the active environment, or kdoctor's own interpreter."""
+    chosen_by: str
+    """Which environment it is and why, for the user: ``--python``, ``the active virtual environment``, ``.venv of the
+    project /opt/job``, ``kdoctor's own: no other environment was found``."""
+    stand_in: bool = False
+    """It is kdoctor's own environment, without TensorFlow, Keras or JAX, and the user did not name it. The environment
+    of the job is another one, so no fix may change this one."""
     version: str
     """Full version, for example ``3.11.7``."""
     implementation: str

@@ -108,7 +108,7 @@ def _by_uuid(entry: str, gpus: Sequence[Gpu]) -> Gpu | str | None:
         return "not a UUID, although the first entry is one"
     matches = [gpu for gpu in gpus if gpu.uuid and gpu.uuid.startswith(entry)]
     if len(matches) > 1:
-        return f"ambiguous: {len(matches)} UUIDs begin with it"
+        return "ambiguous: several UUIDs begin with it"
     if matches:
         return matches[0]
     return None if any(gpu.uuid is None for gpu in gpus) else "no GPU has that UUID"

@@ -12,6 +12,7 @@ from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
+from kdoctor.text.lists import counted
 
 _HINT = "Name a lock with --to, or record one: kdoctor checklist record"
 
@@ -94,7 +95,7 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> str:
         return f"the history has no run of {name} on this host"
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
-        return f"none of the {len(runs)} runs of {name} on this host passed"
+        return f"none of the {counted(len(runs), 'run')} of {name} on this host passed"
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
         number, _, target, *_ = passing[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kdoctor.facts import FactGroup, Facts, KerasChoice, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildEnd
@@ -19,7 +21,11 @@ def collect(context: Context) -> Facts:
     settings = {"deadline_s": DEADLINE_S, "executable": context.python, "chosen_by": context.chosen_by}
     argv = program_argv(context.python, "inspect.environment", settings)
     end = context.children.run(argv, env=context.environ, deadline_s=DEADLINE_S)
-    return read_records(end)
+    facts = dict(read_records(end))
+    target = facts[Target]
+    if isinstance(target, Target):
+        facts[Target] = replace(target, stand_in=context.stand_in)
+    return facts
 
 
 def read_records(end: ChildEnd) -> Facts:

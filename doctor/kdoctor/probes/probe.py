@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kdoctor.facts import Choice, FactGroup, Facts
+from kdoctor.facts import FactGroup, Facts
 from kdoctor.probes.process.child import Children
 
 ROOT_VARIABLE = "KDOCTOR_ROOT"
@@ -20,11 +20,13 @@ class Context:
 
     python: str
     """Path of the target interpreter."""
-    chosen_by: Choice
-    """How the target was chosen."""
+    chosen_by: str
+    """How the target was chosen. As in ``Target``."""
     environ: Mapping[str, str]
     """The environment variables of the job."""
     children: Children
+    stand_in: bool = False
+    """Whether kdoctor's own environment stands in for that of the job. As in ``Target``."""
     root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
     """Root of /sys, /proc and /dev; different in tests."""
 

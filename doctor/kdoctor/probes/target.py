@@ -7,11 +7,13 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import Choice
 from kdoctor.probes.process.child import Children, ChildrenEnded
+from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
+from kdoctor.text.sanitize import clean
 
 MINIMUM_VERSION = (3, 9)
 """The oldest Python that kdoctor examines, also required by the oldest TensorFlow for Keras 3."""
@@ -21,7 +23,8 @@ DEADLINE_S = 10.0
 
 # Valid in Python 2, too, to distinguish an old Python from another program.
 _QUESTION = "import sys; sys.stdout.write('\\n\\036[%d, %d, %d]\\n' % tuple(sys.version_info[:3]))"
-_IN_ENVIRONMENT = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "jax")
+_NAME_IT = "Repair it, or name the environment of the job: --python /path/to/venv"
 _HOW_TO_CHOOSE = "choose one with --python, for example --python /path/to/venv/bin/python"
 
 
@@ -35,9 +38,12 @@ class ChosenTarget:
 
     python: str
     """Absolute path. Links are not followed, because a virtual environment's Python is a link."""
-    chosen_by: Choice
+    chosen_by: str
+    """Which environment it is and why. As in ``Target``."""
     version: str
     """``major.minor.micro``."""
+    stand_in: bool = False
+    """As in ``Target``."""
 
 
 def choose_target(
@@ -46,8 +52,12 @@ def choose_target(
     children: Children | None = None,
     *,
     deadline_s: float = DEADLINE_S,
+    folder: Path | None = None,
 ) -> ChosenTarget:
-    """The interpreter given by ``--python``, else the active environment's, else kdoctor's own.
+    """Choose the interpreter of the job.
+
+    The first of these: the one that ``--python`` names; the active environment's; kdoctor's own, if TensorFlow, Keras
+    or JAX is installed with it; that of the project in the working directory; kdoctor's own.
 
     Args:
         option: the value of ``--python``: the path of an interpreter or of an environment's folder, or a program on
@@ -55,41 +65,102 @@ def choose_target(
         environ: the user's environment variables.
         children: starts the interpreter to read its version.
         deadline_s: seconds for that.
+        folder: the folder to search for a project; the working directory by default.
 
     Raises:
         TargetError: the interpreter does not exist, is not Python, is too old, or hangs.
         ChildrenEnded: the run was interrupted.
     """
-    python, chosen_by = _choose(option, environ)
-    if python == sys.executable:
+    choice = _choose(option, environ, folder)
+    if choice.python == sys.executable:
         version = sys.version_info[:3]
     else:
-        version = _ask_version(python, environ, children or Children(), deadline_s)
+        try:
+            version = _ask_version(choice.python, environ, children or Children(), deadline_s)
+        except TargetError as error:
+            if not choice.found:
+                raise
+            raise TargetError(clean(f"{choice.by}: {error}"), hint=_NAME_IT) from error
     if version < MINIMUM_VERSION:
         least = ".".join(map(str, MINIMUM_VERSION))
-        raise TargetError(f"{python} is Python {_text(version)}, but kdoctor requires Python {least} or newer")
-    return ChosenTarget(python=python, chosen_by=chosen_by, version=_text(version))
+        raise TargetError(
+            f"{choice.python} is Python {_text(version)}, but kdoctor requires Python {least} or newer",
+            hint=_NAME_IT if choice.found else None,
+        )
+    return ChosenTarget(python=choice.python, chosen_by=choice.by, version=_text(version), stand_in=choice.stand_in)
 
 
-def _choose(option: str | None, environ: Mapping[str, str]) -> tuple[str, Choice]:
+@dataclass(frozen=True)
+class _Choice:
+    python: str
+    by: str
+    stand_in: bool = False
+    found: bool = False
+    """Whether it was found in a project, so that the user may not have thought of it."""
+
+
+def _choose(option: str | None, environ: Mapping[str, str], folder: Path | None) -> _Choice:
     if option is not None:
-        return _from_option(option, environ), "--python"
-    active: tuple[tuple[str, Choice], ...] = (
-        ("VIRTUAL_ENV", "active virtual environment"),
-        ("CONDA_PREFIX", "active conda environment"),
+        return _Choice(_from_option(option, environ), "--python")
+    active = (
+        ("VIRTUAL_ENV", "the active virtual environment"),
+        ("CONDA_PREFIX", "the active conda environment"),
     )
-    for variable, choice in active:
-        folder = environ.get(variable)
-        if folder:
-            python = _in_environment(Path(folder))
+    for variable, by in active:
+        place = environ.get(variable)
+        if place:
+            python = environment_python(Path(place))
             if python is None:
-                raise TargetError(
-                    f"the {choice} {folder} ({variable}) has no Python: activate another one, or {_HOW_TO_CHOOSE}"
-                )
-            return python, choice
+                raise TargetError(f"{by} {place} ({variable}) has no Python: activate another one, or {_HOW_TO_CHOOSE}")
+            return _Choice(python, by)
+    return _unnamed(environ, folder)
+
+
+def _unnamed(environ: Mapping[str, str], folder: Path | None) -> _Choice:
+    """The choice if neither an option nor an active environment names it.
+
+    kdoctor in the job's environment is called by its path (``.venv/bin/kdoctor``) or is alone in a container. So it
+    precedes the environment of the working directory, which may be another project's or the host's.
+    """
+    start = folder or _working_folder()
+    project = find_project_environment(start, environ) if start else None
+    is_own = project is not None and _is_same(project.folder, Path(sys.prefix))
+    framework = own_framework(start)
+    if framework and sys.executable:
+        other = f" (not {project.title})" if project and project.python else ""
+        own = f"kdoctor's own environment, which has {framework}{other}"
+        return _Choice(sys.executable, project.title if project and is_own else own)
+    if project and is_own and sys.executable:
+        return _Choice(sys.executable, f"{project.title}, which is kdoctor's own", stand_in=True)
+    if project and project.python:
+        return _Choice(project.python, project.title, found=True)
+    if project:
+        raise TargetError(f"{project.title} cannot be used: {project.problem}", hint=_NAME_IT)
     if not sys.executable:
         raise TargetError(f"kdoctor's own interpreter is unknown: {_HOW_TO_CHOOSE}")
-    return sys.executable, "kdoctor's own"
+    return _Choice(sys.executable, "kdoctor's own: no other environment was found", stand_in=True)
+
+
+def own_framework(folder: Path | None = None) -> str | None:
+    """A package of a job that is installed with kdoctor, found without importing it. The folder is not searched."""
+    path = [entry for entry in sys.path if entry and Path(entry) != folder]
+    found = ((name, PathFinder.find_spec(name, path)) for name in _FRAMEWORKS)
+    return next((name for name, spec in found if spec and spec.origin), None)
+
+
+def _working_folder() -> Path | None:
+    """The working directory; None if it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _from_option(option: str, environ: Mapping[str, str]) -> str:
@@ -97,11 +168,9 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         raise TargetError("--python is empty: pass the path of an interpreter or of an environment's folder")
     path = Path(option).expanduser() if option.startswith("~") else Path(option)
     if path.is_dir():
-        python = _in_environment(path)
+        python = environment_python(path)
         if python is None:
-            raise TargetError(
-                f"--python {option}: no Python in this folder (expected {', '.join(_IN_ENVIRONMENT[:2])})"
-            )
+            raise TargetError(f"--python {option}: no Python in this folder (expected {', '.join(PYTHONS[:2])})")
         return python
     if path.name == option:
         found = shutil.which(option, path=environ.get("PATH", os.defpath))
@@ -113,11 +182,6 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         broken = " (broken link)" if path.is_symlink() else ""
         raise TargetError(f"--python {option}: no such file{broken}")
     return _absolute(path)
-
-
-def _in_environment(folder: Path) -> str | None:
-    candidates = (folder / name for name in _IN_ENVIRONMENT)
-    return next((_absolute(path) for path in candidates if path.is_file()), None)
 
 
 def _absolute(path: Path) -> str:

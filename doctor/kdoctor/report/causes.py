@@ -88,7 +88,7 @@ def _steps(report: Report, cause: Cause) -> Iterator[Field]:
             if step.look:
                 yield Field(label=Label.LOOK, text="", commands=step.look)
     if cause not in shown:
-        yield Field(label=Label.FIX, text=cause.remedy.summary, commands=(*cause.commands, *cause.look))
+        yield Field(label=Label.FIX, text=cause.fix, commands=(*cause.commands, *cause.look))
 
 
 def _details(report: Report, cause: Cause) -> Iterator[Field]:

@@ -29,6 +29,7 @@ _RENDERERS: Mapping[str, str] = {
     "nagios": "kdoctor.report.nagios:render_nagios",
     "prometheus": "kdoctor.report.prometheus:render_prometheus",
     "github": "kdoctor.report.github:render_github",
+    "fix-script": "kdoctor.report.fix_script:render_fix_script",
 }
 """Name of a format to its :class:`Renderer`. A new format is one module and one line here."""
 

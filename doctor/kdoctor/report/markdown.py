@@ -50,8 +50,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _fields(field for field in block.fields if not field.detail)
         if block.id:
             yield f"- {Label.CHECK}: {_code(block.id)}"
-    if report.drift:
-        yield from _section(drift_section(report.drift))
+    if drifted := drift_section(report.drift):
+        yield from _section(drifted)
     yield from ("", "<details>", f"<summary>{Label.EVERY_CHECK}: {tally(report)}</summary>", "")
     yield from _every_check(report)
     yield from ("", "</details>")

@@ -127,7 +127,7 @@ def describe_gpu_work(work: GpuWork) -> str:
         limit = "" if work.power_limit_w is None else f" of {work.power_limit_w:.0f}"
         parts.append(f"{work.peak_power_w:.0f}{limit} W")
     held = ", ".join(f"{name} {duration:.1f} s" for name, duration in work.held_back.items())
-    return (", ".join(parts) or f"{work.samples} samples without a reading") + (f"; {held}" if held else "")
+    return (", ".join(parts) or f"{counted(work.samples, 'sample')} without a reading") + (f"; {held}" if held else "")
 
 
 def describe_criteria(decision: Decision) -> str:

@@ -24,6 +24,7 @@ from kdoctor.report.phrases import (
     headline,
     instant,
 )
+from kdoctor.text.lists import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +148,9 @@ def _grouped(results: Iterable[Result]) -> Iterator[Block]:
     for reason, group in groupby(map(check, results), key=lambda block: block.status is Status.SKIP and block.text):
         members = tuple(group)
         if reason and len(members) > 1:
-            yield Block(title=f"{len(members)} checks: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members)
+            yield Block(
+                title=f"{counted(len(members), 'check')}: {reason}", status=Status.SKIP, mark=Mark.SKIP, blocks=members
+            )
         else:
             yield from members
 
@@ -212,8 +215,10 @@ def _waived(report: Report) -> Iterator[Block]:
                 yield _of_check(result, [judged], fields)
 
 
-def drift_section(drift: Drift) -> Section:
-    """What changed since the last passing run, and what it may explain."""
+def drift_section(drift: Drift | None) -> Section | None:
+    """What changed since the last passing run, and what it may explain; None if nothing is known to have changed."""
+    if not drift or not (drift.changes or drift.unread):
+        return None
     rows = [
         (change.fact, change.old or "absent", change.new or "absent", ", ".join(change.explains))
         for change in drift.changes

@@ -33,6 +33,11 @@ class Installation:
         return self.target.prefix if self.target else ""
 
     @property
+    def is_stand_in(self) -> bool:
+        """Whether it is kdoctor's own environment instead of the job's, so that no step may change its packages."""
+        return self.target is not None and self.target.stand_in
+
+    @property
     def is_conda(self) -> bool:
         """Whether it is a conda environment."""
         return self.target is not None and self.target.environment == "conda"

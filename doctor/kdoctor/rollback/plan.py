@@ -12,6 +12,7 @@ from kdoctor.rollback.installers import Installation
 from kdoctor.rollback.packages import new_environment, restore_packages
 from kdoctor.rollback.settings import keras_json, variables
 from kdoctor.rollback.system import driver, hardware, image, libraries
+from kdoctor.text.lists import counted
 
 _DERIVED = ("tensorflow.", "scenarios.", "measured.")
 """Facts that follow from others, and are restored with them."""
@@ -35,9 +36,15 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
     for change in found.changes:
         if not change.fact.startswith(_DERIVED):
             by_section.setdefault(change.fact.partition(".")[0], []).append(change)
-    packages, conda, keras = (by_section.get(name, []) for name in ("packages", "conda", "keras"))
+    python, packages, conda, keras = (by_section.get(name, []) for name in ("python", "packages", "conda", "keras"))
     by_hand: list[str] = []
-    replaced = new_environment(by_section.get("python", []), [*packages, *conda], lock, installation, by_hand)
+    if installation.is_stand_in and (python or packages or conda):
+        by_hand.append(
+            f"{len([*python, *packages, *conda])} facts of the environment differ from the lock, but "
+            f"{installation.prefix} is kdoctor's own; name the environment of the job with --python"
+        )
+        python, packages, conda = [], [], []
+    replaced = new_environment(python, [*packages, *conda], lock, installation, by_hand)
     steps = [
         *image(by_section.get("host", []), installation),
         *([replaced] if replaced else restore_packages(packages, conda, installation, by_hand)),
@@ -46,7 +53,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         *libraries(by_section.get("libraries", []), [*packages, *conda], lock, installation, by_hand),
         *driver(by_section.get("driver", []), lock, installation, by_hand),
     ]
-    python = [] if replaced else ["--python", installation.python]
+    named = [] if replaced else ["--python", "PATH" if installation.is_stand_in else installation.python]
     return RollbackPlan(
         schema_="kdoctor/rollback/v1",
         lock=shown,
@@ -55,7 +62,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         steps=tuple(steps),
         by_hand=(*by_hand, *hardware(by_section)),
         unread=found.unread,
-        again=quoted("kdoctor", "check", "--checklist", checklist, *python),
+        again=quoted("kdoctor", "check", "--checklist", checklist, *named),
     )
 
 
@@ -66,6 +73,6 @@ def _caution(lock: Lock, now: Recorded) -> str | None:
     if len(unknown) * 2 <= len(here) or not there:
         return None
     return (
-        f"{len(unknown)} of {len(here)} installed packages are not in the lock; it may be of another environment "
-        "(use --python to choose the environment)"
+        f"{len(unknown)} of {counted(len(here), 'installed package')} missing from the lock; "
+        "it may be of another environment (use --python to choose the environment)"
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, with_own_model
+from kdoctor.checklist.gpus import with_gpus
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist
@@ -66,6 +67,8 @@ class RunOptions:
     select: Sequence[str] = ()
     skip: Sequence[str] = ()
     smoke: bool = True
+    gpus: int | None = None
+    """The number of usable GPUs to expect, instead of what the checklist says."""
     replicas: int | None = None
     model: str | None = None
     snapshot: Path | None = None
@@ -81,7 +84,7 @@ class RunOptions:
         """The options that narrow the run."""
         parts = [f"--select {item}" for item in self.select] + [f"--skip {item}" for item in self.skip]
         parts += [] if self.smoke else ["--no-smoke"]
-        named = (("replicas", self.replicas), ("model", self.model), ("snapshot", self.snapshot))
+        named = (("gpus", self.gpus), ("replicas", self.replicas), ("model", self.model), ("snapshot", self.snapshot))
         return " ".join([*parts, *(f"--{name} {value}" for name, value in named if value is not None)])
 
     def plan(self, catalog: Catalog, *, own_model: bool = False) -> Plan:
@@ -97,6 +100,8 @@ class RunOptions:
         checklist = load_checklist(self.checklist, catalog)
         if own_model:
             checklist = with_own_model(checklist, catalog)
+        if self.gpus is not None:
+            checklist = with_gpus(checklist, catalog, self.gpus)
         checks = plan(checklist, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
         lock_file, lock = load_lock(checklist, self.lock) if self.use_lock else (None, None)
         rules = checklist.rules(today=today(), fail_on=self.fail_on, allow_unknown=self.allow_unknown)
@@ -117,6 +122,7 @@ def smoke_plan(
     *,
     strategy: Strategy | None,
     tier: Tier | None,
+    gpus: int | None = None,
     replicas: int | None,
     fail_on: Severity,
     allow_unknown: bool,
@@ -125,14 +131,19 @@ def smoke_plan(
     """The plan of a run that only trains.
 
     Raises:
-        UsageError: no scenario matches, or the version matrix is broken.
+        UsageError: no scenario matches, the version matrix is broken, or GPUs are expected of trainings on the CPU.
     """
+    if gpus is not None and replicas is not None:
+        raise UsageError("--gpus and --replicas exclude each other: --replicas trains on CPU devices")
     chosen = choose_scenarios(catalog, scenarios, strategy=strategy, tier=tier)
     name = f"smoke-{tier or ('chosen' if scenarios or strategy else 'quick')}"
     checklist = checklist_of(catalog, chosen, name, replicas=replicas)
+    if gpus is not None:
+        checklist = with_gpus(checklist, catalog, gpus)
     checks = plan(checklist, catalog)
     rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
-    scope = f"--replicas {replicas}" if replicas else ""
+    named = (("gpus", gpus), ("replicas", replicas))
+    scope = " ".join(f"--{name} {value}" for name, value in named if value is not None)
     return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope, command=command)
 
 

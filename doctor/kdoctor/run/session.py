@@ -211,7 +211,13 @@ def examination(probes: Sequence[Probe], python: str | None, timeout: float) -> 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     children = Children()
     target = choose_target(python, os.environ, children)
-    context = Context(python=target.python, chosen_by=target.chosen_by, environ=dict(os.environ), children=children)
+    context = Context(
+        python=target.python,
+        chosen_by=target.chosen_by,
+        stand_in=target.stand_in,
+        environ=dict(os.environ),
+        children=children,
+    )
     with progress() as shown:
         started = Examination(probes, context, deadline_s=timeout, note=shown.note)
         try:

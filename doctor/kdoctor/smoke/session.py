@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import PackageFault, SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.probes.process.launch import program_argv
@@ -104,6 +104,7 @@ class SmokeSession:
         self._preload = PRELOAD[self._framework] if settings.preload is None else settings.preload
         self._imported: Mapping[str, Any] = {}
         self._failure: str | None = None
+        self._faults: tuple[PackageFault, ...] = ()
         self._stacks: str | None = None
         self._stderr_tail: str | None = None
         self._sampler = sampler
@@ -160,6 +161,7 @@ class SmokeSession:
             gpus_seen=progress.gpus_seen,
             import_s=self._imported.get("import_s"),
             failure=None if is_complete else self._failure,
+            faults=() if is_complete else self._faults,
             stacks=None if is_complete else self._stacks,
             stderr_tail=None if is_complete else self._stderr_tail,
             cases=cases,
@@ -210,6 +212,7 @@ class SmokeSession:
         elif kind == "failed":
             with self._lock:
                 self._failure = f"{record.get('error_type')}: {record.get('error_message')}"
+                self._faults = tuple(build(PackageFault, fault) for fault in record.get("faults", ()))
         elif record.get("scenario") in self._progress:
             self._take_case(self._progress[record["scenario"]], record)
 

@@ -11,8 +11,10 @@ def some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def counted(number: int, word: str, words: str | None = None) -> str:
-    """``1 file``, ``2 files``. ``words`` is the plural, if it is not the word and an s."""
+def counted(number: int | None, word: str, words: str | None = None) -> str:
+    """``1 file``, ``2 files``, ``an unknown number of files``. ``words`` is the plural, if not the word and an s."""
+    if number is None:
+        return f"an unknown number of {words or word + 's'}"
     return f"{number} {word}" if number == 1 else f"{number} {words or word + 's'}"
 
 

@@ -26,7 +26,7 @@ class Advice:
     """The argument for ``MirroredStrategy(cross_device_ops=...)``."""
 
     cross_device_ops: CrossDeviceOps | None
-    """None for one GPU."""
+    """None for one GPU, and for GPUs that one process cannot use together."""
     why: str
     fallback: CrossDeviceOps | None = None
     """What to try if that one hangs or fails."""
@@ -39,12 +39,23 @@ def advise(layout: Layout, choice: Choice) -> Advice:
     places = [place for place in layout.places if place.gpu.index in choice.gpus]
     if len(places) == 1:
         return Advice(cross_device_ops=None, why="a single GPU needs no distribution strategy")
-    part = next((place for place in places if _is_part(place)), None)
+    if any(place.in_mig_mode for place in places):
+        return Advice(
+            cross_device_ops=None,
+            why="a CUDA process sees only one MIG instance and no other GPU, so a strategy would train one replica. "
+            "Turn MIG off: kdoctor explain gpu.mig-mode",
+        )
+    part = next((place for place in places if place.gpu.virtualization_mode == "vgpu"), None)
     if part:
         return Advice(
             cross_device_ops="ReductionToOneDevice",
-            why=f"{part.gpu.subject} is partitioned (MIG or vGPU), which NCCL does not support",
+            why=f"{part.gpu.subject} is a vGPU, which NCCL does not support",
         )
+    return _nccl(layout, choice, places)
+
+
+def _nccl(layout: Layout, choice: Choice, places: Sequence[Place]) -> Advice:
+    """How NCCL connects whole GPUs, and what to try if it fails."""
     links = [layout.link(*pair) for pair in combinations(choice.gpus, 2)]
     if all(link.nvlinks for link in links):
         return Advice(
@@ -70,10 +81,6 @@ def advise(layout: Layout, choice: Choice) -> Advice:
         )
     why = "NCCL uses peer access where it is allowed, and host memory elsewhere"
     return Advice(cross_device_ops="NcclAllReduce", why=why, fallback="ReductionToOneDevice")
-
-
-def _is_part(place: Place) -> bool:
-    return bool(place.gpu.mig_mode) or place.gpu.virtualization_mode == "vgpu"
 
 
 def _peer_trouble(places: Sequence[Place]) -> str | None:

@@ -25,14 +25,29 @@ class Choice:
     replicas: int
     gpus: tuple[int, ...]
     """Indices in the driver's order, which is CUDA's under ``CUDA_DEVICE_ORDER=PCI_BUS_ID``."""
-    slowest: Link | None
-    """The pair that limits the speed; None for one GPU."""
-    best: Link | None
-    """The best pair of the whole machine; None for one GPU."""
+    pairs: tuple[Link, ...]
+    """The pairs of these GPUs; none for one GPU."""
+    all_pairs: tuple[Link, ...]
+    """The pairs of all GPUs that could have been chosen."""
     crossings: int | None
     """Pairs across NUMA nodes; None if a node is unknown."""
     sets: int
     """Number of sets of this size that were compared."""
+
+    @property
+    def slowest(self) -> Link | None:
+        """The pair that limits the speed, an unknown one before all others; None for one GPU."""
+        return min(self.pairs, key=_quality, default=None)
+
+    @property
+    def best(self) -> Link | None:
+        """The best pair of the whole machine; None for one GPU."""
+        return max(self.all_pairs, key=_quality, default=None) if self.pairs else None
+
+    @property
+    def unknown(self) -> int:
+        """Number of pairs of these GPUs whose connection is unknown."""
+        return sum(not link.is_known for link in self.pairs)
 
     @property
     def visible_devices(self) -> str:
@@ -47,6 +62,8 @@ class Choice:
     @property
     def cost(self) -> float | None:
         """Bandwidth of the slowest pair relative to the best pair, from 0 to 1; None if unknown."""
+        if not all(link.is_known for link in self.all_pairs):
+            return None
         if not (self.slowest and self.best and self.slowest.gbs and self.best.gbs):
             return None
         return self.slowest.gbs / self.best.gbs
@@ -55,8 +72,9 @@ class Choice:
 def choose(layout: Layout, replicas: int) -> Choice:
     """The best set of that many GPUs.
 
-    The criteria, in this order: the fastest slowest pair, because it limits an all-reduce; the fewest pairs across NUMA
-    nodes; the sum of all pairs; the fewest narrow links; the lowest indices.
+    The criteria, in this order: the fewest GPUs in MIG mode, because a process sees one MIG instance; the fastest
+    slowest pair, because it limits an all-reduce; the fewest pairs across NUMA nodes; the sum of all pairs; the fewest
+    narrow links; the lowest indices. An unknown pair counts as slower than every known one.
 
     Raises:
         UsageError: there are fewer usable GPUs, or more than ``MOST_GPUS``.
@@ -70,14 +88,12 @@ def choose(layout: Layout, replicas: int) -> Choice:
     if len(usable) > MOST_GPUS:
         raise UsageError(f"choosing among {len(usable)} GPUs is not supported (limit {MOST_GPUS})")
     chosen = max(combinations(usable, replicas), key=_Rating(layout, usable).of)
-    pairs = [layout.link(*pair) for pair in combinations(chosen, 2)]
     crossings = [_crosses(layout, *pair) for pair in combinations(chosen, 2)]
-    everywhere = [layout.link(*pair) for pair in combinations(usable, 2)]
     return Choice(
         replicas=replicas,
         gpus=chosen,
-        slowest=min(pairs, key=_quality, default=None),
-        best=max(everywhere, key=_quality, default=None) if replicas > 1 else None,
+        pairs=tuple(layout.link(*pair) for pair in combinations(chosen, 2)),
+        all_pairs=tuple(layout.link(*pair) for pair in combinations(usable, 2)),
         crossings=None if None in crossings else sum(map(bool, crossings)),
         sets=comb(len(usable), replicas),
     )
@@ -92,12 +108,14 @@ class _Rating:
         self._rank = {pair: ranks[layout.link(*pair).quality] for pair in pairs}
         self._crosses = {pair: _crosses(layout, *pair) for pair in pairs}
         self._narrow = {place.gpu.index: place.narrow is not None for place in layout.places}
+        self._mig = {place.gpu.index: place.in_mig_mode for place in layout.places}
 
-    def of(self, chosen: tuple[int, ...]) -> tuple[int, int, int, int, tuple[int, ...]]:
+    def of(self, chosen: tuple[int, ...]) -> tuple[int, int, int, int, int, tuple[int, ...]]:
         """The rating of a set; greater is better."""
         pairs = list(combinations(chosen, 2))
         ranks = [self._rank[pair] for pair in pairs]
         return (
+            -sum(self._mig[index] for index in chosen),
             min(ranks, default=0),
             -sum(self._crosses[pair] or 0 for pair in pairs),
             sum(ranks),

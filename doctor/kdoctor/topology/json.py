@@ -53,9 +53,12 @@ class TopologyChoice(Part):
     replicas: int
     gpus: list[int]
     environment: dict[str, str]
-    slowest: TopologyPair | None
+    slowest: Annotated[TopologyPair | None, Field(description="An unknown pair counts as the slowest.")]
     best_of_machine: TopologyPair | None
-    bandwidth_share: Annotated[float | None, Field(description="Slowest pair relative to the best pair, 0 to 1.")]
+    bandwidth_share: Annotated[
+        float | None, Field(description="Slowest pair relative to the best pair, 0 to 1; null if a pair is unknown.")
+    ]
+    unknown_pairs: Annotated[int, Field(description="Pairs of these GPUs whose connection is unknown.")]
     numa_crossings: int | None
     sets_compared: int
     cross_device_ops: str | None
@@ -113,6 +116,7 @@ def _choice(choice: Choice, advice: Advice) -> TopologyChoice:
         slowest=_pair(choice.slowest) if choice.slowest else None,
         best_of_machine=_pair(choice.best) if choice.best else None,
         bandwidth_share=choice.cost,
+        unknown_pairs=choice.unknown,
         numa_crossings=choice.crossings,
         sets_compared=choice.sets,
         cross_device_ops=advice.cross_device_ops,

@@ -34,6 +34,11 @@ class Link:
     """Nominal bandwidth of the slowest part in one direction, GB/s, by version and width."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether the driver reported what connects the two."""
+        return bool(self.nvlinks) or self.level is not None
+
+    @property
     def label(self) -> str:
         """``NV12``, ``PIX``, ..., with an exclamation mark if peer access is blocked; ``?`` if unknown."""
         if self.nvlinks:
@@ -63,6 +68,11 @@ class Place:
     """The width of its PCIe link if it is below the maximum: ``x1 of x16``."""
     lost: bool
     """Whether the driver lost the GPU."""
+
+    @property
+    def in_mig_mode(self) -> bool:
+        """Whether the GPU is partitioned with MIG."""
+        return bool(self.gpu.mig_mode)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +128,16 @@ def _narrow(gpu: Gpu) -> str | None:
 def _link(one: Place, other: Place, pair: GpuPair | None) -> Link:
     nvlinks = pair.nvlinks if pair else None
     statuses = (pair.p2p_read, pair.p2p_write) if pair else ()
+    # Without a word from the driver, there may be NVLinks.
+    is_reported = pair is not None and (pair.level is not None or nvlinks is not None)
+    pcie_gbs = _pcie_gbs((one, other)) if is_reported else None
     return Link(
         first=one.gpu.index,
         second=other.gpu.index,
         level=pair.level if pair else None,
         nvlinks=nvlinks,
         blocked=next((status for status in statuses if status not in (None, "OK")), None),
-        gbs=_nvlink_gbs(one.gpu, other.gpu, nvlinks) if nvlinks else _pcie_gbs((one, other)),
+        gbs=_nvlink_gbs(one.gpu, other.gpu, nvlinks) if nvlinks else pcie_gbs,
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import wrap
 from kdoctor.topology.advice import Advice
 from kdoctor.topology.choice import Choice
-from kdoctor.topology.layout import Layout, Link
+from kdoctor.topology.layout import Layout
+from kdoctor.topology.reason import reason
 from kdoctor.topology.tree import Branch
 
 _COLUMNS = 12
@@ -27,13 +30,21 @@ _LEGEND = (
 
 
 def write_topology(
-    layout: Layout, tree: Sequence[Branch], choices: Sequence[tuple[Choice, Advice]], *, unicode: bool = True
+    layout: Layout,
+    tree: Sequence[Branch],
+    choices: Sequence[tuple[Choice, Advice]],
+    *,
+    unicode: bool = True,
+    is_recorded: bool = False,
 ) -> str:
     """The text, with a final line feed."""
     lines = ["GPU connections", "", *_matrix(layout), "", *_legend(layout), ""]
     lines += ["GPU locations", "", *_tree(tree, unicode=unicode), ""]
-    for choice, advice in choices:
-        lines += [*_choice(choice, advice), ""]
+    lost = [str(place.gpu.index) for place in layout.places if place.lost]
+    lines += [f"Not chosen (lost): GPU {', '.join(lost)}", ""] if lost else []
+    with_reason = [(reason(layout, choice, is_recorded=is_recorded), advice, choice) for choice, advice in choices]
+    for (why, advice), members in groupby(with_reason, key=itemgetter(0, 1)):
+        lines += [*_group(why, advice, [choice for *_, choice in members]), ""]
     return "\n".join(lines)
 
 
@@ -72,42 +83,14 @@ def _tree(branches: Iterable[Branch], indent: str = "  ", *, unicode: bool) -> I
         yield from _tree(branch.children, indent + ("   " if is_last else bar), unicode=unicode)
 
 
-def _choice(choice: Choice, advice: Advice) -> Iterator[str]:
-    yield f"{counted(choice.replicas, 'replica')}: GPU {', '.join(map(str, choice.gpus))}"
-    yield from (f"    {command}" for command in (*choice.commands, *(f"export {item}" for item in advice.environment)))
-    yield from wrap(_why(choice), first="  ")
+def _group(why: str, advice: Advice, choices: Sequence[Choice]) -> Iterator[str]:
+    """Choices with the same reason and advice."""
+    for choice in choices:
+        yield f"{counted(choice.replicas, 'replica')}: GPU {', '.join(map(str, choice.gpus))}"
+        variables = [*choice.commands, *(f"export {item}" for item in advice.environment)]
+        yield from (f"    {command}" for command in variables)
+    yield from wrap(why, first="  ")
     if advice.cross_device_ops:
         yield f"    MirroredStrategy(cross_device_ops=tf.distribute.{advice.cross_device_ops}())"
     fallback = f" If that hangs or fails, use {advice.fallback}." if advice.fallback else ""
     yield from wrap(f"{advice.why[0].upper()}{advice.why[1:]}.{fallback}", first="  ")
-
-
-def _why(choice: Choice) -> str:
-    if choice.slowest is None or choice.best is None:
-        return "The first GPU with a full-width PCIe link."
-    return f"Slowest pair: {_pair(choice.slowest)}. {_cost(choice, choice.slowest, choice.best)} {_crossings(choice)}"
-
-
-def _crossings(choice: Choice) -> str:
-    if choice.crossings is None:
-        return "Whether pairs cross NUMA nodes is unknown."
-    if not choice.crossings:
-        return "All GPUs are in one NUMA node."
-    return f"{counted(choice.crossings, 'pair crosses', 'pairs cross')} NUMA nodes."
-
-
-def _cost(choice: Choice, slowest: Link, best: Link) -> str:
-    """The slowest pair compared with the best pair of the machine."""
-    if slowest.label == "?":
-        return "Which pairs are faster is unknown."
-    if slowest.quality == best.quality:
-        return "No pair of this machine is faster."
-    others = f"No other {choice.replicas} GPUs have a faster one. " if choice.sets > 1 else ""
-    if slowest.gbs and best.gbs and slowest.gbs < best.gbs:
-        return f"{others}The best pair of this machine is {_pair(best)}: this is {slowest.gbs / best.gbs:.0%} of it."
-    return f"{others}The best pair of this machine is {_pair(best)}, which is closer."
-
-
-def _pair(link: Link) -> str:
-    speed = f", {link.gbs:.0f} GB/s" if link.gbs else ""
-    return f"GPU {link.first}-{link.second} ({link.label}{speed})"

@@ -25,10 +25,12 @@ class Branch:
 def grow(layout: Layout, host: Host | None = None) -> tuple[Branch, ...]:
     """The tree. Levels that are unknown, or the same for all GPUs, are left out."""
     sockets = {node.index: node.socket for node in (host.numa_nodes or ())} if host else {}
-    places = sorted(
-        layout.places, key=lambda place: (_order(sockets.get(place.numa_node or 0)), _order(place.numa_node))
-    )
-    by_socket = groupby(places, key=lambda place: None if place.numa_node is None else sockets.get(place.numa_node))
+
+    def socket_of(place: Place) -> int | None:
+        return None if place.numa_node is None else sockets.get(place.numa_node)
+
+    places = sorted(layout.places, key=lambda place: (_order(socket_of(place)), _order(place.numa_node)))
+    by_socket = groupby(places, key=socket_of)
     branches: list[Branch] = []
     for socket, members in by_socket:
         nodes = tuple(_numa_nodes(list(members)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from kdoctor.errors import did_you_mean
+from kdoctor.errors import did_you_mean_file
 from kdoctor.yamldoc.nodes import Mark, Node
 from kdoctor.yamldoc.problems import Problem
 
@@ -54,7 +54,7 @@ def read_file(path: FilePath, noun: str) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         near = [item.name for item in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-        raise YamlSourceError(f"no such file{did_you_mean(path.name, near)}") from error
+        raise YamlSourceError(f"no such file{did_you_mean_file(path.name, near)}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise YamlSourceError(f"cannot be read: {reason}") from error

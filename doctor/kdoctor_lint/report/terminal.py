@@ -18,7 +18,9 @@ _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;
 def render_terminal(report: LintReport, canvas: Canvas) -> str:
     """The report as text of the canvas's width. Paths and code are not wrapped."""
     lines = [line for finding in report.findings for line in _finding(finding, canvas)]
-    lines += [line for rule in report.rules.values() for line in _rule(rule, canvas)]
+    example = {finding.rule.id for finding in report.findings if not finding.own_fix}
+    for rule in report.rules.values():
+        lines += _rule(rule, canvas, with_fix=rule.id in example)
     lines += [clean(note) for note in report.notes]
     text = "\n".join([*lines, _coloured(summary(report), "1", canvas), ""])
     return text if canvas.unicode else to_ascii(text)
@@ -39,14 +41,17 @@ def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
     yield from wrap(clean(finding.message), canvas.width, first="  ")
     if finding.source:
         yield f"    {_coloured(clean(finding.source), '2', canvas)}"
+    if finding.own_fix:
+        yield from wrap(f"Fix: {clean(finding.own_fix)}", canvas.width, first="  ")
     yield ""
 
 
-def _rule(rule: Rule, canvas: Canvas) -> Iterator[str]:
+def _rule(rule: Rule, canvas: Canvas, *, with_fix: bool) -> Iterator[str]:
     yield _coloured(rule.id, "1", canvas)
     yield from wrap(f"Why it matters: {rule.reason}", canvas.width, first="  ")
-    yield from wrap(f"Fix: {rule.fix}", canvas.width, first="  ")
-    yield textwrap.indent(rule.good, "      ")
+    if with_fix:
+        yield from wrap(f"Fix: {rule.fix}", canvas.width, first="  ")
+    yield textwrap.indent(rule.good, "      ") if with_fix else ""
 
 
 def _coloured(text: str, style: str, canvas: Canvas) -> str:

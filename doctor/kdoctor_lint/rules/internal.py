@@ -21,8 +21,8 @@ UNREADABLE_FILE = Rule(
     severity=Severity.ERROR,
     title="Checks for files that cannot be read.",
     why="""A file that cannot be read is not linted, and is never counted as clean. Typical causes are
-broken links, missing permissions, a wrong encoding, notebooks that are not JSON, and deeply nested code.""",
-    fix="Make the file readable, or declare its encoding.",
+missing permissions, a wrong encoding, binary files, notebooks that are not JSON, and deeply nested code.""",
+    fix="Save the file as UTF-8, or declare its encoding.",
     bad="# a file in Latin-1 that does not declare its encoding\n",
     good="# -*- coding: latin-1 -*-\n",
     sources=("https://peps.python.org/pep-0263/",),

@@ -102,7 +102,8 @@ class JobTrainer:
         way = float(np.max(changes))
         if not way or not math.isfinite(way):
             why = "no weight changes" if way == 0 else "the weights are not finite, even on one device"
-            self.facts["not_compared"] = f"in {len(self._batches)} steps {why}"
+            steps = len(self._batches)
+            self.facts["not_compared"] = f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
             return
         scale = np.maximum(changes, _SMALLEST_CHANGE * way)
         deviation = float(np.max(_differences(reference, everywhere) / scale))

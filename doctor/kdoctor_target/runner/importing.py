@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from kdoctor_target.runner.channel import Channel
+from kdoctor_target.runner.faults import find_faults
 from kdoctor_target.runner.outcome import describe_error
 
 Settings = Dict[str, Any]
@@ -56,7 +57,7 @@ def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
         facts = import_all(settings["preload"])
     except BaseException as error:
         traceback.print_exc()
-        channel.send({"event": "failed", **describe_error(error)})
+        channel.send({"event": "failed", "faults": find_faults(error), **describe_error(error)})
         return False
     finally:
         faulthandler.cancel_dump_traceback_later()

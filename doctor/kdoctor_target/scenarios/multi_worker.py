@@ -83,7 +83,7 @@ def _take_devices(case: Case, me: Task, workers: int) -> None:
     case.note(gpus_seen=len(gpus))
     mine = gpus[: case.replicas][me.number :: workers]
     if not mine:
-        case.skip(f"{workers} workers require {workers} GPUs, {len(gpus)} available")
+        case.skip(f"each worker requires a GPU: {workers} needed, {len(gpus)} available")
     tf.config.set_visible_devices(mine, "GPU")
 
 

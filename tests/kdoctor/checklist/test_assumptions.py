@@ -14,7 +14,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.engine.catalog import Catalog
-from kdoctor.model import Assumptions
+from kdoctor.model import Assumptions, Severity
 
 STATED = """\
   framework: {tensorflow: "~=2.21.0", keras: ">=3.15", flavour: keras, backend: tensorflow}
@@ -120,10 +120,60 @@ def test_mistake_is_reported(tmp_path: Path, catalog: Catalog, stated: str, name
         ("  flags: {keras.floatx: float32}", "environment.variables-expected"),
     ],
 )
-def test_assumption_without_a_judging_check_is_refused(
-    tmp_path: Path, catalog: Catalog, stated: str, judge: str
-) -> None:
-    assert judge in problem(tmp_path, catalog, stated, "checks: [{id: host.memory}]\n")
+def test_assumption_adds_the_check_that_judges_it(tmp_path: Path, catalog: Catalog, stated: str, judge: str) -> None:
+    checklist = read(tmp_path, catalog, stated, "checks: [{id: host.memory}]\n")
+    assert [entry.check.id for entry in checklist.entries] == ["host.memory", judge]
+    (line,) = [line for line in resolved_text(checklist).splitlines() if judge in line]
+    assert line.endswith(f"judges assumptions.{stated.split(':', maxsplit=1)[0].strip()}")
+    # Written out, it is the same checklist.
+    assert f"id: {judge}," in plain_text(checklist)
+    (tmp_path / "again.yaml").write_text(plain_text(checklist))
+    assert plain_text(load_checklist(str(tmp_path / "again.yaml"), catalog)) == plain_text(checklist)
+
+
+def test_listed_check_is_not_added_again(tmp_path: Path, catalog: Catalog) -> None:
+    checks = "checks: [{id: versions.runtime-expected, severity: warning}]\n"
+    checklist = read(tmp_path, catalog, '  driver: ">=570"', checks)
+    assert [(entry.check.id, entry.severity, entry.added_for) for entry in checklist.entries] == [
+        ("versions.runtime-expected", Severity.WARNING, ())
+    ]
+
+
+def over(folder: Path, rest: str) -> Path:
+    """A checklist that extends one without any assumption."""
+    base = "checks: [{id: host.memory}, {id: versions.runtime-expected}]\n"
+    (folder / "job.yaml").write_text(f"{HEAD}{base}")
+    path = folder / "over.yaml"
+    path.write_text(f"schema: kdoctor/checklist/v1\nname: over\nversion: 1\nextends: ./job.yaml\n{rest}")
+    return path
+
+
+def test_extending_checklist_need_not_list_the_judge(tmp_path: Path, catalog: Catalog) -> None:
+    path = over(
+        tmp_path,
+        "assumptions: {environment: {TF_DETERMINISTIC_OPS: '1'}}\n"
+        "waivers: [{check: environment.variables-expected, reason: known, owner: ada, expires: 2030-12-31}]\n"
+        "rollback: {decides: ada, at_once: [environment.*]}\n",
+    )
+    entries = load_checklist(str(path), catalog).entries
+    assert entries[-1].check.id == "environment.variables-expected"
+    assert entries[-1].added_for == ("environment",)
+
+
+def test_leaving_out_the_judge_of_an_assumption_is_refused(tmp_path: Path, catalog: Catalog) -> None:
+    path = over(tmp_path, "assumptions: {driver: '>=570'}\nwithout: {versions.runtime-expected: 'we do not care'}\n")
+    with pytest.raises(ChecklistError) as caught:
+        load_checklist(str(path), catalog)
+    (found,) = caught.value.problems
+    assert "versions.runtime-expected" in found.message
+    assert "'without'" in found.message
+    assert found.line == 5
+
+
+def test_added_check_can_be_waived_only_if_the_assumption_is_made(tmp_path: Path, catalog: Catalog) -> None:
+    waiver = "waivers: [{check: environment.variables-expected, reason: known, owner: ada, expires: 2030-12-31}]\n"
+    with pytest.raises(ChecklistError):
+        load_checklist(str(over(tmp_path, waiver)), catalog)
 
 
 def test_json_schema_validates_assumptions() -> None:

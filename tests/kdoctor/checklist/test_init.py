@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ def catalog() -> Catalog:
     return load_catalog()
 
 
-def drafted(folder: Path, catalog: Catalog, *facts: FactGroup) -> tuple[Checklist, str]:
-    text = draft(fact_table(*facts), catalog, name="node", owner="ml-platform")
+def drafted(folder: Path, catalog: Catalog, *facts: FactGroup, full: bool = False) -> tuple[Checklist, str]:
+    text = draft(fact_table(*facts), catalog, name="node", owner="ml-platform", full=full)
     (folder / "node.yaml").write_text(text)
     return load_checklist(str(folder / "node.yaml"), catalog), text
 
@@ -39,7 +40,31 @@ def test_draft_expects_the_current_state_of_a_gpu_node(tmp_path: Path, catalog: 
     assert {entry.scenario.kind for entry in checklist.scenarios} == {"baseline", "edge-case", "failure-path"}
     assert checklist.rollback
     assert checklist.rollback.decides == "ml-platform"
-    assert text.count("#") > 20
+    assert "\nextends: multi-gpu-keras\n" in text
+    # Checks of later versions are inherited, so none is listed.
+    assert "\nchecks:" not in text
+
+
+@pytest.mark.parametrize("state", [h100_node(), cpu_host(), ()], ids=["GPUs", "no GPU", "no facts"])
+def test_full_draft_is_equivalent(tmp_path: Path, catalog: Catalog, state: tuple[FactGroup, ...]) -> None:
+    short, _ = drafted(tmp_path, catalog, *state)
+    full, text = drafted(tmp_path, catalog, *state, full=True)
+    assert "extends" not in text
+    assert full.extends == ()
+    assert short.assumptions.stated() == full.assumptions.stated()
+    assert {entry.check.id for entry in short.entries} == {entry.check.id for entry in full.entries}
+    assert short.scenarios == full.scenarios
+    assert short.rollback == full.rollback
+
+
+def test_draft_for_one_gpu_extends_its_checklist_if_there_is_one(tmp_path: Path, catalog: Catalog) -> None:
+    shipped = {name: file for name, file in catalog.checklists.items() if name != "single-gpu-keras"}
+    without = replace(catalog, checklists=shipped)
+    assert drafted(tmp_path, without, *h100_node(1))[0].extends[0].startswith("multi-gpu-keras ")
+    file = tmp_path / "single-gpu-keras.yaml"
+    file.write_text(shipped["multi-gpu-keras"].read_text().replace("multi-gpu-keras", "single-gpu-keras"))
+    one = replace(catalog, checklists={**shipped, "single-gpu-keras": file})
+    assert drafted(tmp_path, one, *h100_node(1))[0].extends[0].startswith("single-gpu-keras ")
 
 
 def test_draft_expects_driver_libraries_and_flags(tmp_path: Path, catalog: Catalog) -> None:
@@ -85,8 +110,9 @@ def test_draft_without_gpus_expects_none(tmp_path: Path, catalog: Catalog) -> No
 
 
 def test_draft_without_facts_has_no_assumptions(tmp_path: Path, catalog: Catalog) -> None:
-    checklist, _ = drafted(tmp_path, catalog)
+    checklist, text = drafted(tmp_path, catalog)
     assert checklist.assumptions.stated() == frozenset()
+    assert "extends: multi-gpu-keras" in text  # in the comment for GPU machines
 
 
 def test_draft_omits_paths_and_serial_numbers(tmp_path: Path, catalog: Catalog) -> None:

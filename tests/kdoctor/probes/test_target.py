@@ -9,11 +9,12 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kdoctor.probes.process.child import Children, ChildrenEnded
-from kdoctor.probes.target import TargetError, choose_target
+from kdoctor.probes.target import TargetError, choose_target, own_framework
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-ins for interpreters are shell scripts")
 
@@ -39,14 +40,104 @@ def answering(path: Path, version: str) -> Path:
     return script(path, f"printf '\\036[{version}]\\n'")
 
 
-def test_default_is_kdoctors_interpreter() -> None:
-    chosen = choose_target(None, {})
-    assert (chosen.python, chosen.chosen_by, chosen.version) == (sys.executable, "kdoctor's own", OWN_VERSION)
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kdoctor is installed without the packages of a job."""
+    monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("no_such_framework",))
+
+
+def test_own_environment_with_a_framework_is_that_of_the_job(tmp_path: Path) -> None:
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, False)
+    assert own_framework() == "tensorflow"
+    assert "tensorflow" in chosen.chosen_by
+
+
+def test_own_environment_without_a_framework_stands_in(apart: None, tmp_path: Path) -> None:
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, True)
+
+
+def test_project_precedes_own_environment_without_a_framework(apart: None, tmp_path: Path, environment: Path) -> None:
+    (tmp_path / ".venv").symlink_to(environment)
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert (chosen.python, chosen.stand_in) == (str(tmp_path / ".venv/bin/python"), False)
+    assert chosen.chosen_by == f".venv of the project {tmp_path}"
+
+
+def test_own_environment_with_a_framework_precedes_the_project_and_says_so(tmp_path: Path, environment: Path) -> None:
+    (tmp_path / ".venv").symlink_to(environment)
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert chosen.python == sys.executable
+    assert str(tmp_path) in chosen.chosen_by
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_active_environment_precedes_the_project(apart: None, tmp_path: Path, environment: Path, variable: str) -> None:
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    chosen = choose_target(None, {variable: str(environment)}, folder=tmp_path)
+    assert chosen.python == str(environment / "bin/python")
+
+
+def test_own_environment_in_the_project_is_that_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert (chosen.python, chosen.stand_in) == (sys.executable, False)
+    assert chosen.chosen_by == f".venv of the project {tmp_path}"
+
+
+def test_own_environment_in_the_project_without_a_framework_stands_in(apart: None, tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    chosen = choose_target(None, {}, folder=tmp_path)
+    assert (chosen.python, chosen.stand_in) == (sys.executable, True)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"option": sys.prefix}, {"environ": {"VIRTUAL_ENV": sys.prefix}}, {"environ": {"CONDA_PREFIX": sys.prefix}}],
+)
+def test_named_own_environment_does_not_stand_in(apart: None, tmp_path: Path, named: dict[str, Any]) -> None:
+    chosen = choose_target(named.get("option"), named.get("environ", {}), folder=tmp_path)
+    assert not chosen.stand_in
+
+
+def test_package_in_the_working_directory_is_no_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "only_here.py").write_text("raise RuntimeError")
+    monkeypatch.setattr("kdoctor.probes.target._FRAMEWORKS", ("only_here",))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert own_framework() == "only_here"
+    assert own_framework(tmp_path) is None
+
+
+def test_deleted_working_directory_has_no_project(apart: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert choose_target(None, {}).stand_in
+
+
+@pytest.mark.parametrize(
+    "text", ["exit 1", "sleep 30", "printf '\\036[3, 8, 1]\\n'", "printf '\\036[2, 7, 18]\\n'", "kill -SEGV $$"]
+)
+def test_unusable_interpreter_of_a_project_is_an_error_with_a_way_out(apart: None, tmp_path: Path, text: str) -> None:
+    script(tmp_path / ".venv/bin/python", text)
+    (tmp_path / ".venv/pyvenv.cfg").touch()
+    with pytest.raises(TargetError, match=re.escape(str(tmp_path / ".venv/bin/python"))) as error:
+        choose_target(None, {"PATH": os.defpath}, folder=tmp_path, deadline_s=0.3)
+    assert "--python" in str(error.value)
+
+
+def test_broken_environment_of_a_project_is_an_error_with_a_way_out(apart: None, tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(tmp_path / "gone")
+    with pytest.raises(TargetError, match="broken link") as error:
+        choose_target(None, {}, folder=tmp_path)
+    assert "--python" in str(error.value)
 
 
 def test_virtual_environment_precedes_conda(environment: Path, tmp_path: Path) -> None:
     chosen = choose_target(None, {"VIRTUAL_ENV": str(environment), "CONDA_PREFIX": str(tmp_path)})
-    assert chosen.chosen_by == "active virtual environment"
+    assert chosen.chosen_by == "the active virtual environment"
     # The link is not resolved, because its target is a Python without the packages of the environment.
     assert chosen.python == str(environment / "bin/python")
     assert chosen.version == OWN_VERSION
@@ -55,7 +146,7 @@ def test_virtual_environment_precedes_conda(environment: Path, tmp_path: Path) -
 def test_active_conda_environment_is_chosen(tmp_path: Path) -> None:
     python = answering(tmp_path / "bin/python", "3, 12, 4")
     chosen = choose_target(None, {"CONDA_PREFIX": str(tmp_path), "VIRTUAL_ENV": ""})
-    assert (chosen.python, chosen.chosen_by, chosen.version) == (str(python), "active conda environment", "3.12.4")
+    assert (chosen.python, chosen.chosen_by, chosen.version) == (str(python), "the active conda environment", "3.12.4")
 
 
 def test_option_precedes_environments(environment: Path, tmp_path: Path) -> None:

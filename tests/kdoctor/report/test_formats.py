@@ -41,4 +41,4 @@ def test_help_lists_the_formats(command: str) -> None:
 
 
 def test_documentation_lists_the_formats() -> None:
-    assert tuple(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)) == FORMATS
+    assert tuple(re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text(), re.MULTILINE)) == FORMATS

@@ -58,7 +58,7 @@ def test_info_is_a_notice() -> None:
 
 
 def test_last_line_is_the_verdict() -> None:
-    assert render(cpu_report(), "github").splitlines()[-1].startswith("kdoctor PASS in 34.2 s")
+    assert render(cpu_report(), "github").splitlines()[-1].startswith("kdoctor READY in 34.2 s")
 
 
 @pytest.mark.parametrize("text", ["a\nb", "50%0A", "x::y,z=1:2", "\r::error::forged", "é"])

@@ -35,7 +35,8 @@ def test_report_without_trainings_on_gpus_has_no_section(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["terminal", "markdown"])
 def test_text_has_a_line_for_each_gpu(name: str) -> None:
-    section = render(REPORT, name, Canvas(width=80)).split(f"{HEADING}\n")[1].split("\n\n###")[0].split("\n\nWaived")[0]
+    text = render(REPORT, name, Canvas(width=80, verbosity=1))
+    section = text.split(f"{HEADING}\n")[1].split("\n\n###")[0].split("\n\nWaived")[0]
     first, second = " ".join(section.split()).split("- GPU 1")
     assert first.startswith("- GPU 0 (NVIDIA H100 80GB HBM3): ")
     assert all(value in first for value in VALUES)

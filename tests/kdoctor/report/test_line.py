@@ -7,7 +7,7 @@ from kdoctor.report.formats import render
 def test_line_has_verdict_counts_and_checklist() -> None:
     reason = cpu_report().verdict.reason
     assert render(cpu_report(), "line") == (
-        f"kdoctor PASS in 34.2 s: 3 passed, 1 failed, 4 skipped, 1 unknown; {reason}; "
+        f"kdoctor READY in 34.2 s: 3 passed, 1 warning, 1 unknown, 4 skipped ({reason}); "
         "fix forward: smoke.starved-replica (cpu-smoke, version 1)\n"
     )
 

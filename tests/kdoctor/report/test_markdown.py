@@ -7,11 +7,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, complete, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import Report
 from kdoctor.model import Action, Remedy
 from kdoctor.report.formats import render
 from kdoctor.report.markdown import escape
+
+DRIFT, CHECKS = 1, 2
+"""The tables of a report with drift, counted from the families' one."""
 
 
 def tokens(report: Report) -> list[Token]:
@@ -44,7 +47,7 @@ def rows(report: Report, table: int = 0) -> list[list[str]]:
 
 
 def test_table_has_a_row_for_each_check_in_order_of_family() -> None:
-    assert [(row[0], row[1]) for row in rows(gpu_report())] == [
+    assert [(row[0], row[1]) for row in rows(gpu_report(), CHECKS)] == [
         ("FAIL", "versions.driver-for-cuda"),
         ("FAIL", "gpu.visible-to-driver"),
         ("SKIP", "gpu.replicas-match"),
@@ -54,7 +57,7 @@ def test_table_has_a_row_for_each_check_in_order_of_family() -> None:
 
 
 def test_drift_is_a_table() -> None:
-    assert rows(gpu_report(), table=1) == [
+    assert rows(gpu_report(), table=DRIFT) == [
         ["driver.version", "580.105.08", "575.57.08", "versions.driver-for-cuda, gpu.visible-to-driver"],
         ["environment.NCCL_DEBUG", "absent", "INFO", "-"],
         ["packages.h5py", "3.14.0", "absent", "-"],
@@ -62,7 +65,7 @@ def test_drift_is_a_table() -> None:
 
 
 def test_pipe_does_not_break_the_table() -> None:
-    (row,) = [row for row in rows(gpu_report()) if row[1] == "versions.driver-for-cuda"]
+    (row,) = [row for row in rows(gpu_report(), CHECKS) if row[1] == "versions.driver-for-cuda"]
     assert len(row) == 4
     assert row[3].endswith("supports up to 12.0 | see [docs]")
 
@@ -75,7 +78,7 @@ def test_commands_are_fenced_unchanged() -> None:
 def test_command_with_backticks_and_lines_stays_whole() -> None:
     command = "cat <<'E'\n```\n\n  x\nE\necho `date` ````"
     remedy = Remedy(summary="Do it.", action=Action.CONFIGURE, commands=(command,))
-    report = replace(gpu_report(), results=(failure("gpu.free", finding(remedy=remedy)),), decisions=())
+    report = complete(gpu_report(), results=(failure("gpu.free", finding(remedy=remedy)),), decisions=(), drift=None)
     assert fences(report) == [command + "\n"]
 
 
@@ -84,18 +87,24 @@ def test_odd_text_is_shown_as_it_is() -> None:
     assert shown(with_text(cpu_report(), text)).count(text) >= 8
 
 
-def test_failures_are_complete() -> None:
+def test_problems_are_complete() -> None:
     text = shown(gpu_report())
     for item in gpu_report().results:
         for judged in item.findings:
-            assert f"{judged.finding.subject}: {judged.finding.observed}\n" in text
+            assert judged.finding.observed in text
             if judged.counts:
                 assert f"Expected: {judged.finding.expected}" in text
                 assert f"Fix: {judged.finding.remedy.summary}" in text
-                assert f"Rollback: {judged.finding.rollback.why}" in text
+                assert f"To undo: {judged.finding.rollback.why}" in text
                 assert f"Why it matters: {item.why}" in text
                 assert f"Check: {item.id} (error): {item.title}" in text
     assert "Not judged: 0000:80:00.0: " in text
+
+
+def test_causes_come_before_the_tables_which_are_folded() -> None:
+    text = render(gpu_report(), "markdown")
+    order = [text.index(part) for part in ("### ✗ GPU 3, 6", "### Changes since", "<details>", "| Status")]
+    assert order == sorted(order)
 
 
 def test_screen(screen: SnapshotAssertion) -> None:
@@ -116,8 +125,8 @@ def test_interruption_is_shown() -> None:
 
 def test_failed_check_leads_with_its_finding() -> None:
     report = cpu_report(results=(failure("gpu.free"),))
-    _, _, failures = shown(report).partition("GPU 3 (0000:40:00.0): on the PCI bus")
-    assert failures.index("Expected: ") < failures.index(report.results[0].title)
+    text = shown(report)
+    assert text.index("GPU 3 (0000:40:00.0): on the PCI bus") < text.index(report.results[0].title)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def split(line: str) -> tuple[str, dict[str, float]]:
 
 def test_line_has_state_and_performance_data() -> None:
     text, data = split(render(cpu_report(), "nagios"))
-    assert text.startswith("KDOCTOR WARNING - PASS in 34.2 s: 3 passed, 1 failed")
+    assert text.startswith("KDOCTOR WARNING - READY in 34.2 s: 3 passed, 1 warning")
     assert {name: data[name] for name in ("pass", "fail", "skip", "unknown", "time")} == {
         "pass": 3,
         "fail": 1,
@@ -42,7 +42,7 @@ def test_line_has_state_and_performance_data() -> None:
 
 
 def test_failed_run_is_critical() -> None:
-    assert render(gpu_report(), "nagios").startswith("KDOCTOR CRITICAL - FAIL")
+    assert render(gpu_report(), "nagios").startswith("KDOCTOR CRITICAL - NOT READY")
 
 
 def test_bar_in_the_text_is_replaced() -> None:

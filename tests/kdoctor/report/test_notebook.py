@@ -74,5 +74,5 @@ def test_odd_text_is_text(text: str) -> None:
 
 
 def test_text_is_the_terminal_report_without_colours() -> None:
-    assert str(Preflight(cpu_report())).startswith("Target ")
+    assert str(Preflight(cpu_report())).startswith("kdoctor ")
     assert "\x1b" not in str(Preflight(cpu_report()))

@@ -93,13 +93,13 @@ def test_check_and_record_print_the_same_report_of_a_failure(tmp_path: Path) -> 
         if step == "with a lock":
             done = run_kdoctor("checklist", "record", "job.yaml", "--snapshot", "good.json", cwd=tmp_path)
             assert done.returncode == 0, done.stderr
-        for command in (("check", "-c"), ("checklist", "record")):
+        for command in (("check", "--checklist"), ("checklist", "record")):
             done = run_kdoctor(*command, *failing, cwd=tmp_path)
             assert done.returncode == 1
             screens.append(re.sub(r"[\d.]+ s\b|20\d\d-\S+( \S+ UTC)?", "...", done.stdout))
     assert screens[0] == screens[1]
     assert screens[2] == screens[3]
-    assert "keras==3.15.1" in screens[3]
+    assert "kdoctor rollback --checklist job.yaml --to job.lock.yaml" in screens[3]
     assert "keras==3.15.1" not in screens[1]
 
 

@@ -70,6 +70,8 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, ""),
         ({"select": ["gpu", "host"], "skip": ["gpu.free"]}, "--select gpu --select host --skip gpu.free"),
         ({"smoke": False, "replicas": 2}, "--no-smoke --replicas 2"),
+        ({"gpus": 7, "smoke": False}, "--no-smoke --gpus 7"),
+        ({"gpus": 0}, "--gpus 0"),
         ({"model": "job:build"}, "--model job:build"),
         ({"snapshot": Path("node7.json")}, "--snapshot node7.json"),
         ({"matrix": "mine.yaml", "allow_unknown": True, "lock": Path("x.lock.yaml")}, ""),

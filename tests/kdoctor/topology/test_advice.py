@@ -65,9 +65,15 @@ def test_iommu_translation_disables_peer_access_except_in_virtual_machine() -> N
     assert advice_for(*guests, pci=pci_of(*guests, iommu="DMA")).environment == ()
 
 
-def test_partitioned_gpus_do_not_use_nccl() -> None:
-    for part in (healthy.gpu(1, mig_mode=True), healthy.gpu(1, virtualization_mode="vgpu")):
-        assert advice_for(healthy.gpu(0), part).cross_device_ops == "ReductionToOneDevice"
+def test_vgpu_does_not_use_nccl() -> None:
+    part = healthy.gpu(1, virtualization_mode="vgpu")
+    assert advice_for(healthy.gpu(0), part).cross_device_ops == "ReductionToOneDevice"
+
+
+def test_mig_gpus_get_no_strategy() -> None:
+    advice = advice_for(healthy.gpu(0), healthy.gpu(1, mig_mode=True))
+    assert advice.cross_device_ops is None
+    assert "gpu.mig-mode" in advice.why
 
 
 def test_single_gpu_needs_no_communication() -> None:

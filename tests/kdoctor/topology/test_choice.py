@@ -14,6 +14,7 @@ from kdoctor.facts import GpuPair, Gpus
 from kdoctor.topology.choice import choose
 from kdoctor.topology.layout import Layout, read_layout
 
+PAIRS_OF_3 = ((0, 1), (0, 2), (1, 2))
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
@@ -92,6 +93,24 @@ def test_crossings_are_unknown_without_nodes_and_distance() -> None:
     devices = tuple(healthy.gpu(index, cpu_affinity=None, numa_affinity=None) for index in range(2))
     layout = read_layout(Gpus(state="ready", count=2, devices=devices), None)
     assert choose(layout, 2).crossings is None
+
+
+def test_gpu_in_mig_mode_is_chosen_last() -> None:
+    devices = tuple(healthy.gpu(index, mig_mode=index == 0) for index in range(3))
+    pairs = tuple(GpuPair(first=a, second=b, level="PIX" if a == 0 else "SYS", nvlinks=0) for a, b in PAIRS_OF_3)
+    layout = read_layout(Gpus(state="ready", count=3, devices=devices, pairs=pairs), None)
+    assert choose(layout, 2).gpus == (1, 2)
+    assert choose(layout, 3).gpus == (0, 1, 2)
+
+
+def test_unknown_pair_counts_as_slower_than_known() -> None:
+    pairs = (GpuPair(first=1, second=2, level="SYS", nvlinks=0),)
+    layout = read_layout(Gpus(state="ready", count=3, devices=tuple(map(healthy.gpu, range(3))), pairs=pairs), None)
+    choice = choose(layout, 2)
+    assert choice.gpus == (1, 2)
+    assert (choice.unknown, choice.cost) == (0, None)
+    assert (choose(layout, 3).unknown, choose(layout, 3).cost) == (2, None)
+    assert layout.link(0, 1).gbs is None
 
 
 @settings(max_examples=60, deadline=None)

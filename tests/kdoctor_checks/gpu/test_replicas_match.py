@@ -42,7 +42,7 @@ def test_tensorflow_fell_back_to_cpu_without_error() -> None:
     assert result.status is Status.FAIL
     finding = result.findings[0].finding
     assert re.search(r"^0 of 4 .*4 visible to CUDA", finding.observed)
-    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'"
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'",)
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 

@@ -17,7 +17,9 @@ def test_low_limit_fails_as_info(soft: int | None, status: Status) -> None:
     assert (result.status, result.severity) == (status, Severity.INFO)
 
 
-@pytest.mark.parametrize(("hard", "command"), [(1048576, "ulimit -n 4096"), (2048, "ulimit -n 2048")])
+@pytest.mark.parametrize(
+    ("hard", "command"), [(1048576, "ulimit -n 4096"), (2048, "sudo prlimit --pid $$ --nofile=4096:4096")]
+)
 def test_soft_limit_is_raised_up_to_the_hard_limit(hard: int, command: str) -> None:
     found = host(limits=(ResourceLimit(name="nofile", soft=1024, hard=hard),))
     finding = compute_check(open_files, found).findings[0].finding

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.facts import package, packages, smoke_case, smoke_run, target
 from kdoctor.engine.report import Result
-from kdoctor.facts import SmokeRun, Weights
+from kdoctor.facts import Environment, PackageFault, SmokeRun, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
@@ -50,7 +50,7 @@ def test_is_unknown_without_a_result() -> None:
     run = replace(_run(), cases=())
     result = compute_check(baseline, run)
     assert result.status is Status.UNKNOWN
-    assert "case mirrored" in (result.reason or "")
+    assert "training mirrored" in (result.reason or "")
     assert compute_check(baseline, missing={SmokeRun: "none"}).status is Status.UNKNOWN
 
 
@@ -84,6 +84,34 @@ def test_fails_if_tensorflow_cannot_be_imported() -> None:
     assert "libcudart" in finding.observed
 
 
+def _fails_to_import(*facts: Any, **fault: Any) -> Finding:
+    known = PackageFault(package="protobuf", version="7.36.2", files=59, **fault)
+    run = replace(_run(), cases=(), failure="ImportError: no", faults=(known,))
+    return _finding(compute_check(baseline, run, *facts))
+
+
+def test_damaged_package_is_installed_again() -> None:
+    finding = _fails_to_import(target(), packages(), missing=1, file="google/protobuf/message.py")
+    (command,) = finding.remedy.commands
+    assert command.endswith("-m pip install --force-reinstall --no-deps protobuf==7.36.2")
+    assert "protobuf 7.36.2" in finding.brief
+    assert "google/protobuf/message.py" in finding.observed
+
+
+@pytest.mark.parametrize(
+    ("value", "command"),
+    [
+        ("/job/lib", "unset PYTHONPATH"),
+        ("/job/lib/:/opt/other", "export PYTHONPATH=/opt/other"),
+        ("/opt/other", "mv /job/lib/google /job/lib/renamed_google"),
+        (None, "mv /job/lib/google /job/lib/renamed_google"),
+    ],
+)
+def test_shadowing_file_is_taken_from_the_search_path(value: str | None, command: str) -> None:
+    variables = Environment(variables={} if value is None else {"PYTHONPATH": value})
+    assert _fails_to_import(variables, shadowed=True, file="/job/lib/google/__init__.py").remedy.commands == (command,)
+
+
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
@@ -105,7 +133,7 @@ def test_fails_if_tensorflow_cannot_be_imported() -> None:
 )
 def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     finding = _finding(compute_check(baseline, _run(**changes)))
-    assert finding.subject == "case mirrored"
+    assert finding.subject == "training mirrored"
     assert all(part in finding.observed for part in parts)
     assert "threading.py" not in finding.observed
     assert finding.remedy.summary
@@ -113,9 +141,9 @@ def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], pa
 
 def test_fix_of_a_kill_is_memory_and_of_a_hang_is_nccl() -> None:
     killed = _finding(compute_check(baseline, _run(outcome="died", signal="SIGKILL")))
-    assert "free -h" in killed.remedy.commands
+    assert "free -h" in killed.remedy.look
     hung = _finding(compute_check(baseline, _run(outcome="timed-out")))
-    assert "export NCCL_DEBUG=INFO" in hung.remedy.commands
+    assert "export NCCL_DEBUG=INFO" in hung.remedy.look
 
 
 @pytest.mark.parametrize("requested", [8, None])
@@ -123,7 +151,7 @@ def test_silent_cpu_training_fails(requested: int | None) -> None:
     case = smoke_case("mirrored", 1, "CPU")
     run = smoke_run("smoke.baseline", 8, case, replicas_requested=requested, gpus_seen=0)
     finding = _finding(compute_check(baseline, run))
-    assert finding.subject == "replicas"
+    assert finding.subject == "MirroredStrategy"
     assert "0 GPUs" in finding.observed
     assert "device:CPU:0" in finding.observed
 

@@ -31,10 +31,10 @@ def test_plain_may_deviate_but_synchronized_may_not() -> None:
 @pytest.mark.parametrize(
     ("run", "subject", "decisive"),
     [
-        (_run({"weights": NAN, "weight_deviation": None}), "case plain", "normalise/gamma"),
-        (_run({"losses": (1.0, None)}), "case plain", "a loss is not finite"),
-        (_run(synchronized={"weight_deviation": 0.042}), "case synchronized", "0.042"),
-        (_run({"outcome": "raised", "error_type": "ValueError"}), "case plain", "ValueError"),
+        (_run({"weights": NAN, "weight_deviation": None}), "training plain", "normalise/gamma"),
+        (_run({"losses": (1.0, None)}), "training plain", "a loss is not finite"),
+        (_run(synchronized={"weight_deviation": 0.042}), "training synchronized", "0.042"),
+        (_run({"outcome": "raised", "error_type": "ValueError"}), "training plain", "ValueError"),
     ],
 )
 def test_incorrect_normalization_fails(run: SmokeRun, subject: str, decisive: str) -> None:

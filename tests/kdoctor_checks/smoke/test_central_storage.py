@@ -33,7 +33,7 @@ def test_incorrect_losses_are_a_warning() -> None:
 
 def test_different_weights_of_a_custom_loop_are_a_warning() -> None:
     result = compute_check(central_storage, _run(loop={"weight_deviation": 0.1}))
-    assert result.findings[0].finding.subject == "case custom-loop"
+    assert result.findings[0].finding.subject == "training custom-loop"
     assert "0.1" in result.findings[0].finding.observed
 
 

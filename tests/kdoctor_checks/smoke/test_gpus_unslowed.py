@@ -71,7 +71,7 @@ def test_finding_has_durations_cases_and_temperature() -> None:
     assert found.finding.observed.startswith("HW Slowdown 3.5 s, HW Thermal Slowdown 3.0 s during smoke.baseline/fit, ")
     for part in ("88 C", "87", "310 of 700 W", "345 to 1980 of 1980 MHz"):
         assert part in found.finding.observed
-    assert f"nvidia-smi -i {bus_id(1)}" in found.finding.remedy.commands[0]
+    assert f"nvidia-smi -i {bus_id(1)}" in found.finding.remedy.look[0]
 
 
 def test_power_limit_is_evidence() -> None:

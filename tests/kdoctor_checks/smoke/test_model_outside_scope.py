@@ -45,7 +45,7 @@ def test_passes_with_each_known_refusal(error: str) -> None:
 
 def test_fails_if_training_raises_no_error() -> None:
     subject, observed = _only_finding(compute_check(model_outside_scope, _run({"outcome": "trained"})))
-    assert subject == "case compile-inside"
+    assert subject == "training compile-inside"
     assert "2 replicas" in observed
 
 
@@ -60,13 +60,13 @@ def test_fails_if_training_raises_no_error() -> None:
 )
 def test_other_errors_fail(inside: dict[str, Any]) -> None:
     subject, _ = _only_finding(compute_check(model_outside_scope, _run(inside)))
-    assert subject == "case compile-inside"
+    assert subject == "training compile-inside"
 
 
 def test_mirrored_model_outside_the_scope_fails() -> None:
     weights = Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=True)
     subject, observed = _only_finding(compute_check(model_outside_scope, _run(outside={"weights": weights})))
-    assert subject == "case all-outside"
+    assert subject == "training all-outside"
     assert "4 of 4 variables" in observed
 
 

@@ -33,7 +33,7 @@ def test_passes_if_all_workers_agree() -> None:
 
 def test_worker_with_different_weights_or_losses_fails() -> None:
     weights = compute_check(multi_worker, _run(_worker(0), _worker(1, weight_deviation=0.2)))
-    assert "worker 1 differ by up to 0.2" in weights.findings[0].finding.observed
+    assert "on worker 1, weights differ by up to 0.2" in weights.findings[0].finding.observed
     losses = compute_check(multi_worker, _run(_worker(0), _worker(1, losses=(1.0, 0.6))))
     assert "worker 1" in losses.findings[0].finding.observed
 

@@ -23,7 +23,7 @@ def test_weights_far_from_the_cpu_fail() -> None:
 
 def test_is_skipped_without_a_tpu() -> None:
     result = compute_check(tpu, _run(outcome="skipped", skip_reason="TensorFlow finds no TPU here"))
-    assert (result.status, result.reason) == (Status.SKIP, "case custom-loop: TensorFlow finds no TPU here")
+    assert (result.status, result.reason) == (Status.SKIP, "training custom-loop: TensorFlow finds no TPU here")
 
 
 def test_is_unknown_without_a_comparison() -> None:

@@ -38,7 +38,7 @@ def test_nan_weights_fail(name: str) -> None:
     nan = {"weights": NAN, "weight_deviation": None}
     run = _run(fed=nan) if name == "fed" else _run(guarded=nan)
     subject, observed = _only_observed(compute_check(uneven_final_batch, run))
-    assert subject == {"fed": "case fed-tail", "guarded": "case guarded"}[name]
+    assert subject == {"fed": "training fed-tail", "guarded": "training guarded"}[name]
     assert "normalise/gamma" in observed
 
 
@@ -50,14 +50,14 @@ def test_nan_loss_fails() -> None:
 
 def test_dropped_batch_with_different_weights_fails() -> None:
     subject, observed = _only_observed(compute_check(uneven_final_batch, _run(guarded={"weight_deviation": 0.01})))
-    assert subject == "case guarded"
+    assert subject == "training guarded"
     assert "0.01" in observed
 
 
 def test_error_fails() -> None:
     fed = {"outcome": "raised", "error_type": "InvalidArgumentError", "error_message": "AddN", "phase": "train"}
     assert _only_observed(compute_check(uneven_final_batch, _run(fed=fed))) == (
-        "case fed-tail",
+        "training fed-tail",
         "InvalidArgumentError in phase train: AddN",
     )
 
@@ -67,7 +67,7 @@ def test_is_unknown_without_a_case_or_its_evidence() -> None:
     assert compute_check(uneven_final_batch, _run(fed={"weights": None})).status is Status.UNKNOWN
     lone = smoke_run("smoke.uneven-final-batch", 2, smoke_case("fed-tail", 2), failure="the child died")
     result = compute_check(uneven_final_batch, lone)
-    assert (result.status, result.reason) == (Status.UNKNOWN, "case guarded: the child died")
+    assert (result.status, result.reason) == (Status.UNKNOWN, "training guarded: the child died")
 
 
 def test_is_skipped_on_one_replica() -> None:

@@ -38,10 +38,11 @@ def test_driver_is_compared_with_the_cuda_of_the_build(
 def test_finding_has_both_versions_and_a_rollback() -> None:
     facts = (tensorflow(), gpus(driver_version="470.223.02", cuda_driver_version="11.4"), target())
     finding = compute_check(driver_for_cuda, *facts).findings[0].finding
-    assert "470.223.02" in finding.observed
+    assert finding.subject == "NVIDIA driver 470.223.02"
     assert "CUDA 12.5.1" in finding.observed
     assert "525.60.13" in finding.expected
-    assert finding.remedy.commands[0] == "sudo apt-get install nvidia-driver-525"
+    assert finding.remedy.commands == ("sudo apt-get install nvidia-driver-525", "sudo reboot")
+    assert finding.remedy.look == ("kdoctor matrix --driver 470.223.02",)
     assert "nvidia-driver-470=470.223.02-*" in finding.rollback.commands[0]
 
 

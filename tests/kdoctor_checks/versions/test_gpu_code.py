@@ -53,7 +53,7 @@ def test_finding_installs_a_release_that_runs_on_the_gpu() -> None:
     assert finding.subject.startswith("GPU 0")
     assert "5.2" in finding.observed
     assert "6.0, 7.0, 8.0, 8.9, 9.0" in finding.observed
-    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.16.2'"
+    assert finding.remedy.commands[0] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.16.2'"
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 
@@ -61,7 +61,7 @@ def test_blackwell_before_2_21_fails_with_the_known_symptom() -> None:
     result = judged(gpus(1, gpu(0, name="NVIDIA B200", compute_capability="10.0")), version="2.19.1")
     finding = result.findings[0].finding
     assert "CUDA_ERROR_INVALID_PTX" in finding.observed
-    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'"
+    assert finding.remedy.commands[0] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'"
 
 
 def test_hidden_gpu_is_not_judged() -> None:

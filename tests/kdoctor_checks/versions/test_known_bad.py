@@ -65,4 +65,4 @@ def test_custom_entry_counts_like_a_shipped_one() -> None:
         matrix=loads(shipped_text() + row.encode()),
     )
     assert result.findings[0].finding.observed == "our models do not load"
-    assert result.findings[0].finding.remedy.commands == ("kdoctor matrix",)
+    assert result.findings[0].finding.remedy.look == ("kdoctor matrix",)

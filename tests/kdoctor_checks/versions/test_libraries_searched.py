@@ -37,8 +37,8 @@ def test_missing_folder_is_added_to_the_path() -> None:
 def test_2_16_1_can_be_replaced_by_a_release_without_the_defect() -> None:
     build = tensorflow(version="2.16.1", cuda_version="12.3", cudnn_version="8")
     finding = judged(build, outside("cusolver", SOLVER_FOLDER)).findings[0].finding
-    assert finding.remedy.commands[1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]>=2.16.2,==2.16.*'"
-    assert finding.rollback.commands == (f"export LD_LIBRARY_PATH={SOLVER_FOLDER}",)
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install 'tensorflow[and-cuda]>=2.16.2,==2.16.*'",)
+    assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 
 
 @pytest.mark.parametrize("folder", ["/usr/local/cuda/lib64", f"{SITE}/torch/lib"])

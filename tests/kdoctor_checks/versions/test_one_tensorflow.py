@@ -25,7 +25,7 @@ def test_two_distributions_in_one_folder_are_replaced_by_one() -> None:
     assert finding.observed.endswith(": tensorflow 2.21.0, tensorflow-cpu 2.20.0")
     assert finding.remedy.commands == (
         f"{PYTHON} -m pip uninstall -y tensorflow tensorflow-cpu",
-        f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'",
+        f"{PYTHON} -m pip install tensorflow==2.21.0",
     )
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0 tensorflow-cpu==2.20.0",)
 
@@ -33,8 +33,20 @@ def test_two_distributions_in_one_folder_are_replaced_by_one() -> None:
 def test_leftovers_of_an_earlier_installation_fail() -> None:
     result = judged(package("tensorflow", "2.21.0"), package("tensorflow", "2.19.1"))
     assert result.status is Status.FAIL
-    commands = result.findings[0].finding.remedy.commands
-    assert commands[:2] == (f"{PYTHON} -m pip uninstall -y tensorflow",) * 2
+    finding = result.findings[0].finding
+    assert finding.subject == "tensorflow"
+    assert finding.remedy.commands == (  # pip removes one copy at a time
+        f"for copy in 1 2; do {PYTHON} -m pip uninstall -y tensorflow; done",
+        f"{PYTHON} -m pip install tensorflow==2.21.0",
+    )
+
+
+def test_nvidia_wheels_are_kept() -> None:
+    wheel = package("nvidia-cudnn-cu12", "9.3.0.75")
+    result = judged(wheel, package("tensorflow", "2.21.0"), package("tensorflow-cpu", "2.21.0"))
+    finding = result.findings[0].finding
+    assert finding.subject == "tensorflow and tensorflow-cpu"
+    assert finding.remedy.commands[-1] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.21.0'"
 
 
 def test_leftover_without_a_version_cannot_be_restored() -> None:

@@ -18,7 +18,7 @@ def judged(*others: Package) -> Result:
 def test_conflict_of_another_package_is_a_warning() -> None:
     result = judged(package("pandas", "3.0", "numpy<2", "pytz"))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
-    assert [item.finding.subject for item in result.findings] == ["numpy", "pytz"]
+    assert [item.finding.subject for item in result.findings] == ["numpy 2.4.6", "pytz"]
     assert "numpy<2" in result.findings[0].finding.expected
     assert "pandas 3.0" in result.findings[0].finding.expected
 

@@ -39,8 +39,15 @@ def test_finding_names_the_package_that_restricts_python() -> None:
     installed = packages(package("tensorflow", "2.21.0", requires_python=">=3.10"))
     result = compute_check(python_supported, target(version="3.9.18"), installed, tensorflow())
     finding = result.findings[0].finding
-    assert finding.subject == "Python for tensorflow 2.21.0"
+    assert finding.subject == "Python 3.9.18"
+    assert "tensorflow 2.21.0" in finding.brief
     assert ">=3.10" in finding.expected
+    python = "/opt/job-py3.13/bin/python"  # the newest Python that TensorFlow 2.21 has wheels for
+    assert finding.remedy.commands == (
+        "uv venv --python 3.13 /opt/job-py3.13",
+        f"uv pip install --python {python} tensorflow==2.21.0",
+        f"kdoctor check --python {python}",
+    )
     assert finding.rollback.kind == "nothing"
 
 

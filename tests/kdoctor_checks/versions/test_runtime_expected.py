@@ -134,7 +134,7 @@ def test_missing_library_fails_and_unread_one_is_unknown() -> None:
     assert judged(unread, libraries={"cudnn": ">=9"}).reason == "libcudnn.so.9: it died: SIGSEGV"
     system = libraries(library("nccl", package=None, package_version=None, path="/usr/lib/libnccl.so.2"))
     finding = judged(system, libraries={"nccl": ">=3"}).findings[0].finding
-    assert finding.remedy.commands == ("ldconfig -p | grep libnccl",)
+    assert finding.remedy.look == ("ldconfig -p | grep libnccl",)
 
 
 def test_findings_have_commands_for_remedy_and_rollback() -> None:

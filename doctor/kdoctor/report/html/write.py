@@ -45,7 +45,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         checks=[section for section in shown if section.name == "checks"],
         causes=cause_blocks(report),
         notes=note_blocks(report),
-        drift=drift_section(report.drift) if report.drift else None,
+        drift=drift_section(report.drift),
         sections={section.name: section for section in shown},
         trainings=[
             (scenario, list(cases)) for scenario, cases in groupby(report.trainings, lambda item: item.scenario)

@@ -35,8 +35,8 @@ def render_full(report: Report, canvas: Canvas, verbosity: int) -> str:
             rest.append(section)
     for section in rest:
         _section(page, section, verbosity)
-    if report.drift:
-        _section(page, drift_section(report.drift), verbosity)
+    if drifted := drift_section(report.drift):
+        _section(page, drifted, verbosity)
     for title, blocks in (("Notes", note_blocks(report)), ("Problems", cause_blocks(report))):
         if blocks:
             _title(page, title)

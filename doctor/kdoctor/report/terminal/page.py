@@ -90,14 +90,11 @@ class Page:
 
     def field(self, field: Field, *, indent: int = 4, most: int | None = None) -> None:
         """``Fix: ...``, and its commands on lines that can be pasted: never wrapped, never cut."""
-        label = f"{field.label}:"
-        if field.text or not field.commands:
-            style = "bold" if field.label == Label.FIX else "dim"
-            self.paragraph(
-                f"{field.text or '-'}", indent=indent, lead=f"{label} ", lead_style=style, hang=indent + 2, most=most
-            )
-        else:
-            self.line(" " * indent + self.paint(label, "dim"))
+        label, place = f"{field.label}:", self.height
+        text = field.text if field.text or field.commands else "-"
+        self.paragraph(f"{label} {text}", indent=indent, hang=indent + 2, most=most)
+        painted = self.paint(label, "bold" if field.label == Label.FIX else "dim")
+        self._lines[place] = self._lines[place].replace(label, painted, 1)
         self.commands(field.commands, indent=indent + 4)
 
     def commands(self, commands: tuple[str, ...], *, indent: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kdoctor.snapshot.imports.part import GpuPart, PairPart, Part, Section
+from kdoctor.text.lists import counted
 
 _LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _OLD_LEVELS = {"SOC": "SYS"}
@@ -39,7 +40,7 @@ def parse_levels(section: Section) -> Part:
         pairs=pairs,
         notes=()
         if len(rows) == len(gpus)
-        else (f"{section.file}: the topology matrix ends after {len(rows)} of {len(gpus)} rows",),
+        else (f"{section.file}: the topology matrix ends after {len(rows)} of {counted(len(gpus), 'row')}",),
     )
 
 

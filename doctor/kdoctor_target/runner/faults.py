@@ -1,0 +1,94 @@
+"""Finds the installed packages that make an import fail: files that are missing or changed, or another file first."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import sys
+import sysconfig
+import traceback
+from importlib import metadata
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+Fault = Dict[str, Any]
+_Row = Tuple[str, Optional[int]]
+_UNCHECKED = re.compile(r"\.(dist|egg)-info/|\.pyc$|^\.\.")
+"""Metadata, compiled files, and scripts outside the packages: an import does without them."""
+
+
+def find_faults(error: BaseException) -> List[Fault]:
+    """The faults by the names of ``PackageFault``'s fields: those that the error mentions, or else all."""
+    text = "\n".join(_mentioned(error))
+    found: List[Tuple[Fault, bool]] = []
+    seen = set()
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        rows, folder = list(_rows(distribution)), str(distribution.locate_file(""))
+        package: Fault = {"package": name, "version": distribution.version, "files": len(rows)}
+        damage, shadow = _damage(rows, folder, text), _shadow(rows, folder)
+        if damage:
+            is_mentioned = name in text or any(os.path.join(folder, path) in text for path, _ in rows)
+            found.append((dict(package, **damage), is_mentioned))
+        elif shadow and shadow in text:
+            found.append((dict(package, file=shadow, shadowed=True), True))
+    mentioned = [fault for fault, is_mentioned in found if is_mentioned]
+    return mentioned or [fault for fault, _ in found]
+
+
+def _mentioned(error: BaseException) -> Iterator[str]:
+    """Everything that the error and its causes say about modules and files."""
+    current: Optional[BaseException] = error
+    while current is not None:
+        yield "".join(traceback.format_exception(type(current), current, current.__traceback__, chain=False))
+        module = getattr(current, "obj", None)  # of an AttributeError, from Python 3.10 on
+        yield from (str(item) for item in (getattr(current, "path", ""), getattr(module, "__file__", "")))
+        name = getattr(current, "name", None)
+        if isinstance(current, ImportError) and name:
+            yield from (os.path.join(folder, *name.split(".")) for folder in sys.path)
+        current = current.__cause__ or current.__context__
+
+
+def _rows(distribution: metadata.Distribution) -> Iterator[_Row]:
+    """The recorded files that an import may need, and their sizes."""
+    for row in csv.reader((distribution.read_text("RECORD") or "").splitlines()):
+        if row and not _UNCHECKED.search(row[0]):
+            yield row[0], int(row[2]) if len(row) > 2 and row[2].isdigit() else None  # noqa: PLR2004 - path, hash, size
+
+
+def _damage(rows: List[_Row], folder: str, text: str) -> Optional[Fault]:
+    """The missing files, and those of another size that the text mentions: people change files on purpose, too."""
+    missing, changed = [], []
+    for path, size in rows:
+        full = os.path.join(folder, path)
+        try:
+            found = os.stat(full).st_size
+        except OSError:
+            missing.append(path)
+        else:
+            if size is not None and found != size and full in text:
+                changed.append(path)
+    if not missing and not changed:
+        return None
+    return {"file": (missing or changed)[0], "missing": len(missing), "changed": len(changed)}
+
+
+def _shadow(rows: List[_Row], folder: str) -> Optional[str]:
+    """The file that Python imports instead of one of these: it is in a folder that is searched earlier."""
+    real = os.path.realpath(folder)
+    standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+    names = {path.partition("/")[0] for path, _ in rows if path.endswith("/__init__.py") and path.count("/") == 1}
+    for entry in sys.path:
+        here = os.path.realpath(entry or os.getcwd())
+        if here == real:
+            return None
+        if here in standard or not os.path.isdir(here):
+            continue
+        for name in sorted(names):
+            for candidate in (os.path.join(entry, name, "__init__.py"), os.path.join(entry, f"{name}.py")):
+                if os.path.isfile(candidate):
+                    return candidate
+    return None

@@ -11,6 +11,8 @@ from kdoctor_target.job.parts import describe, is_model, keras_of
 
 COMPARING_RATE = 0.01
 _UNSET = object()
+_UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
+"""Names that Keras asks to register."""
 
 
 class CopyError(Exception):
@@ -212,7 +214,7 @@ def _missing(one: Any, reason: str) -> str:
 
 
 def _why_not(error: Exception) -> str:
-    unregistered = re.search(r"(?:Could not locate (?:class|function) '|object of type `)(\w+)['`]", str(error))
+    unregistered = re.search(_UNREGISTERED, str(error))
     if unregistered:
         name = unregistered[1]
         return (

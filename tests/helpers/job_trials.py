@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import random
 import sys
@@ -15,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
-from helpers import job_models
+from helpers import job_classes, job_models
 
 STEPS = 3
 
@@ -23,7 +25,7 @@ STEPS = 3
 def main(kind: str, *names: str) -> None:
     """Run the trials of a kind."""
     strategy = job_models.devices()
-    trials = {"matrix": _matrix, "untouched": _untouched, "forms": _forms, "guard": _guard}
+    trials = {"matrix": _matrix, "untouched": _untouched, "forms": _forms, "guard": _guard, "classes": _classes}
     sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
 
 
@@ -144,6 +146,19 @@ def _forms(strategy: Any) -> dict[str, Any]:
     return found
 
 
+def _classes(strategy: Any) -> dict[str, Any]:
+    """Models of the user's own classes, with constructor arguments, and losses that raise."""
+    data = job_models.dataset("dense")
+    found = {}
+    for name, make in job_classes.MAKERS.items():
+        with strategy.scope():
+            model = job_models.compiled("dense", make())
+        before = [weight.tobytes() for weight in model.get_weights()]
+        found[name] = _found(kdoctor.preflight(model, data, strategy, steps=2))
+        found[name]["untouched"] = before == [weight.tobytes() for weight in model.get_weights()]
+    return found
+
+
 def _guard(strategy: Any) -> dict[str, Any]:
     """The error of ``guard``, and the representations of a preflight."""
     outside = job_models.compiled("dense", job_models.dense())
@@ -154,8 +169,11 @@ def _guard(strategy: Any) -> dict[str, Any]:
         raised, report = str(error), error.preflight
     with strategy.scope():
         good = job_models.compiled("dense", job_models.dense())
-    shown = kdoctor.guard(good, data, strategy, steps=2)
-    return {"raised": raised, "html": report._repr_html_(), "text": repr(report), "good": shown.ok}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        shown = kdoctor.guard(good, data, strategy, steps=2)
+    shown_as = {"html": report._repr_html_(), "text": repr(report)}
+    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), **shown_as}
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from kdoctor.checklist.resolve import Checklist
@@ -17,6 +17,7 @@ from kdoctor.model import Assumptions, Finding, Severity, Status
 from kdoctor.probes.process.records import build
 from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook
+from kdoctor.report.phrases import describe_reason, verdict_line
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, today
 from kdoctor.run.session import Collected
@@ -29,6 +30,8 @@ _CASE = "own-model"
 
 class PreflightError(RuntimeError):
     """The job should not start, because a check failed or could not be evaluated."""
+
+    __module__ = "kdoctor"  # the name that users import it by, in tracebacks
 
     def __init__(self, preflight: Preflight) -> None:
         super().__init__(preflight.summary())
@@ -59,11 +62,11 @@ class Preflight:
 
     def summary(self) -> str:
         """The verdict, and each failure and unknown that counts with its fix."""
-        lines = [f"{self.report.verdict.conclusion.value}: {self.report.verdict.reason}"]
-        for result in self.report.results:
-            if result.severity.rank >= self.report.fail_on.rank:
-                lines += _lines(result)
-        return "\n".join(lines)
+        lines = [verdict_line(self.report)]
+        counting = [item for item in self.report.results if item.severity.rank >= self.report.fail_on.rank]
+        for item in counting:
+            lines += _failures(item)
+        return "\n".join([*lines, *_unknowns(counting)])
 
     def __str__(self) -> str:
         return render(self.report, "terminal").rstrip("\n")
@@ -74,13 +77,21 @@ class Preflight:
         return render_notebook(cleaned(self.report))
 
 
-def _lines(result: Result) -> Iterator[str]:
-    if result.status is Status.UNKNOWN and not result.accepted:
-        yield f"- {result.id} is unknown: {result.reason}"
+def _failures(result: Result) -> Iterator[str]:
     for judged in result.findings:
         finding = judged.finding
         yield f"- {result.id}: {finding.subject}: {finding.observed} (expected: {finding.expected})"
         yield f"  Fix: {finding.remedy.summary}"
+
+
+def _unknowns(results: Iterable[Result]) -> Iterator[str]:
+    """Each reason once, with the checks that it prevented."""
+    by_reason: dict[str, list[str]] = {}
+    for result in results:
+        if result.status is Status.UNKNOWN and not result.accepted:
+            by_reason.setdefault(describe_reason(result), []).append(result.id)
+    for reason, checks in by_reason.items():
+        yield f"- {', '.join(checks)} unknown: {reason}"
 
 
 def preflight(  # noqa: PLR0913 - the arguments of fit
@@ -165,7 +176,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
-    """Call ``preflight`` and raise if the job should not start.
+    """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
 
     Raises:
         PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
@@ -182,6 +193,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     )
     if not done.ok:
         raise PreflightError(done)
+    sys.stdout.write(f"kdoctor: {verdict_line(done.report)}; {done.report.target.partition(', ')[2]}\n")
     return done
 
 

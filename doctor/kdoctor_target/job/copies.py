@@ -11,6 +11,8 @@ from kdoctor_target.job.parts import describe, is_model, keras_of
 
 COMPARING_RATE = 0.01
 _UNSET = object()
+_UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
+"""Names that Keras asks to register."""
 
 
 class CopyError(Exception):
@@ -40,7 +42,10 @@ class Copier:
         kept = {id(layer) for layer in layers_of(self._model)}
         shared = [layer.name for layer in layers_of(made) if id(layer) in kept]
         if shared:
-            raise CopyError(f"a copy would train layers of the model itself ({', '.join(shared)}): create new ones")
+            raise CopyError(
+                f"a copy would share layers with the model ({', '.join(shared)}), and training it would change them: "
+                "pass a function that builds the whole model"
+            )
         if not own_optimizer:
             _make_comparable(made)
         self._compile(made, own_optimizer=own_optimizer, one_device=one_device)
@@ -147,11 +152,11 @@ def _keeps_arguments(keras: Any, one: Any) -> bool:
         return True
 
     class Probe(keras.Model):  # type: ignore[misc]  # Keras has no types here
-        def __init__(self, width: int = 0) -> None:
+        def __init__(self, width: int = 0) -> None:  # noqa: ARG002
             super().__init__()
 
     kept = getattr(Probe(width=1), "_auto_config", None)
-    return bool(kept is not None and kept.config.get("width") == 1)
+    return kept is not None and kept.config.get("width") == 1
 
 
 def _from_attributes(one: Any) -> Any:
@@ -209,7 +214,7 @@ def _missing(one: Any, reason: str) -> str:
 
 
 def _why_not(error: Exception) -> str:
-    unregistered = re.search(r"(?:Could not locate (?:class|function) '|object of type `)(\w+)['`]", str(error))
+    unregistered = re.search(_UNREGISTERED, str(error))
     if unregistered:
         name = unregistered[1]
         return (

@@ -9,9 +9,10 @@ import re
 import sys
 import sysconfig
 import traceback
+from pathlib import Path
 from typing import Any, Callable, List, Optional
 
-_NOISE = re.compile(r"\x1b\[[0-9;]*m|\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|Exception encountered: |\{\{function_node .*?\}\}\s*| \[Op:\w+\] name:\s*")
 """Colours of Keras, and names of graph nodes."""
 _QUOTED_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
 _HEADLINES = (
@@ -21,7 +22,6 @@ _HEADLINES = (
     "Detected at node",
     'File "',
 )
-_PREFIX = "Exception encountered: "
 _LONGEST = 300
 _FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")
 """Files that are never the job's, even if the job itself is installed as a package."""
@@ -141,7 +141,6 @@ def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
     lines = [line.strip() for line in _innermost(_NOISE.sub("", str(error))).splitlines() if line.strip()]
     informative = next(iter([line for line in lines if not line.startswith(_HEADLINES)] or lines), "")
-    informative = informative.removeprefix(_PREFIX)
     if len(informative) > _LONGEST:
         informative = informative[: _LONGEST - 3] + "..."
     kind = type(error).__name__
@@ -173,8 +172,9 @@ def _place(error: BaseException) -> Optional[str]:
     file, line = (own or users)[-1]
     if re.search(r"[/\\]ipykernel_\d+[/\\]", file):
         return f"line {line} of a notebook cell"
-    folder = os.getcwd() + os.sep
-    return f"{file.removeprefix(folder)}:{line}"
+    path = Path(file)
+    shown = path.relative_to(Path.cwd()) if Path.cwd() in path.parents else path
+    return f"{shown}:{line}"
 
 
 def describe_kind(value: Any) -> str:

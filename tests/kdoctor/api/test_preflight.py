@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html.parser
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,16 +136,59 @@ def test_uncompiled_model_is_unknown(forms: dict[str, Any]) -> None:
     assert "compiled" in forms["not compiled"]["unknown"]["job.trains"]
 
 
+@pytest.fixture(scope="module")
+def classes() -> dict[str, Any]:
+    """Models of own classes, in one child process."""
+    return trials("classes")
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["plain", "strict"])
+def test_model_with_plain_arguments_is_copied(classes: dict[str, Any], name: str) -> None:
+    assert classes[name]["verdict"] == "pass"
+    assert classes[name]["unknown"] == {}
+
+
+LINES = {
+    "forgetful": 'def get_config(self): return {"width": self.width} (with self.width = width in __init__)',
+    "optional": 'def get_config(self): return {"width": self.width} (with self.width = width in __init__)',
+    "configured": 'def get_config(self): return {"units": self.units, "scale": self.scale}',
+    "complex": "pass a function that builds the model",
+    "sharing": "pass a function that builds the whole model",
+    "unregistered": "@keras.saving.register_keras_serializable()",
+}
+"""The end of the advice for models that cannot be copied."""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", LINES)
+def test_model_that_cannot_be_copied_is_unknown_with_the_missing_line(classes: dict[str, Any], name: str) -> None:
+    assert classes[name]["verdict"] == "unknown"
+    assert classes[name]["unknown"]["job.trains"].endswith(LINES[name])
+    assert classes[name]["untouched"]
+
+
+@pytest.mark.tensorflow
+def test_model_whose_call_raises_fails_with_the_users_line(classes: dict[str, Any]) -> None:
+    (observed,) = classes["raising"]["findings"]["job.trains"]
+    path = Path(__file__).parents[2] / "helpers" / "job_classes.py"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "np.ones(3)[7]" in text)
+    assert observed.startswith("IndexError: ")
+    assert f"helpers/job_classes.py:{line})" in observed
+
+
 class Cells(html.parser.HTMLParser):
-    """Open tags and the number of rows."""
+    """Open tags, and the number of rows inside and outside folded parts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.rows = 0
+        self.shown = self.folded = 0
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.rows += tag == "tr"
+        self.folded += tag == "tr" and "details" in self.open
+        self.shown += tag == "tr" and "details" not in self.open
         self.open += [tag] if tag != "br" else []
 
     def handle_endtag(self, tag: str) -> None:
@@ -154,15 +199,16 @@ class Cells(html.parser.HTMLParser):
 def test_guard_raises_and_result_renders() -> None:
     found = trials("guard")
     assert found["good"] is True
+    assert re.fullmatch(r"kdoctor: READY in .*MirroredStrategy over 2 replicas\n", found["printed"])
     verdict, finding, *rest = found["raised"].splitlines()
-    assert verdict.startswith("fail: job.model-in-scope")
+    assert verdict.startswith("NOT READY in ")
     assert finding.startswith("- job.model-in-scope: model Sequential: ")
     assert "strategy.scope()" in "\n".join(rest)
     assert "job.model-in-scope" in found["text"]
     cells = Cells()
     cells.feed(found["html"])
-    assert (cells.open, cells.rows) == ([], 17)
-    assert found["html"].startswith("<table")
+    assert cells.open == []
+    assert (cells.shown, cells.folded) == (1, 16)
 
 
 def test_import_kdoctor_is_light() -> None:

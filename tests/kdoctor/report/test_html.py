@@ -1,19 +1,20 @@
-"""The HTML report: its content, its independence from scripts and other files, and its display in a browser."""
+"""The HTML report: its content, its independence from the network and other files, and its display in a browser."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-import shutil
-import subprocess
-import zlib
-from dataclasses import replace
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from helpers.browser import CHROMIUM, Tab, browser
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
-from kdoctor.engine.report import Report
+from kdoctor.engine.report import GpuLinkNote, GpuNote, Report
 from kdoctor.report.formats import render
 
 VOID = {"meta"}
@@ -54,16 +55,34 @@ def page(report: Report) -> Page:
     return Page(render(report, "html"))
 
 
-def test_every_check_is_listed_and_every_failure_has_its_commands() -> None:
+def test_every_check_is_listed_and_every_cause_has_its_commands() -> None:
     found = page(gpu_report())
     named = set(found.texts["code"])
     assert named >= {result.id for result in gpu_report().results}
-    commands = "\n".join(found.texts["pre"])
-    for command in (LONG_COMMAND, MARKUP_COMMAND, "python -m pip install 'tensorflow==2.20.0'"):
-        assert command in commands
+    assert named >= {LONG_COMMAND, MARKUP_COMMAND, "python -m pip install 'tensorflow==2.20.0'"}
     links = {(link["href"] or "").removeprefix("#") for link in found.of("a")}
     assert links == {"versions.driver-for-cuda", "gpu.visible-to-driver"}
     assert links <= {section.get("id") for section in found.of("section")}
+
+
+def test_order_is_verdict_causes_changes_drawing_checks() -> None:
+    text = render(gpu_report(), "html")
+    parts = [
+        "<header",
+        'id="gpu.visible-to-driver"',
+        'id="versions.driver-for-cuda"',
+        "driver.version</span>",
+        "<svg",
+        "<code>topology.pcie-width</code>",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_only_verdict_causes_changes_and_drawing_are_unfolded() -> None:
+    unfolded = re.sub(r"<details.*</details>", "", render(gpu_report(), "html"), flags=re.DOTALL)
+    assert "gpu.replicas-match" in unfolded.split("</header>")[1].split("</section>")[0]
+    assert "topology.pcie-width" not in unfolded
 
 
 def test_drift_and_decisions_are_shown() -> None:
@@ -74,16 +93,9 @@ def test_drift_and_decisions_are_shown() -> None:
 
 def test_failed_check_leads_with_its_findings() -> None:
     found = page(gpu_report())
-    heading = "GPU 3 (0000:40:00.0): on the PCI bus, but the driver does not list it"
-    assert heading in found.texts["h3"]
-    assert heading in found.texts["span"]
-    assert gpu_report().results[0].title not in [*found.texts["h3"], *found.texts["span"]]
-
-
-def test_findings_with_another_fix_share_no_anchor() -> None:
-    other = finding("GPU 9", remedy=replace(finding().remedy, summary="Replace the GPU."))
-    found = page(gpu_report(results=(failure("gpu.free", finding(), other),)))
-    assert [section.get("id") for section in found.of("section", **{"class": "card fail"})] == ["gpu.free", None]
+    assert any("GPU 3, 6: on the PCI bus" in text for text in found.texts["h2"])
+    assert "GPU 3 (0000:40:00.0): on the PCI bus, but the driver does not list it" in found.texts["span"]
+    assert gpu_report().results[0].title not in [*found.texts["h2"], *found.texts["span"]]
 
 
 def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
@@ -97,7 +109,9 @@ def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
     assert [y for _, y in points] == pytest.approx(heights, abs=0.1)
     assert len(found.of("path", **{"class": "bad"})) == 1
     # The longer step has the whole width, the other its share: 4.1 ms of 5.2 ms.
-    assert [float(bar["width"] or 0) for bar in found.of("rect")] == pytest.approx([312 * 4.1 / 5.2, 312], abs=0.1)
+    assert [float(bar["width"] or 0) for bar in found.of("rect", **{"class": "bar"})] == pytest.approx(
+        [312 * 4.1 / 5.2, 312], abs=0.1
+    )
 
 
 def test_drawing_and_table_show_the_same_links() -> None:
@@ -106,76 +120,182 @@ def test_drawing_and_table_show_the_same_links() -> None:
     # Six pairs, then a line of the legend for each of the five kinds.
     assert sorted(drawn[:6], key=str) == ["blocked", "far", "far", "near", "nvlink", "unknown-link"]
     assert sorted(drawn[6:], key=str) == ["blocked", "far", "near", "nvlink", "unknown-link"]
-    assert len(found.of("circle", **{"class": "node lost"})) == 1
+    assert len(found.of("rect", **{"class": "node lost"})) == 1
+    # Crosses of GPU 3, which is lost, and of its blocked link.
+    assert len(found.of("path", **{"class": "bad"})) == 2
     assert "GPU 3 (lost)" in found.texts["span"]
     assert "GPU 0 to 3: NVIDIA H100 80GB HBM3" in found.texts["p"]
 
 
+def many_gpus(count: int) -> Report:
+    """A node with GPUs on NUMA nodes of four, one of which is lost."""
+    gpus = tuple(GpuNote(index=index, name="H100", numa_node=index // 4, lost=index == 1) for index in range(count))
+    pairs = combinations(range(count), 2)
+    links = tuple(GpuLinkNote(first=one, second=other, label="NV18") for one, other in pairs)
+    return gpu_report(gpus=gpus, gpu_links=links)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 16])
+def test_boxes_of_gpus_do_not_overlap_and_stay_in_the_drawing(count: int) -> None:
+    drawing = render(many_gpus(count), "html").split('aria-label="GPU topology')[1].split("</svg>")[0]
+    side = float(re.findall(r'viewBox="0 0 (\d+) ', render(many_gpus(count), "html").split("<h2>GPU topology")[1])[0])
+    boxes = [tuple(map(float, found)) for found in re.findall(r'class="node[^"]*" x="([\d.]+)" y="([\d.]+)"', drawing)]
+    assert len(boxes) == count
+    assert all(0 <= x <= side - 58 and 0 <= y <= side - 36 for x, y in boxes)
+    for one, other in combinations(boxes, 2):
+        assert abs(one[0] - other[0]) >= 58 or abs(one[1] - other[1]) >= 36
+    assert drawing.count('class="numa"') == (count // 4 if count > 4 else 0)
+
+
+def test_gpu_of_a_cause_is_marked() -> None:
+    lost = finding("GPU 2 (0000:30:00.0)", brief="")
+    found = page(gpu_report(results=(failure("gpu.responding", lost),)))
+    assert len(found.of("rect", **{"class": "node affected"})) == 1
+
+
 @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
-def test_page_has_no_scripts_and_fetches_nothing(report: Report) -> None:
+def test_page_fetches_nothing_and_its_policy_allows_its_own_script_only(report: Report) -> None:
     found = page(report)
     names = {name for name, _ in found.elements}
-    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    assert not names & {"link", "img", "iframe", "object", "embed", "form"}
     for _, attributes in found.elements:
         assert not any(name.startswith("on") or name in ("src", "style") for name in attributes)
         assert (attributes.get("href") or "#").startswith("#")
     assert "url(" not in render(report, "html")
-    assert "default-src 'none'" in render(report, "html")
+    (script,) = found.texts["script"]
+    (policy,) = (meta["content"] for meta in found.of("meta") if "http-equiv" in meta)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "</style>&amp;", "a\nb é"])
 def test_odd_text_is_text(text: str) -> None:
     found = page(with_text(gpu_report(), text))
-    assert not found.of("script")
+    assert len(found.of("script")) == 1
     assert not found.of("img")
     assert text in found.texts["dd"]
+    assert text in found.texts["code"]
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-in_browser = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+SCREENS = {"cpu": cpu_report(), "gpu": gpu_report(), "many": many_gpus(16)}
+SIZES = [(width, dark) for width in (375, 1200) for dark in (False, True)]
+
+UNREADABLE = """(() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const text = walker.currentNode.textContent.trim();
+    if (!text || element.closest("script") || !element.checkVisibility() || element.closest("svg")) continue;
+    const [one, other] = [light(channels(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) found.push(`${text}: ${ratio.toFixed(2)}`);
+  }
+  return found;
+})()"""
+"""Texts with a contrast below 4.5 (https://www.w3.org/TR/WCAG22/#contrast-minimum)."""
+CUT = """[...document.querySelectorAll(".command code")].filter((code) => {
+  const box = code.getBoundingClientRect();
+  return code.scrollWidth > code.clientWidth + 1 || box.left < 0 || box.right > innerWidth || box.height < 10;
+}).map((code) => code.textContent)"""
+"""Commands that are not wholly visible."""
+UNFOLD = "document.querySelectorAll('details').forEach((part) => { part.open = true; })"
+COPY = """(async () => {
+  const board = navigator.clipboard;
+  %s
+  const found = [];
+  for (const box of document.querySelectorAll(".command")) {
+    const button = box.querySelector("button");
+    button.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = button.getBoundingClientRect();
+    const hit = document.elementFromPoint(left + width / 2, top + height / 2) === button;
+    button.click();
+    await new Promise((done) => setTimeout(done, 100));
+    found.push([hit, box.querySelector("code").textContent, await board.readText()]);
+  }
+  return found;
+})()"""
 
 
-def browse(folder: Path, text: str, *options: str) -> str:
-    """Open a page in a headless chromium."""
-    (folder / "page.html").write_text(text, encoding="utf-8")
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    done = subprocess.run(
-        [*command, *options, (folder / "page.html").as_uri()], check=True, capture_output=True, text=True, timeout=120
-    )
-    return done.stdout
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        opened.allow_clipboard()
+        yield opened
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, report in SCREENS.items():
+        (folder / f"{name}.html").write_text(render(report, "html"), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in SCREENS}
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 class TestInABrowser:
-    pytestmark = in_browser
-
-    @pytest.mark.parametrize(("scheme", "background"), [("1", (255, 255, 255)), ("0", (13, 17, 23))])
-    def test_colours_follow_the_preferred_scheme(
-        self, tmp_path: Path, scheme: str, background: tuple[int, int, int]
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("name", SCREENS)
+    def test_page_fits_and_is_readable(
+        self, tab: Tab, pages: dict[str, Path], name: str, size: tuple[int, bool]
     ) -> None:
-        shot = tmp_path / "shot.png"
-        options = (f"--blink-settings=preferredColorScheme={scheme}", "--window-size=800,1200", f"--screenshot={shot}")
-        browse(tmp_path, render(gpu_report(), "html"), *options)
-        assert first_pixel(shot.read_bytes()) == background
-
-    @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
-    def test_page_fits_a_phone(self, tmp_path: Path, report: Report) -> None:
-        text = render(report, "html")
-        measured = re.sub(r"<meta http-equiv[^>]*>", "<style>html { width: 360px }</style>", text).replace(
-            "</body>",
-            "<script>document.title = [document.body.scrollWidth, document.body.scrollHeight].join()</script></body>",
+        width, dark = size
+        tab.show(pages[name], width=width, dark=dark)
+        for folded in (True, False):
+            if not folded:
+                tab.run(UNFOLD)
+            assert tab.run("document.scrollingElement.scrollWidth") <= width
+            assert tab.run(CUT) == []
+            assert tab.run(UNREADABLE) == []
+        assert (
+            tab.run("getComputedStyle(document.body).backgroundColor")
+            == f"rgb({'13, 17, 23' if dark else '255, 255, 255'})"
         )
-        title = re.search(r"<title>(\d+),(\d+)</title>", browse(tmp_path, measured, "--dump-dom"))
-        assert title
-        assert int(title[1]) <= 360
-        assert int(title[2]) > 1000
+        assert tab.requested == [pages[name].as_uri()]
 
+    @pytest.mark.parametrize("without", ["", "Object.defineProperty(navigator, 'clipboard', { value: undefined });"])
+    @pytest.mark.parametrize("width", [375, 1200])
+    def test_buttons_copy_the_exact_commands(self, tab: Tab, pages: dict[str, Path], width: int, without: str) -> None:
+        tab.show(pages["gpu"], width=width, dark=False)
+        tab.run(UNFOLD)
+        found = tab.run(COPY % without)
+        assert {command for _, command, _ in found} >= {LONG_COMMAND, MARKUP_COMMAND}
+        assert all(hit for hit, _, _ in found)
+        assert [copied for _, _, copied in found] == [command for _, command, _ in found]
 
-def first_pixel(png: bytes) -> tuple[int, ...]:
-    """The colour of the upper left corner. No filter of the first line changes its first pixel."""
-    data, place = b"", 8
-    while place < len(png):
-        length, kind = int.from_bytes(png[place : place + 4], "big"), png[place + 4 : place + 8]
-        if kind == b"IDAT":
-            data += png[place + 8 : place + 8 + length]
-        place += 12 + length
-    return tuple(zlib.decompress(data)[1:4])
+    def test_first_screen_of_a_phone_has_the_verdict_and_the_first_fix_is_near(
+        self, tab: Tab, pages: dict[str, Path]
+    ) -> None:
+        tab.show(pages["gpu"], width=375, dark=False)
+        assert tab.run("document.querySelector('h1').getBoundingClientRect().bottom") < 300
+        assert tab.run("document.querySelector('.command').getBoundingClientRect().bottom") < 1500
+
+    def test_print_is_light_and_unfolded(self, tab: Tab, pages: dict[str, Path]) -> None:
+        tab.show(pages["gpu"], width=1200, dark=True)
+        tab.run("dispatchEvent(new Event('beforeprint'))")
+        assert tab.run("document.querySelectorAll('details:not([open])').length") == 0
+        tab.run("dispatchEvent(new Event('afterprint'))")
+        assert tab.run("document.querySelectorAll('details[open]').length") == 0
+        tab.call(
+            "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+        )
+        assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert tab.run("getComputedStyle(document.querySelector('button')).display") == "none"
+        assert tab.run(UNREADABLE) == []
+        tab.call("Emulation.setEmulatedMedia", media="")
+        printed = tab.pdf()
+        assert printed.startswith(b"%PDF-")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 3

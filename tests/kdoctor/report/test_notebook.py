@@ -1,34 +1,39 @@
-"""The table that a preflight shows in a notebook."""
+"""What a preflight shows in a notebook."""
 
 from __future__ import annotations
 
-import re
 from html.parser import HTMLParser
 
 import pytest
 
-from helpers.reports import LONG_COMMAND, cpu_report, gpu_report, with_text
+from helpers.reports import LONG_COMMAND, cpu_report, failure, gpu_report, with_text
 from kdoctor.api.preflight import Preflight
 from kdoctor.engine.report import Report
+from kdoctor.model import Severity
 
 
-class Cells(HTMLParser):
-    """The texts of each row's cells, with a test that every element is closed."""
+class Output(HTMLParser):
+    """The cells of the rows, those that are folded apart, with a test that every element is closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.names: set[str] = set()
-        self.rows: list[list[str]] = []
+        self.shown: list[list[str]] = []
+        self.folded: list[list[str]] = []
         self.feed(text)
         self.close()
         assert self.open == []
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return self.folded if "details" in self.open else self.shown
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
         if tag == "tr":
             self.rows.append([])
-        elif tag in ("td", "th"):
+        elif tag == "td":
             self.rows[-1].append("")
         self.open += [tag] if tag != "br" else []
 
@@ -44,32 +49,38 @@ def html_of(report: Report) -> str:
     return Preflight(report)._repr_html_()
 
 
-def rows(report: Report) -> list[list[str]]:
-    return Cells(html_of(report)).rows[1:]
+def marks(rows: list[list[str]]) -> list[str]:
+    return [mark.split()[-1] for mark, _ in rows]
 
 
-def test_table_has_a_row_for_each_check_failures_first() -> None:
-    assert html_of(cpu_report()).startswith("<table")
-    words = [mark for mark, *_ in rows(cpu_report())]
-    assert words == ["warning", "unknown", "pass", "pass", "pass", "skip", "skip", "skip", "skip"]
+def test_problems_are_shown_and_every_check_is_folded_failures_first() -> None:
+    output = Output(html_of(cpu_report()))
+    assert marks(output.shown) == ["WARNING"]
+    assert marks(output.folded) == ["WARNING", "UNKNOWN", *["PASS"] * 3, *["SKIP"] * 4]
 
 
-def test_failure_shows_finding_expectation_and_fix() -> None:
-    row = next(row for row in rows(gpu_report()) if "versions.driver-for-cuda" in row[1])
-    assert row[0] == "error"
-    assert re.match(r"tensorflow 2\.21\.0: built for CUDA 12\.5.*Expected: a driver of 555 or newer", row[2], re.DOTALL)
-    assert LONG_COMMAND in row[2]
+def test_info_is_folded() -> None:
+    report = gpu_report(results=(failure("job.prefetch", severity=Severity.INFO),))
+    output = Output(html_of(report))
+    assert output.shown == []
+    assert marks(output.folded) == ["NOTE"]
 
 
-def test_other_checks_show_evidence_or_reason() -> None:
-    found = {row[1]: row[2] for row in rows(cpu_report())}
-    observed = {title: text for title, text in found.items() if "tensorflow-installed" in title or "gpu.free" in title}
-    assert sorted(observed.values()) == ["tensorflow: 2.21.0", "the checklist expects no GPUs"]
+def test_cause_has_its_fix() -> None:
+    row = next(text for _, text in Output(html_of(gpu_report())).shown if "versions.driver-for-cuda" in text)
+    assert "tensorflow 2.21.0: built for CUDA 12.5" in row
+    assert LONG_COMMAND in row
+
+
+def test_other_checks_have_evidence_or_reason() -> None:
+    folded = [text for _, text in Output(html_of(cpu_report())).folded]
+    assert any("2.21.0" in text and "versions.tensorflow-installed" in text for text in folded)
+    assert any("the checklist expects no GPUs" in text and "gpu.free" in text for text in folded)
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=y>', "a\x1b[31mb"])
 def test_odd_text_is_text(text: str) -> None:
-    assert not {"script", "img"} & Cells(html_of(with_text(cpu_report(), text))).names
+    assert not {"script", "img"} & Output(html_of(with_text(cpu_report(), text))).names
     assert "\x1b" not in html_of(with_text(cpu_report(), text))
 
 

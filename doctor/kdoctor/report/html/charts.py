@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from markupsafe import Markup, escape
 
+from kdoctor.engine.causes import gpu_index
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
+from kdoctor.model import Severity
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 310, 14, 126
@@ -73,22 +76,44 @@ def step_chart(trainings: Sequence[Training]) -> Markup:
 
 
 def gpu_drawing(report: Report) -> Markup:
-    """The GPUs in a ring, and a line for each pair, by the kind of its link."""
-    middle, radius = 180.0, 130.0
+    """The GPUs as boxes in a ring, those of a NUMA node on one band, and a line for each pair, by the kind of its link.
+
+    A cross marks lost GPUs and blocked links. Boxes of other GPUs with a problem have the colour of errors.
+    """
     count = len(report.gpus)
+    radius = max(110.0, count * 12.5) if count > 1 else 0.0
+    middle = radius + 50
+    ordered = sorted(report.gpus, key=lambda gpu: (-1 if gpu.numa_node is None else gpu.numa_node, gpu.index))
+    angles = {gpu.index: 2 * math.pi * (turn + 0.5) / count for turn, gpu in enumerate(ordered)}
     places = {
-        gpu.index: (
-            middle + radius * math.sin(2 * math.pi * turn / count) * (count > 1),
-            middle - radius * math.cos(2 * math.pi * turn / count) * (count > 1),
-        )
-        for turn, gpu in enumerate(report.gpus)
+        index: (middle + radius * math.sin(angle), middle - radius * math.cos(angle)) for index, angle in angles.items()
     }
+    parts = list(_numa_bands(ordered, places, radius))
     # The fastest links are drawn last, over the others.
-    ordered = sorted(report.gpu_links, key=lambda link: _ORDER.index(link_kind(link)))
-    parts = [_line(places[link.first], places[link.second], link) for link in ordered]
+    for link in sorted(report.gpu_links, key=lambda link: _ORDER.index(link_kind(link))):
+        parts += _line(places[link.first], places[link.second], link)
+    affected = _affected(report)
     for gpu in report.gpus:
-        parts += _node(gpu, *places[gpu.index])
-    return _svg(360, 360, "GPU topology, as in the table below", parts)
+        parts += _node(gpu, *places[gpu.index], affected=gpu.index in affected)
+    return _svg(round(2 * middle), round(2 * middle), "GPU topology, as in the table below", parts)
+
+
+def _affected(report: Report) -> set[int]:
+    """The GPUs that a cause names."""
+    causes = (cause for cause in report.causes if cause.severity is not Severity.INFO)
+    subjects = (subject for cause in causes for problem in cause.problems for subject in problem.subjects)
+    return {index for index in map(gpu_index, subjects) if index is not None}
+
+
+def _numa_bands(ordered: Sequence[GpuNote], places: Mapping[int, tuple[float, float]], radius: float) -> Iterator[str]:
+    for node, members in groupby(ordered, key=lambda gpu: gpu.numa_node):
+        group = list(members)
+        if node is None or len(group) == len(ordered):
+            continue
+        (x, y), (end_x, end_y) = places[group[0].index], places[group[-1].index]
+        wide = int(len(group) - 1 > len(ordered) / 2)
+        arc = f"A {radius:.1f} {radius:.1f} 0 {wide} 1 {end_x:.1f} {end_y:.1f}" if len(group) > 1 else "h 0.1"
+        yield f'<path class="numa" d="M {x:.1f} {y:.1f} {arc}"><title>NUMA node {node}</title></path>'
 
 
 _ORDER = ("unknown-link", "blocked", "far", "near", "nvlink")
@@ -113,21 +138,35 @@ def link_kind(link: GpuLinkNote) -> str:
     return "unknown-link" if link.label == "?" else "far"
 
 
-def _line(one: tuple[float, float], other: tuple[float, float], link: GpuLinkNote) -> str:
+def _line(one: tuple[float, float], other: tuple[float, float], link: GpuLinkNote) -> Iterator[str]:
+    kind = link_kind(link)
     title = f"<title>GPU {link.first} - GPU {link.second}: {escape(link.label)}</title>"
-    return (
-        f'<line class="{link_kind(link)}" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" '
-        f'y2="{other[1]:.1f}">{title}</line>'
+    yield (
+        f'<line class="{kind}" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" y2="{other[1]:.1f}">'
+        f"{title}</line>"
     )
+    if kind == "blocked":
+        yield _cross((one[0] + other[0]) / 2, (one[1] + other[1]) / 2, 5, title)
 
 
-def _node(gpu: GpuNote, x: float, y: float) -> Iterator[str]:
+def _node(gpu: GpuNote, x: float, y: float, *, affected: bool) -> Iterator[str]:
     numa = "" if gpu.numa_node is None else f"NUMA {gpu.numa_node}"
-    below = "lost" if gpu.lost else numa
-    kind = "node lost" if gpu.lost else "node"
-    yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="32"><title>{escape(gpu.name)}</title></circle>'
-    yield f'<text x="{x:.1f}" y="{y - 1:.1f}" text-anchor="middle">GPU {gpu.index}</text>'
-    yield f'<text x="{x:.1f}" y="{y + 13:.1f}" text-anchor="middle">{below}</text>'
+    kind = "node lost" if gpu.lost else "node affected" if affected else "node"
+    yield (
+        f'<rect class="{kind}" x="{x - 29:.1f}" y="{y - 18:.1f}" width="58" height="36" rx="5">'
+        f"<title>{escape(gpu.name)}</title></rect>"
+    )
+    yield f'<text x="{x:.1f}" y="{y - 2:.1f}" text-anchor="middle">GPU {gpu.index}</text>'
+    yield f'<text x="{x:.1f}" y="{y + 12:.1f}" text-anchor="middle">{"lost" if gpu.lost else numa}</text>'
+    if gpu.lost:
+        yield _cross(x + 29, y - 18, 6, "<title>lost</title>")
+
+
+def _cross(x: float, y: float, half: float, title: str) -> str:
+    """An x around a point."""
+    side = 2 * half
+    steps = f"M{x - half:.1f} {y - half:.1f} l{side:g} {side:g} m0 -{side:g} l-{side:g} {side:g}"
+    return f'<path class="bad" d="{steps}">{title}</path>'
 
 
 def _axes(low: float, high: float, first: str, last: str) -> str:
@@ -162,8 +201,7 @@ def _curve(losses: Losses, low: float, high: float, kind: str) -> list[str]:
 def _dots(losses: Losses, low: float, high: float) -> Iterator[str]:
     for x, y in _places(losses, low, high):
         if y is None:
-            top = _BOTTOM - 5
-            yield f'<path class="bad" d="M{x - 5:.1f} {top - 5} l10 10 m0 -10 l-10 10"><title>not finite</title></path>'
+            yield _cross(x, _BOTTOM - 5, 5, "<title>not finite</title>")
         else:
             yield f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from kdoctor.engine.report import Report, Training
-from kdoctor.model import Status
-from kdoctor.report.causes import cause_blocks, note_blocks
+from kdoctor.engine.report import Conclusion, Mark, Report, Training, Verdict
+from kdoctor.engine.verdict import ALL_PASSED
+from kdoctor.report.causes import cause_blocks, gap_blocks, note_blocks
 from kdoctor.report.html.charts import (
     LINK_KINDS,
     describe_losses,
@@ -19,9 +23,19 @@ from kdoctor.report.html.charts import (
     loss_chart,
     step_chart,
 )
-from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, STATUS_NAMES, Label, seconds, verdict_line
-from kdoctor.report.sections import check, drift_section, failure, overview, sections
+from kdoctor.report.phrases import (
+    CONCLUSIONS,
+    FAMILY_TITLES,
+    INTERRUPTED,
+    MARK_NAMES,
+    SIGNS,
+    Label,
+    seconds,
+    verdict_line,
+)
+from kdoctor.report.sections import Block, Field, check, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
+from kdoctor.text.lists import counted
 
 _TEMPLATES = Environment(
     loader=PackageLoader("kdoctor.report.html", ""),
@@ -31,19 +45,25 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_MOST_URGENT = (Status.FAIL, Status.UNKNOWN, Status.PASS, Status.SKIP)
 
 
 def render_html(report: Report, canvas: Canvas) -> str:
-    """The report as one HTML file. Its policy forbids scripts and every request to another host."""
+    """The report as one HTML file. Its policy forbids every request, and every script but the one for copying."""
     shown = list(sections(report))
+    causes = cause_blocks(report)
+    script = files("kdoctor.report.html").joinpath("copy.js").read_text(encoding="utf-8")
     return _TEMPLATES.get_template("report.html.j2").render(
         report=report,
-        verdict_sentence=_sentence(report.verdict.reason),
+        script=Markup(script),  # noqa: S704 - a file of this package
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        verdict=report.verdict.conclusion,
+        conclusion=CONCLUSIONS[report.verdict.conclusion],
+        verdict_sentence=_sentence(report.verdict),
         duration=seconds(report.duration_s),
         overview=overview(report),
         checks=[section for section in shown if section.name == "checks"],
-        causes=cause_blocks(report),
+        causes=(*causes, *gap_blocks(report)),
+        anchors={check: cause.checks[0] for cause in report.causes for check in (*cause.checks, *cause.explains)},
         notes=note_blocks(report),
         drift=drift_section(report.drift),
         sections={section.name: section for section in shown},
@@ -55,7 +75,9 @@ def render_html(report: Report, canvas: Canvas) -> str:
         link_rows=list(_link_rows(report)),
         label=Label,
         family_titles=FAMILY_TITLES,
-        status_names=STATUS_NAMES,
+        mark_names=MARK_NAMES,
+        signs=SIGNS,
+        chips=_chips,
         interrupted=INTERRUPTED,
         caption=_caption,
         loss_chart=loss_chart,
@@ -66,18 +88,56 @@ def render_html(report: Report, canvas: Canvas) -> str:
 
 
 def render_notebook(report: Report) -> str:
-    """The report as one table for a notebook's output: the verdict, then each check, failures first."""
-    results = sorted(report.results, key=lambda item: (_MOST_URGENT.index(item.status), -item.severity.rank))
+    """The report for a notebook's output: the verdict and the causes, and folded every check, failures first."""
+    problems = (*cause_blocks(report), *gap_blocks(report))
+    order = list(_CHIPS)
+    checks = [check(result) for result in sorted(report.results, key=lambda result: order.index(result.mark))]
     return _TEMPLATES.get_template("notebook.html.j2").render(
-        verdict=verdict_line(report),
+        verdict=report.verdict.conclusion,
+        verdict_line=verdict_line(report),
         target=report.target,
-        rows=[(check(result), failure(result)) for result in results],
+        problems=[
+            (block.mark, block.id, block.findings, [field for field in block.fields if not field.detail])
+            for block in problems
+        ],
+        checks=[(block.mark, block.id, block.findings or (block.title,), _evidence(block)) for block in checks],
         label=Label,
+        mark_names=MARK_NAMES,
+        signs=SIGNS,
     )
 
 
-def _sentence(text: str) -> str:
-    """With a capital, unless it starts with a check's id."""
+def _evidence(block: Block) -> tuple[Field, ...]:
+    reason = (Field(label=Label.NOT_JUDGED, text=block.text),) if block.text else ()
+    return (*reason, *block.fields)
+
+
+_CHIPS = {
+    Mark.ERROR: "error",
+    Mark.WARNING: "warning",
+    Mark.UNKNOWN: "unknown",
+    Mark.PASS: "passed",
+    Mark.INFO: "note",
+    Mark.SKIP: "skipped",
+}
+
+
+def _chips(marks: Sequence[Mark]) -> list[tuple[Mark, str]]:
+    """Each mark with its number of checks, such as ``2 warnings``, worst first."""
+    numbers = {mark: marks.count(mark) for mark in _CHIPS}
+    plural = (Mark.ERROR, Mark.WARNING, Mark.INFO)
+    return [
+        (mark, counted(number, _CHIPS[mark]) if mark in plural else f"{number} {_CHIPS[mark]}")
+        for mark, number in numbers.items()
+        if number
+    ]
+
+
+def _sentence(verdict: Verdict) -> str:
+    """The reason of the verdict, with a capital unless it starts with a check's id."""
+    text = verdict.reason
+    if verdict.conclusion is Conclusion.PASS and text != ALL_PASSED:
+        return f"Worth a look: {text}"
     return text if "." in text.split(" ", maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 

@@ -1,0 +1,121 @@
+"""Model classes with constructor arguments that Keras keeps, or not. Used in a child process, with TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from helpers.job_models import CLASSES
+
+layers = keras.layers
+
+
+class Settings:
+    """An argument that is no plain value."""
+
+    units = 4
+
+
+class Plain(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its attributes are named like its arguments."""
+
+    def __init__(self, units: int, scale: float = 1.0) -> None:
+        super().__init__()
+        self.units, self.scale = units, scale
+        self.hidden, self.out = layers.Dense(units, "relu"), layers.Dense(CLASSES)
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(self.hidden(inputs)) * self.scale
+
+
+class Forgetful(Plain):
+    """It keeps no attribute for its argument."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+
+
+class Optional(Plain):
+    """A copy with the defaults is another model, and no attribute says so."""
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__(width)
+        del self.units
+
+
+class Configured(Plain):
+    """Its configuration lacks an argument."""
+
+    def get_config(self) -> dict[str, Any]:
+        return {"scale": self.scale}
+
+
+class Complex(Plain):
+    """Its argument is an object."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.units)
+        self.settings = settings
+
+
+class Sharing(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its configuration has the layer itself."""
+
+    def __init__(self, backbone: Any) -> None:
+        super().__init__()
+        self.backbone, self.out = backbone, layers.Dense(CLASSES)
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(self.backbone(inputs))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"backbone": self.backbone}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+
+class Raising(Plain):
+    """Its call raises inside NumPy."""
+
+    def call(self, inputs: Any) -> Any:
+        return super().call(inputs) + np.ones(3)[7]
+
+
+class Strict(layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """A layer that takes no arguments of Keras."""
+
+    def __init__(self, units: int) -> None:
+        super().__init__()
+        self.inner = layers.Dense(units)
+
+    def call(self, inputs: Any) -> Any:
+        return self.inner(inputs)
+
+
+def _unregistered() -> Any:
+    class Penalty(keras.regularizers.Regularizer):  # type: ignore[misc]  # Keras has no types
+        def __call__(self, weights: Any) -> Any:
+            return 0.1 * keras.ops.sum(weights)
+
+        def get_config(self) -> dict[str, Any]:
+            return {}
+
+    return keras.Sequential([keras.Input((8,)), layers.Dense(CLASSES, kernel_regularizer=Penalty())])
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "plain": lambda: Plain(4, scale=0.5),
+    "forgetful": lambda: Forgetful(4),
+    "optional": lambda: Optional(6),
+    "configured": lambda: Configured(4),
+    "complex": lambda: Complex(Settings()),
+    "sharing": lambda: Sharing(layers.Dense(4)),
+    "raising": lambda: Raising(4),
+    "strict": lambda: keras.Sequential([keras.Input((8,)), Strict(CLASSES)]),
+    "unregistered": _unregistered,
+}

@@ -11,7 +11,7 @@ _COMMON = (".venv", "venv", "env")
 
 
 def series_names(pairs: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-    """Host and interpreter to a short name; an empty one if there is nothing to tell apart."""
+    """Host and interpreter to a short name; an empty one if there is only one."""
     known = sorted(set(pairs))
     targets = short_paths(target for _, target in known)
     several_hosts, several_targets = len({host for host, _ in known}) > 1, len(targets) > 1

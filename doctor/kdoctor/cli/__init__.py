@@ -10,7 +10,7 @@ import typer
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import report_errors
-from keras_doctor import check_name
+from keras_doctor.entry import check_name
 
 
 class _Commands(LazyGroup):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.completion import complete_check
 from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
@@ -23,15 +24,25 @@ from kdoctor.run.session import examination, read_snapshot
 
 def check(
     *,
-    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     python: options.PythonOption = None,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     select: Annotated[
         list[str] | None,
-        typer.Option(help="Run only these checks: ids, families or globs (repeatable).", show_default=False),
+        typer.Option(
+            help="Run only these checks: ids, families or globs (repeatable).",
+            show_default=False,
+            rich_help_panel=options.EXAMINE,
+            autocompletion=complete_check,
+        ),
     ] = None,
     skip: Annotated[
         list[str] | None,
-        typer.Option(help="Skip these checks: ids, families or globs (repeatable).", show_default=False),
+        typer.Option(
+            help="Skip these checks: ids, families or globs (repeatable).",
+            show_default=False,
+            rich_help_panel=options.EXAMINE,
+            autocompletion=complete_check,
+        ),
     ] = None,
     no_smoke: options.NoSmokeOption = False,
     gpus: options.GpusOption = None,
@@ -40,26 +51,39 @@ def check(
     data: options.DataOption = None,
     steps: options.StepsOption = None,
     steps_per_epoch: options.StepsPerEpochOption = None,
-    model_timeout: options.ModelTimeoutOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
     snapshot: options.SnapshotOption = None,
     save_snapshot: Annotated[
-        Path | None, typer.Option(help="Save the facts of this run as a snapshot.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Save the facts of this run as a snapshot.", show_default=False, rich_help_panel=options.OUTPUT
+        ),
     ] = None,
     lock: options.LockOption = None,
-    no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last passing run.")] = False,
+    no_lock: Annotated[
+        bool,
+        typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=options.EXPECT),
+    ] = False,
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print one line (format 'line') and no progress.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = False,
-    log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="Format of stderr: text, or one JSON object per line.")
-    ] = "text",
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    model_timeout: options.ModelTimeoutOption = None,
+    log_format: Annotated[
+        Literal["text", "json"],
+        typer.Option(help="Format of stderr: text, or one JSON object per line.", rich_help_panel=options.ADVANCED),
+    ] = "text",
     plugin: options.PluginOption = None,
 ) -> None:
     """Check this machine, run smoke trainings, and report whether a job can start.

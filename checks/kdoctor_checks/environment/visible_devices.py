@@ -51,6 +51,9 @@ def visible_devices(
         reason = f"the driver does not list the GPUs: {gpus.error or gpus.state}"
         yield Unjudged(subject=VARIABLE, reason=reason, explained_by=NO_DRIVER)
         return
+    if not gpus.devices:
+        yield Unjudged(subject=VARIABLE, reason="the driver lists no GPUs", explained_by=NO_DRIVER)
+        return
     devices = gpus.devices  # a lost GPU keeps its index; gpu.visible-to-driver reports it
     mask = read_mask(environment, devices)
     # A GPU that is on the bus and not in the driver makes valid values invalid.
@@ -91,8 +94,8 @@ def _finding(mask: Mask, observed: str, expected: str, brief: str) -> Finding:
         brief=brief,
         expected=expected,
         remedy=Remedy(
-            summary="Unset it to use all GPUs, or select GPUs by the UUIDs that nvidia-smi lists. Under a scheduler, "
-            "request the GPUs from it instead, because it sets the variable.",
+            summary="Unset it to use all GPUs, or select GPUs by UUID. Under a scheduler, request the GPUs from "
+            "it, because it sets the variable.",
             action=Action.CONFIGURE,
             commands=(set_variable(VARIABLE, None),),
             look=("nvidia-smi -L",),

@@ -11,8 +11,8 @@ from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
+from kdoctor_checks._causes import FEWER_GPUS, NO_GPU, of_import
 from kdoctor_checks._gpus import answering
-from kdoctor_checks.smoke._causes import FEWER_GPUS, NO_GPU, of_import
 
 _LINK = "TensorFlow's GPUs"
 _READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
@@ -57,6 +57,10 @@ def replicas_match(
         yield Unjudged(subject=_LINK, reason="the training ran on logical CPU devices, as requested")
         return
     visible = len(mask.visible)
+    if not visible:
+        reason = f"no GPU is visible ({VARIABLE}={mask.value})" if gpus.devices else "the driver lists no GPUs"
+        yield Unjudged(subject=_LINK, reason=reason, explained_by=("environment.visible-devices", *NO_DRIVER))
+        return
     chain = f"{len(pci.gpus)} on the PCI bus, {len(answering(gpus))} in the driver, {visible} visible to CUDA"
     if run.gpus_seen is None:
         reason = run.failure or "TensorFlow's list of GPUs was not recorded"

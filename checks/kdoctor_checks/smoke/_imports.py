@@ -8,14 +8,13 @@ from kdoctor.commands.packages import install
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Package, Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Finding, Remedy, Rollback
+from kdoctor_checks._causes import of_import
 from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._causes import of_import
 
-_NAMED = (
-    re.compile(r"No module named '([\w.]+)'"),
-    re.compile(r"cannot import name '[^']*' from (?:partially initialized module )?'([\w.]+)'"),
-    re.compile(r"module '([\w.]+)' has no attribute"),
-    re.compile(r"DLL load failed while importing ([\w.]+)"),
+_NAMED = re.compile(
+    r"No module named '([\w.]+)'"
+    r"|cannot import name '[^']*' from (?:partially initialized module )?'([\w.]+)'"
+    r"|module '([\w.]+)' has no attribute"
 )
 _FRAME = re.compile(r'File "[^"]*(?:site|dist)-packages/([^"]+?)(?:\.py)?", line')
 _OTHER_NAMES = {"absl": "absl-py", "clang": "libclang", "google": "protobuf", "grpc": "grpcio", "tf_keras": "tf-keras"}
@@ -52,18 +51,17 @@ def import_failed(
 
 
 def damaged_package(run: SmokeRun, packages: Packages | Unavailable) -> Package | None:
-    """The installed package that the error names, or else the one with the innermost frame of the traceback."""
+    """The package of the module that the error names, or of the traceback's innermost frame, if it is installed."""
     if not isinstance(packages, Packages):
         return None
-    modules = [found[1] for pattern in _NAMED if (found := pattern.search(run.failure or ""))]
-    frames = _FRAME.findall(run.stderr_tail or "")
-    modules += [path.replace("/", ".") for path in frames[-1:]]
-    for module in modules:
-        top = module.partition(".")[0]
-        package = packages.find(_OTHER_NAMES.get(top, top))
-        if package and package.version:
-            return package
-    return None
+    # The first error of a chain is the cause: Keras, for one, is then reported as "cannot be imported".
+    text = f"{run.failure or ''}\n{run.stderr_tail or ''}"
+    named = _NAMED.search(text)
+    frames = _FRAME.findall(text)
+    module = next(filter(None, named.groups())) if named else frames[-1] if frames else ""
+    top = re.split(r"[./]", module)[0]
+    package = packages.find(_OTHER_NAMES.get(top, top))
+    return package if package and package.version else None
 
 
 def _reinstall(package: Package, target: Target, packages: Packages) -> Remedy:
@@ -78,8 +76,8 @@ def _reinstall(package: Package, target: Target, packages: Packages) -> Remedy:
 
 def _import_by_hand(pins: list[str], target: Target | Unavailable, packages: Packages | Unavailable) -> Remedy:
     return Remedy(
-        summary="Import TensorFlow and its Keras manually and fix the error. A crash or a hang before any training "
-        "usually means a broken installation, or a file system that does not respond.",
+        summary="Import TensorFlow and Keras by hand and fix the error. A crash or a hang here usually means a "
+        "broken installation.",
         action=Action.REINSTALL,
         commands=(install(target, packages, "--force-reinstall", "--no-deps", *pins),)
         if pins and isinstance(target, Target) and isinstance(packages, Packages)
@@ -100,8 +98,8 @@ def _look(target: Target | Unavailable) -> tuple[str, ...]:
 
 
 _BACKEND_REMEDY = Remedy(
-    summary="Set the Keras backend to TensorFlow for a job that uses a tf.distribute strategy. A job on JAX uses "
-    "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
+    summary="Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
+    "--strategy data-parallel.",
     action=Action.CONFIGURE,
     commands=(set_variable("KERAS_BACKEND", "tensorflow"),),
 )

@@ -11,9 +11,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
-from kdoctor_checks.smoke._causes import (
+from kdoctor_checks._causes import (
     WRONG_LOSSES,
     WRONG_WEIGHTS,
     has_keras,
@@ -23,6 +21,8 @@ from kdoctor_checks.smoke._causes import (
     of_replicas,
     of_weights,
 )
+from kdoctor_checks._versions import first_short
+from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""
@@ -192,8 +192,8 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.outcome == "died":
         return Remedy(
-            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions: native code crashed. "
-            "Check that LD_LIBRARY_PATH does not load another build of them first.",
+            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions, and check that "
+            "LD_LIBRARY_PATH loads no other build of them.",
             action=Action.REINSTALL,
         )
     if case.outcome == "timed-out":
@@ -203,10 +203,10 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.workers and any(name in (case.error_message or "") for name in _LOST_PEER):
         return Remedy(
-            summary="Find out why one process stopped responding: it may have been stopped, killed for its memory, "
-            "or blocked by a firewall or proxy on the loopback interface. kdoctor smoke --keep-artifacts DIR keeps "
-            "its stacks and error output.",
+            summary="Find out why one process stopped responding: it may lack memory, or a firewall or proxy blocks "
+            "the loopback interface.",
             action=Action.CONFIGURE,
+            look=(f"kdoctor smoke {run.scenario.removeprefix('smoke.')} --keep-artifacts kdoctor-artifacts",),
         )
     version = f"{_framework(run)} {run.jax or run.tensorflow or ''}"
     return Remedy(

@@ -6,8 +6,8 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._causes import of_replicas, of_weights
 from kdoctor_checks.smoke._imports import import_failed
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
@@ -33,8 +33,8 @@ _NO_GPU_REMEDY = Remedy(
     ),
 )
 _LOSS_REMEDY = Remedy(
-    summary="Train the same model on one device of this machine. If the loss falls there, the exchange between the "
-    "devices is at fault; if not, the installation or the hardware is.",
+    summary="Train the same model on one device. If its loss falls there, the exchange between the devices is "
+    "at fault.",
     action=Action.INSPECT_HARDWARE,
 )
 

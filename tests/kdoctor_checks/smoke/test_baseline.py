@@ -11,6 +11,7 @@ from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
+from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 
 HANG = """Timeout (0:03:58)!
 Thread 0x00007f1 (most recent call first):
@@ -126,6 +127,7 @@ def test_silent_cpu_training_fails(requested: int | None) -> None:
     assert finding.subject == "MirroredStrategy"
     assert "0 GPUs" in finding.observed
     assert "device:CPU:0" in finding.observed
+    assert {"versions.cuda-libraries", "gpu.replicas-match"} <= set(finding.explained_by)
 
 
 def test_fewer_replicas_than_requested_fail() -> None:
@@ -176,3 +178,18 @@ def test_different_losses_alone_fail() -> None:
     assert "1, 0.5 instead of 1, 0.55" in finding.observed
     assert finding.remedy.commands == ("pip install 'keras>=3.10'",)
     assert finding.rollback.commands == ("pip install 'keras==3.8.0'",)
+
+
+@pytest.mark.parametrize(
+    ("keras", "explained"), [("keras 3.6.0", True), ("keras 3.8.0", False), ("keras 3.15.1", False)]
+)
+def test_different_weights_are_explained_by_a_keras_with_that_defect(keras: str, *, explained: bool) -> None:
+    finding = _finding(compute_check(baseline, replace(_run(weight_deviation=0.05), keras=keras)))
+    assert ("versions.keras-compatible" in finding.explained_by) is explained
+    assert bool(finding.remedy.commands) is explained
+
+
+def test_missing_result_of_another_training_is_explained_by_the_failed_import() -> None:
+    run = replace(_run(), cases=(), tensorflow=None, failure="ModuleNotFoundError: No module named 'wrapt'")
+    (first, *_) = compute_check(uneven_final_batch, replace(run, scenario="smoke.uneven-final-batch")).unjudged
+    assert {"versions.package-conflicts", "smoke.baseline"} <= set(first.explained_by)

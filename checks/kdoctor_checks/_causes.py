@@ -62,7 +62,7 @@ _FAULTY_HARDWARE = (
 
 _OF_MESSAGES = (
     (
-        r"\bPTX\b|no kernel image|CUDA_ERROR_NO_BINARY|not compatible with this device",
+        r"PTX|no kernel image|CUDA_ERROR_NO_BINARY|not compatible with this device",
         ("versions.gpu-code", "versions.driver-for-ptx"),
     ),
     (

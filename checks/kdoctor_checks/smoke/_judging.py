@@ -59,7 +59,12 @@ CaseJudge = Callable[[SmokeCase], "Outcome | Iterable[Outcome]"]
 
 def subject(about: SmokeCase | str) -> str:
     """The subject of an outcome: a case, or what the string names."""
-    return about if isinstance(about, str) else f"training {about.name}"
+    return about if isinstance(about, str) else training(about.name)
+
+
+def training(name: str) -> str:
+    """What a case is called in reports."""
+    return "MirroredStrategy" if name == "mirrored" else f"training {name}"
 
 
 def evidence(about: SmokeCase | str, observed: str) -> Evidence:
@@ -118,7 +123,7 @@ def judge_cases(
         case = run.case(name)
         if case is None:
             reason = run.failure or "the run ended before it had a result"
-            yield unknown(f"training {name}", reason, of_import(run))
+            yield unknown(training(name), reason, of_import(run))
             continue
         if case.outcome == "skipped":
             yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")

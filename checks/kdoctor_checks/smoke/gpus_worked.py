@@ -29,7 +29,7 @@ _BUSY_PERCENT = 10
 """Mean utilization of another GPU from which the same work on this GPU would have been seen."""
 
 
-@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True)
+@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Every GPU with a replica was busy during training.
 

@@ -51,7 +51,7 @@ def test_is_unknown_without_a_result() -> None:
     run = replace(_run(), cases=())
     result = compute_check(baseline, run)
     assert result.status is Status.UNKNOWN
-    assert "training mirrored" in (result.reason or "")
+    assert "MirroredStrategy" in (result.reason or "")
     assert compute_check(baseline, missing={SmokeRun: "none"}).status is Status.UNKNOWN
 
 
@@ -106,7 +106,7 @@ def test_fails_if_tensorflow_cannot_be_imported() -> None:
 )
 def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     finding = _finding(compute_check(baseline, _run(**changes)))
-    assert finding.subject == "training mirrored"
+    assert finding.subject == "MirroredStrategy"
     assert all(part in finding.observed for part in parts)
     assert "threading.py" not in finding.observed
     assert finding.remedy.summary

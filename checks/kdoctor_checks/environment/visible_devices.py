@@ -79,7 +79,7 @@ def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Ou
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
         observed = f"{mask.value!r} is invalid from {mask.invalid}; {shown}"
-        return _finding(mask, observed, "existing GPUs, each once", f"invalid, so that {shown}")
+        return _finding(mask, observed, "existing GPUs, each once", f"its value is invalid, {shown}")
     least = max(1, wanted.count or wanted.at_least or 1)
     if len(mask.visible) < least:
         observed, expected = f"{mask.value!r} leaves {shown}", f"at least {counted(least, 'GPU')} visible"
@@ -117,7 +117,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
     return Finding(
         subject=_ORDER,
         observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
-        brief="the GPUs have other indices here than in nvidia-smi",
+        brief="CUDA's indices of the GPUs are not those of nvidia-smi",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
         remedy=Remedy(
             summary="Use the order of nvidia-smi.",

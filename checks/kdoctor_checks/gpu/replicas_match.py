@@ -70,7 +70,7 @@ def replicas_match(
         yield Finding(
             subject=_LINK,
             observed=f"{run.gpus_seen} of {visible} registered ({chain})",
-            brief=f"{run.gpus_seen or 'none'} of {counted(visible, 'visible GPU')} registered",
+            brief=f"{run.gpus_seen} registered, {visible} visible to CUDA",
             explained_by=FEWER_GPUS if run.gpus_seen else NO_GPU,
             expected=f"{visible} registered{masked}",
             remedy=_KEEP_ALL if run.gpus_seen else _find_library(run, packages, target),

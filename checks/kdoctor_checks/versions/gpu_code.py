@@ -50,8 +50,7 @@ def gpu_code(
             brief=f"{build} {'crashes on this GPU' if bad else 'has no code for this GPU'}",
             expected="a build with code for this GPU",
             remedy=Remedy(
-                summary=f"{summary} kdoctor matrix lists the releases that run here. CUDA_VISIBLE_DEVICES can hide "
-                "the GPU instead.",
+                summary=summary,
                 action=Action.REINSTALL,
                 commands=(install(target, packages, wanted),),
                 look=("kdoctor matrix",),

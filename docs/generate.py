@@ -149,7 +149,8 @@ def failure_modes_page(catalog: Catalog) -> str:
     introduction = (
         f"The {len(modes)} known failures of multi-GPU Keras jobs: symptom, cause, and the checks that detect them "
         "before the job starts. The list is `kdoctor_checklists/failures/failure-modes.yaml`; each check names the "
-        "failures that it detects (`kdoctor explain ID`)."
+        "failures that it detects (`kdoctor explain ID`). `kdoctor explain` also finds failures by an error message or a "
+        "whole log: `python train.py 2>&1 | kdoctor explain -`."
     )
     lines += [
         introduction,
@@ -160,7 +161,10 @@ def failure_modes_page(catalog: Catalog) -> str:
         "",
     ]
     for mode in modes:
-        lines += [f"## {mode['id']}", "", f"Symptom: {mode['symptom']}", "", f"Cause: {mode['cause']}", ""]
+        lines += [f"## {mode['id']}", "", f"Symptom: {mode['symptom']}", ""]
+        if messages := mode.get("messages"):
+            lines += ["Messages:", "", "```text", *messages, "```", ""]
+        lines += [f"Cause: {mode['cause']}", ""]
         lines += [f"Detected by: {_detected_by(mode, catalog)}.", ""]
         if why := mode.get("not_before_the_job"):
             lines += [f"Why not before the job: {why}", ""]

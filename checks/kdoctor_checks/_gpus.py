@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
@@ -10,14 +12,18 @@ from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Rem
 
 MIB, GIB = 1024**2, 1024**3
 
+DRIVER_MESSAGES = "sudo dmesg | grep -iE 'NVRM|Xid'"
 RESET_NEEDED = Remedy(
-    summary="Read the kernel log, then restart the machine. If the fault returns, have the hardware serviced.",
-    action=Action.INSPECT_HARDWARE,
-    commands=("sudo dmesg | grep -iE 'NVRM|Xid'", "nvidia-smi -L", "sudo reboot"),
+    summary="Restart the machine. If the fault returns, have the hardware serviced.",
+    action=Action.REBOOT,
+    commands=("sudo reboot",),
+    look=(DRIVER_MESSAGES, "nvidia-smi -L"),
 )
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
 READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
+RESPONDING = "gpu.responding"
+"""The check that reports lost and hanging GPUs."""
 
 _ACRONYMS = {
     name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "UUID")
@@ -60,6 +66,53 @@ def lost_addresses(gpus: Gpus, pci: PciDevices | Unavailable) -> frozenset[str]:
     return frozenset(found)
 
 
+def silent(gpus: Gpus) -> tuple[Gpu, ...]:
+    """The GPUs that are lost or hang."""
+    return tuple(gpu for gpu in gpus.devices if lost(gpu) or hanging(gpu))
+
+
+def not_answering(gpus: Gpus) -> list[Unjudged]:
+    """The outcome of a check for each GPU that is lost or hangs."""
+    return [
+        Unjudged(subject=gpu.subject, reason="does not respond", explained_by=(RESPONDING,)) for gpu in silent(gpus)
+    ]
+
+
+def only_lost(others: Sequence[Outcome]) -> bool:
+    """Whether these outcomes of ``readings`` are about lost and hanging GPUs only."""
+    return all(isinstance(item, Unjudged) and item.explained_by == (RESPONDING,) for item in others)
+
+
+def located(gpus: Gpus, pci: PciDevices | Unavailable) -> tuple[Gpu, ...]:
+    """The GPUs. A lost GPU without address gets the address on the PCI bus, if only one is possible."""
+    nameless = [gpu for gpu in gpus.devices if lost(gpu) and not gpu.bus_id]
+    left = lost_addresses(gpus, pci) - {gpu.bus_id for gpu in gpus.devices}
+    if not (len(nameless) == 1 == len(left)):
+        return gpus.devices
+    (address,) = left
+    return tuple(replace(gpu, bus_id=address) if gpu in nameless else gpu for gpu in gpus.devices)
+
+
+def subjects(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> dict[str, str]:
+    """The name of each GPU in reports, by address."""
+    found = located(gpus, pci) if isinstance(gpus, Gpus) else ()
+    return {gpu.bus_id: gpu.subject for gpu in found if gpu.bus_id}
+
+
+def absent(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> NotApplicable | None:
+    """Why nothing can be said about GPUs: the driver lists none, or no source knows one.
+
+    With a kernel log alone, neither the driver nor the bus was read, and the log is judged.
+    """
+    listed = isinstance(gpus, Gpus) and bool(gpus.devices or gpus.count)
+    if listed or (isinstance(gpus, Unavailable) and (isinstance(pci, Unavailable) or pci.gpus)):
+        return None
+    if isinstance(pci, Unavailable) or pci.gpus:
+        return NotApplicable(reason="the driver lists no GPU")
+    unlisted = " and none listed by the driver" if isinstance(gpus, Gpus) else ""
+    return NotApplicable(reason=f"no NVIDIA GPU on the PCI bus{unlisted}")
+
+
 def unsupported(error: str | None) -> bool:
     """Whether NVML reports that the GPU does not support the reading, which nvidia-smi shows as ``N/A``."""
     return error is not None and (_plain(error).endswith("notsupported") or _plain(error) == "na")
@@ -85,7 +138,8 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
     present = answering(gpus)
     judged = [gpu for gpu in present if not unread(gpu, *fields)]
     models = {gpu.name for gpu in judged}
-    others: list[Outcome] = []
+    others: list[Outcome] = [*not_answering(gpus)]
+    gone = len(others)
     excuses: set[str] = set()
     for gpu in present:
         problem = unread(gpu, *fields)
@@ -100,8 +154,8 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
             excuses.add(f"driver {gpus.driver_version or '(unknown version)'} is too old to report {missing}")
         else:
             others.append(problem)
-    if excuses and not judged and not others:
-        others.append(NotApplicable(reason="; ".join(sorted(excuses))))
+    if excuses and not judged and len(others) == gone:
+        return [], [NotApplicable(reason="; ".join(sorted(excuses)))]
     return judged, others
 
 
@@ -128,6 +182,11 @@ def nvlinks(pair: GpuPair) -> int | None:
     return 0 if pair.nvlinks is None and unsupported(pair.errors.get("nvlinks")) else pair.nvlinks
 
 
+def inactive_links(gpu: Gpu) -> bool:
+    """Whether an NVLink of the GPU is inactive."""
+    return any(link.active is False for link in gpu.nvlinks or ())
+
+
 def virtual(gpus: Gpus) -> str | None:
     """The GPUs' virtualization mode as NVML names it; None on bare metal, or if not reported."""
     modes = sorted({gpu.virtualization_mode or "none" for gpu in gpus.devices} - {"none"})
@@ -139,41 +198,86 @@ def size(value: int) -> str:
     return f"{value / MIB:.0f} MiB" if value < 10 * GIB else f"{value / GIB:.1f} GiB"
 
 
-def smi(gpu: Gpu, *options: str) -> str:
-    """An nvidia-smi command for this GPU."""
-    return " ".join(("nvidia-smi", "-i", gpu.bus_id or str(gpu.index), *options))
+def span(values: Sequence[float], unit: str) -> str:
+    """The range of values: ``84 to 90 MHz``, or ``84 MHz`` if all are equal."""
+    low, high = min(values), max(values)
+    return f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
+
+
+def smi(selected: Gpu | Sequence[Gpu], *options: str, among: Gpus | None = None) -> str:
+    """An nvidia-smi command for these GPUs.
+
+    Args:
+        selected: one GPU or several.
+        options: the rest of the command.
+        among: all GPUs; if they are the selected ones, the command names none.
+    """
+    chosen = (selected,) if isinstance(selected, Gpu) else tuple(selected)
+    if among is not None and len(chosen) == len(among.devices):
+        return " ".join(("nvidia-smi", *options))
+    return " ".join(("nvidia-smi", "-i", ",".join(gpu.bus_id or str(gpu.index) for gpu in chosen), *options))
 
 
 def judge(
-    subject: str, observed: str, *, ok: bool, expected: str, remedy: Remedy, rollback: Rollback = READ_ONLY
+    subject: str,
+    observed: str,
+    *,
+    ok: bool,
+    expected: str,
+    remedy: Remedy,
+    rollback: Rollback = READ_ONLY,
+    brief: str = "",
+    value: str = "",
+    explained_by: tuple[str, ...] = (),
 ) -> Evidence | Finding:
-    """Evidence if the subject is ok, or a finding with the same observation."""
+    """Evidence if the subject is ok, or a finding with the same observation.
+
+    Args:
+        subject: what it is about.
+        observed: the observation.
+        ok: whether it is as expected.
+        expected: the criterion.
+        remedy: the fix.
+        rollback: how to undo the fix.
+        brief: the short form of the problem.
+        value: the value for the family's line, if it is ok.
+        explained_by: the checks that explain the problem.
+    """
     if ok:
-        return Evidence(subject=subject, observed=observed)
-    return Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=rollback)
+        return Evidence(subject=subject, observed=observed, brief=value)
+    return Finding(
+        subject=subject,
+        observed=observed,
+        expected=expected,
+        remedy=remedy,
+        rollback=rollback,
+        brief=brief,
+        explained_by=explained_by,
+    )
 
 
-def inspect(summary: str, *commands: str) -> Remedy:
-    """A remedy that inspects hardware."""
-    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, commands=commands)
+def inspect(summary: str, *look: str) -> Remedy:
+    """A remedy that inspects hardware, after reading what these commands print."""
+    return Remedy(summary=summary, action=Action.INSPECT_HARDWARE, look=look)
 
 
-def configure(summary: str, *commands: str) -> Remedy:
+def configure(summary: str, *commands: str, look: tuple[str, ...] = ()) -> Remedy:
     """A remedy that changes a setting."""
-    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands)
+    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands, look=look)
 
 
-def field_diagnostic(gpu: Gpu, section: str) -> Remedy:
-    """Replace a GPU with worn-out memory, after reading this section of ``nvidia-smi -q``."""
+def field_diagnostic(found: Sequence[Gpu], gpus: Gpus, section: str) -> Remedy:
+    """Replace GPUs with worn-out memory, after reading this section of ``nvidia-smi -q``."""
     summary = "Stop using the GPU and test it with NVIDIA's field diagnostic."
-    return inspect(summary, smi(gpu, f"-q -d {section}"))
+    return inspect(summary, smi(found, f"-q -d {section}", among=gpus))
 
 
-def reset(gpu: Gpu, *, read_log: bool = False) -> Remedy:
-    """Reset one GPU."""
-    look = ("sudo dmesg | grep -iE 'NVRM|Xid'",) if read_log else ()
+def reset(found: Sequence[Gpu]) -> Remedy:
+    """Reset these GPUs."""
+    addresses = ",".join(gpu.bus_id or str(gpu.index) for gpu in found)
     return Remedy(
         summary="Stop all processes on the GPU, then reset it.",
         action=Action.REBOOT,
-        commands=(*look, f"sudo nvidia-smi --gpu-reset -i {gpu.bus_id or gpu.index}"),
+        commands=(f"sudo nvidia-smi --gpu-reset -i {addresses}",),
+        look=(DRIVER_MESSAGES,),
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Remedy, Rollback
-from kdoctor.text.lists import counted
+from kdoctor.model import Evidence, NotApplicable
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._gpus import absent
+
+_LONGEST = 60
 
 LOG_UNREAD = NotApplicable(reason="the kernel log was not read (see driver.kernel-log)")
 
@@ -70,35 +73,35 @@ def summary(events: Iterable[KernelLogEvent]) -> str:
     return f"{shown}; last line: {last!r}"
 
 
-def log_subject(bus_id: str | None, gpus: Gpus | Unavailable) -> str:
-    """The name of the GPU at this address in reports."""
-    known = [gpu.subject for gpu in gpus.devices if gpu.bus_id == bus_id] if isinstance(gpus, Gpus) else []
-    return known[0] if bus_id and known else f"GPU at {bus_id}" if bus_id else "a GPU without address in the log"
+def codes(events: Iterable[KernelLogEvent]) -> str:
+    """Each distinct event once, with its meaning as long as the text has at most 60 characters."""
+    named = {describe(event): f"Xid {event.code}" if event.kind == "xid" else describe(event) for event in events}
+    shown = some(list(dict.fromkeys(named.values())), 3)
+    for full, number in named.items():
+        if full not in shown and len(longer := shown.replace(number, full, 1)) <= _LONGEST:
+            shown = longer
+    return shown
 
 
-def judge_devices(
-    log: KernelLog,
-    devices: Mapping[str | None, Sequence[KernelLogEvent]],
-    gpus: Gpus | Unavailable,
-    *,
-    expected: str,
-    remedy: Remedy,
-    rollback: Rollback,
-) -> Iterator[Finding | Evidence]:
-    """A finding for each device with events, or evidence that there are none."""
-    for bus_id, events in devices.items():
-        subject = log_subject(bus_id, gpus)
-        yield Finding(subject=subject, observed=summary(events), expected=expected, remedy=remedy, rollback=rollback)
-    if not devices:
-        yield nothing_logged(log)
+def log_subject(bus_id: str | None, known: Mapping[str, str]) -> str:
+    """The name of the GPU at this address in reports, among these names by address."""
+    if not bus_id:
+        return "a GPU without address in the log"
+    return known.get(bus_id, f"GPU at {bus_id}")
 
 
-def nothing_logged(log: KernelLog) -> Evidence:
-    """Evidence that the log has no such event, with the size of the log."""
+def nothing_logged(
+    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, wanted: str
+) -> Evidence | NotApplicable:
+    """Evidence that the log has no line of this kind, with the size of the log.
+
+    Without a GPU that the driver lists, an empty log shows nothing, and the check is not applicable.
+    """
+    if excuse := absent(gpus, pci):
+        return excuse
     reach = {True: ", complete since boot", False: ", incomplete since boot", None: ""}[log.complete]
-    return Evidence(
-        subject="kernel log", observed=f"no such event in {counted(log.lines, 'line')} of {log.source}{reach}"
-    )
+    observed = f"no {wanted} in {counted(log.lines, 'line')} of {log.source}{reach}"
+    return Evidence(subject="kernel log", observed=observed)
 
 
 def nvidia_addresses(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> frozenset[str]:

@@ -17,12 +17,14 @@ from helpers.planted import Plant, Session
 pytestmark = [pytest.mark.drill, pytest.mark.tensorflow]
 
 PIP = "$PYTHON -m pip --quiet --disable-pip-version-check"
-VERSIONS = "--checklist cpu-smoke --no-smoke"
+ALL = "--checklist cpu-smoke"
+VERSIONS = f"{ALL} --no-smoke"
 """For defects that show without a training."""
 
 PLANTS = (
     Plant(
         name="keras-3.6",
+        options=ALL,
         breaks=f"{PIP} install keras==3.6.0",
         cause="versions.keras-compatible",
     ),
@@ -35,6 +37,7 @@ PLANTS = (
     ),
     Plant(
         name="two-tensorflows",
+        options=ALL,
         breaks=f"{PIP} install --no-deps tensorflow-cpu",
         cause="versions.one-tensorflow",
     ),
@@ -108,26 +111,40 @@ PLANTS = (
     ),
     Plant(
         name="few-open-files",
+        breaks="printf '%s\n' 'schema: kdoctor/checklist/v1' 'name: job' 'version: 1' 'owner: me' 'extends: cpu-smoke' "
+        "'checks: [{id: host.open-files, severity: error}]' > job.yaml",
+        empty=True,
         profile="ulimit -Sn 256",
-        options=f"{VERSIONS} --select host.open-files --fail-on info",
+        options="--checklist job.yaml --no-smoke --select host.open-files",
         cause="host.open-files",
     ),
     Plant(
         name="small-shared-memory",
-        profile="mount -t tmpfs -o size=64m tmpfs /dev/shm",
+        empty=True,
+        profile="mount -t tmpfs -o size=64m tmpfs /dev/shm; mount --bind /dev/shm $KDOCTOR_ROOT/dev/shm",
         options="--no-smoke --select host.shared-memory --fail-on warning",
         cause="host.shared-memory",
+        machine="h100-nvswitch",
         private_mounts=True,
     ),
     Plant(
         name="visible-devices-with-a-typing-error",
+        empty=True,
         profile="export CUDA_VISIBLE_DEVICES=0,1,9",
         options="--no-smoke --select environment.visible-devices --select gpu.count-expected",
         cause="environment.visible-devices",
         machine="h100-nvswitch",
     ),
     Plant(
+        name="lost-gpu",
+        empty=True,
+        options="--no-smoke --select gpu --select environment",
+        cause="gpu.responding",
+        machine="one-gpu-lost",
+    ),
+    Plant(
         name="no-gpu-visible",
+        empty=True,
         profile="export CUDA_VISIBLE_DEVICES=-1",
         options="--no-smoke --select environment.visible-devices --select gpu.count-expected",
         cause="environment.visible-devices",
@@ -137,10 +154,10 @@ PLANTS = (
 
 
 @pytest.fixture
-def session(plant: Plant, healthy: Path, bare: Path, tmp_path: Path) -> Iterator[Session]:
+def session(plant: Plant, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     if plant.missing():
         pytest.skip(f"not installed: {', '.join(plant.missing())}")
-    environment = copy(bare if plant.empty else healthy, tmp_path / "job")
+    environment = copy(request.getfixturevalue("bare" if plant.empty else "healthy"), tmp_path / "job")
     session = Session(tmp_path, plant, environment)
     session.plant()
     yield session
@@ -154,5 +171,5 @@ def test_first_fix_makes_the_next_run_pass(plant: Plant, session: Session) -> No
     assert failing.causes[0] == plant.cause, failing.screen
     assert failing.fix, failing.screen
 
-    passing = session.check(*failing.fix)
+    passing = session.paste(failing)
     assert passing.exit_code == 0, f"{failing.screen}\n{passing.screen}"

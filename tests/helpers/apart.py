@@ -56,5 +56,5 @@ def _dependencies(name: str) -> set[str]:
 def pip_install(environment: Path, *arguments: str | Path) -> None:
     """Install without an index and without dependencies."""
     command = [str(environment / "bin/python"), "-m", "pip", "install", "--quiet"]
-    options = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    options = ["--no-index", "--no-deps", "--no-compile", "--disable-pip-version-check"]
     subprocess.run([*command, *options, *map(str, arguments)], check=True, capture_output=True)

@@ -14,7 +14,7 @@ layers = keras.layers
 
 
 class Settings:
-    """An argument that is no plain value."""
+    """An argument that is not a plain value."""
 
     units = 4
 
@@ -86,7 +86,7 @@ class Raising(Plain):
         return super().call(inputs) + np.ones(3)[7]
 
 
-class Strict(layers.Layer):  # type: ignore[misc]  # Keras has no types
+class Strict(layers.Layer):  # type: ignore[misc, name-defined]  # Keras has no types
     """A layer that takes no arguments of Keras."""
 
     def __init__(self, units: int) -> None:

@@ -20,7 +20,8 @@ _SHELL = f"""
 kdoctor() {{ {shlex.join(KDOCTOR)} "$@"; }}
 sudo() {{ "$@"; }}  # it would ask for a password
 """
-FIX_FAILED = 90
+_CHECK_AGAIN = "Check again"
+_FIX_FAILED = 90
 """Exit status of a session whose pasted commands failed."""
 
 
@@ -33,11 +34,11 @@ class Plant:
     """What made the environment defective: bash, with ``$PYTHON`` and ``$SITE`` of the environment."""
     profile: str = ""
     """What the user set in the shell: bash, before every command of the session."""
-    options: str = "--checklist cpu-smoke"
+    options: str = "--checklist cpu-smoke --select versions --select smoke.baseline"
     cause: str
     """The check that has to be first in the report."""
     empty: bool = False
-    """Whether the environment has only pip, instead of TensorFlow."""
+    """Whether the environment has pip only."""
     machine: str = ""
     """The described machine (``helpers.machines``) that the session is on, instead of this one."""
     private_mounts: bool = False
@@ -73,10 +74,10 @@ class Seen:
 
     @property
     def fix(self) -> tuple[str, ...]:
-        """The commands below the first ``Fix`` on the screen, as a user would copy them."""
+        """The commands below the first ``Start now`` or ``Fix`` on the screen, as a user would copy them."""
         lines = iter(self.screen.splitlines())
         for line in lines:
-            if line.startswith("  Fix:"):
+            if line.startswith(("  Start now:", "  Fix:")):
                 break
         found: list[str] = []
         for line in lines:
@@ -85,6 +86,12 @@ class Seen:
             elif found or not line.startswith(" " * 4):
                 break
         return tuple(found)
+
+    @property
+    def check(self) -> str:
+        """The command behind ``Check again``."""
+        (line,) = [line for line in self.screen.splitlines() if line.startswith(_CHECK_AGAIN)]
+        return line.removeprefix(_CHECK_AGAIN).strip()
 
 
 class Session:
@@ -96,18 +103,24 @@ class Session:
         self._environment = environment
         self._machine = described_machine(plant.machine, folder / "machine") if plant.machine else {}
 
-    def check(self, *fix: str) -> Seen:
-        """Paste the fix, if there is one, and run ``kdoctor check``."""
-        report = self._folder / "report.json"
+    def check(self) -> Seen:
+        """Run ``kdoctor check`` for the first time."""
+        return self._see(f"kdoctor check {self._plant.options} --python {shlex.quote(str(self._environment))}")
+
+    def paste(self, seen: Seen) -> Seen:
+        """Paste the first printed fix, then the printed command that checks the result."""
+        *fix, last = seen.fix
+        check = last
+        if not last.startswith("kdoctor check"):
+            fix, check = [*fix, last], seen.check
+        commands = "\n".join(fix)
+        return self._see(f"trap 'exit {_FIX_FAILED}' ERR\n{{ {commands}\n}} >fix.log 2>&1\ntrap - ERR\n{check}")
+
+    def _see(self, script: str) -> Seen:
+        report, log = self._folder / "report.json", self._folder / "fix.log"
         report.unlink(missing_ok=True)
-        check = (
-            f"kdoctor check {self._plant.options} --python {shlex.quote(str(self._environment))} "
-            f"--output json={shlex.quote(str(report))}"
-        )
-        paste = f"{{ set -e\n{chr(10).join(fix)}\nset +e\n}} >fix.log 2>&1" if fix else ""
-        done = self._bash(f"trap 'exit {FIX_FAILED}' ERR\n{paste}\ntrap - ERR\n{check}")
-        log = self._folder / "fix.log"
-        assert done.returncode != FIX_FAILED, f"{fix}\n{log.read_text(encoding='utf-8')}"
+        done = self._bash(f"{script} --output json={shlex.quote(str(report))}")
+        assert done.returncode != _FIX_FAILED, f"{script}\n{log.read_text(encoding='utf-8')}"
         assert report.is_file(), done.stdout + done.stderr
         return Seen(screen=done.stdout, report=json.loads(report.read_text()), exit_code=done.returncode)
 

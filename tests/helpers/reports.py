@@ -38,7 +38,7 @@ MARKUP_COMMAND = "sed -i 's/[bold]x[/bold]/[red]y/' \"$HOME/[cfg].toml\""
 
 
 UNDECIDED = Verdict(conclusion=Conclusion.UNKNOWN, exit_code=3, reason="not judged yet")
-"""Stands in until :func:`complete` judges the results."""
+"""Replaced when :func:`complete` judges the results."""
 
 
 def result(check_id: str, status: Status = Status.PASS, **changes: Any) -> Result:

@@ -66,7 +66,7 @@ NAMED: dict[str, dict[str, set[str]]] = {
     "l4-one-x1": {"topology.pcie-width": {"GPU 1 (0000:c1:00.0)"}, "topology.pairs": {"GPU 0 - GPU 1"}},
     "mig-on": {"gpu.mig-mode": {f"GPU {index} (0000:{64 * index + 1:02x}:00.0)" for index in range(4)}},
     "vgpu": {"topology.p2p": {"GPU 0 - GPU 1"}},
-    "one-gpu-lost": {"gpu.responding": {"GPU 2"}},
+    "one-gpu-lost": {"gpu.responding": {"GPU 2 (0000:81:00.0)"}, "gpu.kernel-log": {"GPU 2 (0000:81:00.0)"}},
     "driver-not-loaded": {"driver.loaded": {"NVIDIA driver"}},
     "nouveau": {"driver.loaded": {"NVIDIA driver"}},
     "unsigned-module": {"driver.loaded": {"NVIDIA driver"}},

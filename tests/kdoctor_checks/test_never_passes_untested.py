@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from helpers.facts import (
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
+    Environment,
     FactGroup,
     Gpu,
     Gpus,
@@ -60,6 +62,17 @@ STATED = Assumptions(
     image="job/train:*",
 )
 
+LOG_CHECKS = {
+    "driver.memory-regions",
+    "gpu.kernel-log",
+    "gpu.application-xids",
+    "gpu.logged-remapping",
+    "topology.iommu-faults",
+    "topology.nvswitch-errors",
+    "topology.nvswitch-warnings",
+}
+"""Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
+
 WORDING_ONLY = {
     ("driver.loaded", PciDevices),
     ("driver.loaded", Host),
@@ -68,17 +81,13 @@ WORDING_ONLY = {
     ("driver.libcuda-found", Host),
     ("gpu.responding", PciDevices),
     ("gpu.responding", KernelLog),
-    ("gpu.kernel-log", Gpus),
-    ("gpu.kernel-log", PciDevices),
-    ("gpu.application-xids", Gpus),
-    ("gpu.logged-remapping", Gpus),
-    ("topology.iommu-faults", Gpus),
-    ("topology.iommu-faults", PciDevices),
+    ("gpu.count-expected", PciDevices),
     ("topology.nvlink", PciDevices),
     ("topology.nvlink-direct", PciDevices),
     ("topology.numa", PciDevices),
     ("topology.acs", Gpus),
     ("topology.acs-settings", Gpus),
+    ("gpu.count-expected", Environment),
     ("versions.known-bad", KerasChoice),
     *(
         (check_id, PciDevices)
@@ -93,6 +102,9 @@ WORDING_ONLY = {
             "versions.xla-files",
         )
     ),
+    ("topology.pcie-errors", Gpus),
+    ("topology.pcie-path", Gpus),
+    *((check_id, group) for check_id in LOG_CHECKS for group in (Gpus, PciDevices)),
 }
 """Groups that a check does not need on a healthy machine. They describe the cause of a failure, name its subject, or
 show whether it does harm or matters yet."""
@@ -106,17 +118,6 @@ JUDGED_IN_PART = {
     ("environment.variables-expected", KerasChoice),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
-
-LOG_CHECKS = {
-    "driver.memory-regions",
-    "gpu.kernel-log",
-    "gpu.application-xids",
-    "gpu.logged-remapping",
-    "topology.iommu-faults",
-    "topology.nvswitch-errors",
-    "topology.nvswitch-warnings",
-}
-"""Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
 
 NOT_ON_H100 = {
     "gpu.fan",
@@ -393,6 +394,9 @@ def test_lost_gpu_never_passes_and_does_not_affect_other_gpus(check: Check) -> N
     pairs = [subject for subject in others if " - " in subject]
     assert set(others) <= set(pairs)
     assert all("GPU 3" in pair for pair in pairs)
+    if result.status is Status.PASS and check.family in {"driver", "gpu", "topology"}:
+        listed = {item.subject for item in result.evidence if item.subject.startswith("GPU ")}
+        assert len(listed) in {0, 8}
 
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check.needs_gpus], ids=lambda check: check.id)
@@ -401,6 +405,46 @@ def test_checks_of_gpus_are_skipped_without_gpus_and_never_pass_there(check: Che
     assert compute_check(check, *cpu_host(), assumptions=none).status is Status.SKIP
     if check.id not in NO_GPU_READ:
         assert compute_check(check, *cpu_host(), assumptions=STATED).status is not Status.PASS
+
+
+WITHOUT_GPUS: dict[str, tuple[FactGroup, ...]] = {
+    "no GPU and no driver": cpu_host(),
+    "no GPU": (*cpu_host(), kernel(0), gpus(0, count=0)),
+    "no driver": (*cpu_host(), pci(8), kernel(0, loaded=False)),
+    "driver that does not start": (*cpu_host(), pci(8), kernel(8), gpus(0, state="failed", error="Unknown Error")),
+    "no permission": (*cpu_host(), pci(8), kernel(8), gpus(0, state="no-permission", error="no permission")),
+}
+ABOUT_GPUS = [check for check in CHECKS if check.family in {"gpu", "topology"} or check.id in LOG_CHECKS]
+
+
+@pytest.mark.parametrize("machine", WITHOUT_GPUS)
+@pytest.mark.parametrize("check", ABOUT_GPUS, ids=lambda check: check.id)
+def test_nothing_about_gpus_passes_without_a_gpu_of_the_driver(check: Check, machine: str) -> None:
+    result = compute_check(check, *WITHOUT_GPUS[machine], assumptions=STATED)
+    assert result.status is not Status.PASS
+    assert result.evidence == () or result.findings
+
+
+@pytest.mark.parametrize("check", ABOUT_GPUS, ids=lambda check: check.id)
+def test_check_that_finds_nothing_to_judge_gives_the_reason(check: Check) -> None:
+    for machine in (*WITHOUT_GPUS.values(), h100_node(1)):
+        reason = compute_check(check, *machine, assumptions=STATED).reason
+        assert "nothing to evaluate" not in (reason or "")
+
+
+def mig_node() -> tuple[FactGroup, ...]:
+    return (*MACHINE, gpus(8, *(gpu(index, mig_mode=True, mig_mode_pending=True) for index in range(8))))
+
+
+@pytest.mark.parametrize("machine", ["one GPU", "MIG"])
+@pytest.mark.parametrize("check", ABOUT_GPUS, ids=lambda check: check.id)
+def test_pass_is_about_subjects_of_the_machine(check: Check, machine: str) -> None:
+    facts = h100_node(1) if machine == "one GPU" else mig_node()
+    result = compute_check(check, *facts, assumptions=STATED)
+    count = 1 if machine == "one GPU" else 8
+    named = {int(index) for item in result.evidence for index in re.findall(r"\bGPU (\d+)\b", item.subject)}
+    assert named <= set(range(count))
+    assert result.status is not Status.PASS or result.evidence
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

@@ -42,7 +42,8 @@ def _judge(gpus: Gpus) -> Iterator[Outcome]:
         error = gpus.errors.get("conf_compute_ready", "no reason given")
         yield Unjudged(subject=_SUBJECT, reason=f"on, but the ready state of the GPUs was not read ({error})")
     elif not gpus.conf_compute_ready:
-        yield _finding("on, but the GPUs are not ready", "ready GPUs", "sudo nvidia-smi conf-compute -srs 1")
+        remedy = _remedy("Set the GPUs ready after attestation.", "sudo nvidia-smi conf-compute -srs 1")
+        yield _finding("on, but the GPUs are not ready", "ready GPUs", remedy)
     else:
         yield Evidence(subject=_SUBJECT, observed="on, and the GPUs are ready")
     if len(gpus.devices) == 1:
@@ -51,20 +52,22 @@ def _judge(gpus: Gpus) -> Iterator[Outcome]:
         error = gpus.errors.get("conf_compute_multi_gpu", "no reason given")
         yield Unjudged(subject=_SUBJECT, reason=f"on, but its multi-GPU mode was not read ({error})")
     elif gpus.conf_compute_multi_gpu == "none":
-        yield _finding("on without a multi-GPU mode", "a multi-GPU mode", "nvidia-smi conf-compute -mgm")
+        remedy = _remedy("Use a machine with a multi-GPU mode, or train on one GPU.")
+        yield _finding("on without a multi-GPU mode", "a multi-GPU mode", remedy)
     else:
         yield Evidence(subject=_SUBJECT, observed=f"on, multi-GPU mode {gpus.conf_compute_multi_gpu}")
 
 
-def _finding(observed: str, expected: str, command: str) -> Finding:
+def _remedy(summary: str, *commands: str) -> Remedy:
+    look = ("nvidia-smi conf-compute -f", "nvidia-smi conf-compute -mgm")
+    return Remedy(summary=summary, action=Action.CONFIGURE, commands=commands, look=look)
+
+
+def _finding(observed: str, expected: str, remedy: Remedy) -> Finding:
     return Finding(
         subject=_SUBJECT,
         observed=observed,
         expected=f"off, or {expected}",
-        remedy=Remedy(
-            summary="Set the GPUs ready after attestation. For multiple GPUs, use a machine with a multi-GPU mode.",
-            action=Action.CONFIGURE,
-            commands=("nvidia-smi conf-compute -f", command),
-        ),
+        remedy=remedy,
         rollback=Rollback.nothing("not needed (the next restart resets the ready state)"),
     )

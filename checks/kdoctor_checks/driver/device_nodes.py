@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelDriver
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import NEW_CONTAINER, answering, unread
-from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE
+from kdoctor_checks._gpus import NEW_CONTAINER, RESPONDING, answering, not_answering, silent, unread
+from kdoctor_checks.driver._nodes import MODULE_HIDDEN, NODE, create_nodes
 
 _CONTROL = "/dev/nvidiactl"
-_REMEDY = Remedy(
-    summary="Recreate the container, or, on a host, create the nodes with nvidia-modprobe.",
-    action=Action.CONFIGURE,
-    commands=("ls -l /dev/nvidia*", "sudo nvidia-modprobe -c 0 -u"),
-)
 
 
 @check("driver.device-nodes", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -39,25 +34,61 @@ def device_nodes(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome]:
     paths = {node.path for node in kernel.nodes}
     for path, error in errors.items():
         if NODE.fullmatch(path):
-            yield _finding(path, f"cannot be opened: {error}", "can be opened for reading and writing", NEW_CONTAINER)
+            yield _closed(path, error, gpus)
     if _CONTROL not in paths:
-        yield _finding(_CONTROL, "does not exist", "can be opened for reading and writing", NEW_CONTAINER)
+        remedy = _remedy(_minors(gpus))
+        yield _finding(_CONTROL, "does not exist", "can be opened for reading and writing", remedy, NEW_CONTAINER)
     elif _CONTROL not in errors:
         yield Evidence(subject=_CONTROL, observed="can be opened")
     yield from _judge_gpus(gpus, errors, paths)
 
 
+def _minors(gpus: Gpus) -> list[int]:
+    return [gpu.minor_number for gpu in answering(gpus) if gpu.minor_number is not None]
+
+
+def _closed(path: str, error: str, gpus: Gpus) -> Finding:
+    """The finding for a node that cannot be opened. The node of a lost GPU is not a separate problem."""
+    unclaimed = path not in {f"/dev/nvidia{minor}" for minor in _minors(gpus)} and path[-1].isdigit()
+    return Finding(
+        subject=path,
+        observed=f"cannot be opened: {error}",
+        expected="can be opened for reading and writing",
+        remedy=_remedy(()),
+        rollback=NEW_CONTAINER,
+        explained_by=(RESPONDING,) if unclaimed and silent(gpus) else (),
+    )
+
+
 def _judge_gpus(gpus: Gpus, errors: Mapping[str, str], paths: set[str]) -> Iterator[Outcome]:
+    yield from not_answering(gpus)
+    remedy = _remedy([minor for minor in _minors(gpus) if f"/dev/nvidia{minor}" not in paths])
     for gpu in answering(gpus):
         path = f"/dev/nvidia{gpu.minor_number}"
         if problem := unread(gpu, "minor_number"):
             yield problem
         elif path not in paths:
             unchanged = Rollback.nothing("not needed (creating a node changes no configuration)")
-            yield _finding(gpu.subject, f"{path} does not exist", f"{path}, for the GPU's minor number", unchanged)
+            expected = f"{path}, for the GPU's minor number"
+            yield _finding(gpu.subject, f"{path} does not exist", expected, remedy, unchanged, "has no device node")
         elif path not in errors:
             yield Evidence(subject=gpu.subject, observed=f"{path} can be opened")
 
 
-def _finding(subject: str, observed: str, expected: str, rollback: Rollback) -> Finding:
-    return Finding(subject=subject, observed=observed, expected=expected, remedy=_REMEDY, rollback=rollback)
+def _remedy(missing: Sequence[int]) -> Remedy:
+    """Create these nodes, or recreate the container that lost them."""
+    if not missing:
+        summary = "Recreate the container, or allow it the device."
+        return Remedy(summary=summary, action=Action.CONFIGURE, look=("ls -l /dev/nvidia*",))
+    return Remedy(
+        summary="Create the nodes with nvidia-modprobe. In a container, recreate the container instead.",
+        action=Action.CONFIGURE,
+        commands=(create_nodes(missing),),
+        look=("ls -l /dev/nvidia*",),
+    )
+
+
+def _finding(
+    subject: str, observed: str, expected: str, remedy: Remedy, rollback: Rollback, brief: str = ""
+) -> Finding:
+    return Finding(subject=subject, observed=observed, expected=expected, remedy=remedy, rollback=rollback, brief=brief)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -40,7 +41,7 @@ def forward_compatibility(
         yield Evidence(subject=path, observed="the driver's libcuda, not cuda-compat")
     elif found is not None and module is not None and found < module:
         observed = f"libcuda of driver {libraries.driver_version} is older than the kernel module {kernel.version}"
-        yield _finding(path, observed, library, environment)
+        yield _finding(path, observed, "libcuda of cuda-compat is older than the kernel module", library, environment)
     else:
         yield from (_judge(gpu, library, environment) for gpu in gpus.devices)
 
@@ -51,23 +52,24 @@ def _judge(gpu: Gpu, library: Library, environment: Environment) -> Outcome:
     name = (gpu.name or "").upper()
     if any(word in name for word in _CONSUMER):
         observed = f"{gpu.name} does not support forward compatibility, which {library.path} needs"
-        return _finding(gpu.subject, observed, library, environment)
+        return _finding(gpu.subject, observed, "does not support the libcuda of cuda-compat", library, environment)
     if any(word in name for word in _PARTLY):
         reason = f"only some {gpu.name} support forward compatibility ({library.path})"
         return Unjudged(subject=gpu.subject, reason=reason)
     return Evidence(subject=gpu.subject, observed=f"{gpu.name} supports forward compatibility ({library.path})")
 
 
-def _finding(subject: str, observed: str, library: Library, environment: Environment) -> Finding:
+def _finding(subject: str, observed: str, brief: str, library: Library, environment: Environment) -> Finding:
     if library.found_by == "LD_LIBRARY_PATH":
         folder = (library.path or "").rpartition("/")[0]
         command, rollback = search_without([folder], environment), restore_path(environment)
     else:
         command = "sudo apt-get remove 'cuda-compat-*'"
-        rollback = Rollback.to("reinstall cuda-compat", "sudo apt-get install 'cuda-compat-<major>-<minor>'")
+        rollback = _reinstall(library.path or "")
     return Finding(
         subject=subject,
         observed=f"{observed} (found by {library.found_by})",
+        brief=brief,
         expected="libcuda of the driver, or a data-center GPU",
         remedy=Remedy(
             summary="Use the libcuda of the driver. If CUDA needs a newer driver, upgrade it.",
@@ -76,3 +78,11 @@ def _finding(subject: str, observed: str, library: Library, environment: Environ
         ),
         rollback=rollback,
     )
+
+
+def _reinstall(path: str) -> Rollback:
+    """Reinstall the package of the CUDA release in the library's path: ``/usr/local/cuda-12.5/compat``."""
+    release = re.search(r"/cuda-(\d+)\.(\d+)/", path)
+    if not release:
+        return Rollback.irreversible("not possible (the package of the library is not known; write it down first)")
+    return Rollback.to("reinstall cuda-compat", f"sudo apt-get install cuda-compat-{release[1]}-{release[2]}")

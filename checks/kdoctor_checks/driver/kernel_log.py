@@ -30,4 +30,5 @@ def kernel_log(log: KernelLog) -> Iterator[Outcome]:
         yield Unjudged(subject=_SUBJECT, reason=f"{log.source} is empty")
     else:
         reach = " since boot" if log.complete else ""
-        yield Evidence(subject=_SUBJECT, observed=f"{counted(log.lines, 'line')} of {log.source}{reach}")
+        clean = "kernel log clean since boot" if log.complete and not log.events else ""
+        yield Evidence(subject=_SUBJECT, observed=f"{counted(log.lines, 'line')} of {log.source}{reach}", brief=clean)

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.search_path import restore_path, search_without
+from kdoctor.commands.shell import quoted
+from kdoctor.commands.system import branch_of
 from kdoctor.facts import Environment, Host, KernelDriver, Libraries, Library, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import NEW_CONTAINER, RESTART
+from kdoctor_checks.driver._runtime import with_runtime
 
 _EXPECTED = "libcuda.so.1 in the version of the kernel module"
 
@@ -32,7 +35,7 @@ def libcuda_found(
     if not libraries.cuda_build or library is None:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
     elif library.status != "found" or library.path is None:
-        yield _missing(library, host)
+        yield _missing(library, module, host)
     elif libraries.driver_is_compat:
         yield Evidence(subject=library.path, observed=f"forward-compatibility library (cuda-compat) of driver {found}")
     elif found is None or module is None:
@@ -44,25 +47,29 @@ def libcuda_found(
         yield _other_version(library, found, module, environment)
 
 
-def _missing(library: Library, host: Host | Unavailable) -> Finding:
+def _missing(library: Library, module: str | None, host: Host | Unavailable) -> Finding:
     if isinstance(host, Host) and host.container not in (None, "none"):
         summary = "Start the container with the NVIDIA runtime and the capability compute (Docker command shown)."
-        commands: tuple[str, ...] = (
-            "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility '<image>' '<command>'",
-        )
-        rollback = NEW_CONTAINER
+        command, rollback = with_runtime(host), NEW_CONTAINER
     else:
         summary = "Install the compute library for the driver branch of the kernel module (Ubuntu command shown)."
-        commands = ("cat /proc/driver/nvidia/version", "sudo apt-get install 'libnvidia-compute-<branch>'")
-        rollback = Rollback.to("remove the library again", "sudo apt-get remove 'libnvidia-compute-<branch>'")
+        package = quoted(f"libnvidia-compute-{branch_of(module) if module else '<branch>'}")
+        command = f"sudo apt-get install {package}"
+        rollback = Rollback.to("remove the library again", f"sudo apt-get remove {package}")
     copies = ", ".join(copy.path for copy in library.other_copies)
     return Finding(
         subject=library.soname or "libcuda.so.1",
         observed=("not found" if library.status == "missing" else library.status)
         + (f" ({library.load_error})" if library.load_error else "")
         + (f"; copies that are not searched: {copies}" if copies else ""),
+        brief="not found by the loader" if library.status == "missing" else f"found, but {library.status}",
         expected=_EXPECTED,
-        remedy=Remedy(summary=summary, action=Action.CONFIGURE, commands=commands),
+        remedy=Remedy(
+            summary=summary,
+            action=Action.CONFIGURE,
+            commands=(command,),
+            look=("cat /proc/driver/nvidia/version", "ldconfig -p | grep libcuda"),
+        ),
         rollback=rollback,
     )
 
@@ -80,12 +87,14 @@ def _other_version(library: Library, found: str, module: str, environment: Envir
         remedy = Remedy(
             summary="Restart to load the kernel module of the installed version.",
             action=Action.REBOOT,
-            commands=("cat /proc/driver/nvidia/version", "sudo reboot"),
+            commands=("sudo reboot",),
+            look=("cat /proc/driver/nvidia/version",),
         )
         rollback = RESTART
     return Finding(
         subject=library.path or "libcuda.so.1",
         observed=f"version {found} (found by {library.found_by}), but the kernel module is {module}",
+        brief=f"version {found}, but the kernel module is {module}",
         expected=_EXPECTED,
         remedy=remedy,
         rollback=rollback,

@@ -33,12 +33,14 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
         yield Finding(
             subject=_SUBJECT,
             observed=f"{observed} ({gpus.error})" if gpus.error else observed,
+            brief=" ".join(filter(None, ("library", library, "does not match kernel module", module))),
             expected=f"version {module} of both" if module else "the same version of both",
             remedy=Remedy(
                 summary="Restart to load the module of the installed version, or stop all GPU processes and reload the "
                 "modules. In a container, restart the container.",
                 action=Action.REBOOT,
-                commands=("cat /proc/driver/nvidia/version", "sudo reboot"),
+                commands=("sudo reboot",),
+                look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
             ),
             rollback=previous_driver(module, hold) if module else unknown,
         )

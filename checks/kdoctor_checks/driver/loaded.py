@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
@@ -8,8 +8,9 @@ from kdoctor.commands.system import branch_of
 from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY, RESTART
-from kdoctor_checks.driver._nodes import NODE
+from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
+from kdoctor_checks.driver._nodes import NODE, create_nodes
+from kdoctor_checks.driver._runtime import with_runtime
 
 _SUBJECT = "NVIDIA driver"
 
@@ -40,25 +41,28 @@ def loaded(
     nodes = kernel.nodes or ()
     closed = [node for node in nodes if NODE.fullmatch(node.path) and not (node.readable and node.writable)]
     for node in closed:
-        yield _closed_node(node)
+        yield _closed_node(node, closed)
     # With a mismatch, library and module were both found. driver.library-matches-module judges it.
     if gpus.state in ("ready", "library-mismatch"):
         module = f"module {kernel.version or '(version unknown)'}" if kernel.loaded else "module not visible here"
         library = f"NVML {gpus.state}, driver {gpus.driver_version or '(version unknown)'}"
-        yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {_nodes(kernel)}")
+        version = gpus.driver_version if gpus.state == "ready" else None
+        yield Evidence(subject=_SUBJECT, observed=f"{library}, {module}, {_nodes(kernel)}", brief=version or "")
     elif gpus.state != "no-permission" or not closed:
-        observed, remedy, rollback = _blocked(kernel, settings, log) or _cause(kernel, gpus, pci, host)
+        brief, observed, remedy, rollback = _blocked(kernel, settings, log) or _cause(kernel, gpus, pci, host)
         nvml = f"NVML: {gpus.state}" + (f" ({gpus.error})" if gpus.error else "")
         yield Finding(
             subject=_SUBJECT,
             observed=f"{observed}; {nvml}",
+            brief=brief,
             expected="the nvidia kernel module is loaded, and NVML starts",
             remedy=remedy,
             rollback=rollback,
         )
 
 
-_Failure = tuple[str, Remedy, Rollback]
+_Failure = tuple[str, str, Remedy, Rollback]
+"""The short and the long form of the problem, the fix, and how to undo it."""
 
 
 def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
@@ -84,7 +88,8 @@ def _nouveau() -> _Failure:
         ),
     )
     rollback = Rollback.to("load nouveau again", f"sudo rm {file}", "sudo update-initramfs -u", "sudo reboot")
-    return "the open-source driver nouveau is loaded instead of nvidia", remedy, rollback
+    found = "the open-source driver nouveau is loaded instead of nvidia"
+    return found, found, remedy, rollback
 
 
 def _unsigned(line: str, settings: Kernel | Unavailable) -> _Failure:
@@ -94,10 +99,16 @@ def _unsigned(line: str, settings: Kernel | Unavailable) -> _Failure:
         summary="Install the driver from the distribution's signed packages. Or enroll the key that signed the module "
         "(the machine asks for it at the next start), or disable Secure Boot in the firmware.",
         action=Action.CONFIGURE,
-        commands=("mokutil --sb-state", "modinfo nvidia | grep -i sign", f"sudo mokutil --import {key}", "sudo reboot"),
+        commands=(f"sudo mokutil --import {key}", "sudo reboot"),
+        look=("mokutil --sb-state", "modinfo nvidia | grep -i sign"),
     )
-    observed = f"the kernel rejected a module{' (Secure Boot is on)' if secure_boot else ''}: {line!r}"
-    return observed, remedy, Rollback.to("remove the key", f"sudo mokutil --delete {key}", "sudo reboot")
+    brief = f"the kernel rejected the module{' (Secure Boot is on)' if secure_boot else ''}"
+    return (
+        brief,
+        f"{brief}: {line!r}",
+        remedy,
+        Rollback.to("remove the key", f"sudo mokutil --delete {key}", "sudo reboot"),
+    )
 
 
 def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host: Host | Unavailable) -> _Failure:
@@ -105,10 +116,10 @@ def _cause(kernel: KernelDriver, gpus: Gpus, pci: PciDevices | Unavailable, host
     if not kernel.loaded:
         return _no_gpu() if isinstance(pci, PciDevices) and not pci.gpus else _no_module(pci)
     if in_container and (gpus.state == "library-absent" or kernel.nodes == ()):
-        return _no_runtime(kernel)
+        return _no_runtime(kernel, host)
     if gpus.state == "library-absent":
         return _no_library(kernel)
-    return _no_nodes() if kernel.nodes == () else _nvml_fails()
+    return _no_nodes(pci) if kernel.nodes == () else _nvml_fails(gpus)
 
 
 def _nodes(kernel: KernelDriver) -> str:
@@ -120,35 +131,46 @@ def _no_gpu() -> _Failure:
         summary="Run on a machine with GPUs, or use a checklist that expects none (cpu-smoke). If the machine has a "
         "GPU, check its power and seating, the BIOS, and the passthrough of the virtual machine.",
         action=Action.INSPECT_HARDWARE,
-        commands=("lspci -nn -d 10de:", "kdoctor check --checklist cpu-smoke"),
+        commands=("kdoctor check --checklist cpu-smoke",),
+        look=("lspci -nn -d 10de:",),
     )
-    return "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded", remedy, READ_ONLY
+    observed = "the PCI bus has no NVIDIA GPU, and the nvidia kernel module is not loaded"
+    return "no NVIDIA GPU on the PCI bus, no driver loaded", observed, remedy, READ_ONLY
 
 
 def _no_module(pci: PciDevices | Unavailable) -> _Failure:
-    found = "the PCI devices were not read"
+    found, brief = "the PCI devices were not read", "no driver loaded"
     if isinstance(pci, PciDevices):
         bound = sorted({device.driver or "no driver" for device in pci.gpus})
-        found = f"the PCI bus has {counted(len(pci.gpus), 'NVIDIA GPU')}, bound to {', '.join(bound)}"
+        number = counted(len(pci.gpus), "NVIDIA GPU")
+        found = f"the PCI bus has {number}, bound to {', '.join(bound)}"
+        brief = f"no driver loaded for the {number} on the PCI bus"
     remedy = Remedy(
         summary="Load the module. If modprobe does not find it, install the driver from the distribution's packages. "
         "After a kernel upgrade, rebuild the module. Unbind nouveau and vfio-pci first.",
         action=Action.CONFIGURE,
-        commands=("lspci -nnk -d 10de:", "sudo modprobe nvidia", "sudo dmesg | grep -i nvrm"),
+        commands=("sudo modprobe nvidia",),
+        look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
     )
     rollback = Rollback.to("unload the module", "sudo modprobe -r nvidia_uvm nvidia")
-    return f"the nvidia kernel module is not loaded; {found}", remedy, rollback
+    return brief, f"the nvidia kernel module is not loaded; {found}", remedy, rollback
 
 
-def _no_runtime(kernel: KernelDriver) -> _Failure:
+def _no_runtime(kernel: KernelDriver, host: Host | Unavailable) -> _Failure:
     remedy = Remedy(
         summary="Start the container with the NVIDIA runtime and the driver capabilities compute and utility (Docker "
         "command shown; in Kubernetes request nvidia.com/gpu).",
         action=Action.CONFIGURE,
-        commands=("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility '<image>' '<command>'",),
+        commands=(with_runtime(host),),
     )
     module = f"the host has loaded nvidia module {kernel.version or '(version unknown)'}"
-    return f"{module}, but this container has {_nodes(kernel)}", remedy, NEW_CONTAINER
+    lacking = "the driver's device nodes" if kernel.nodes == () else "the driver's libraries"
+    return (
+        f"this container lacks {lacking}",
+        f"{module}, but this container has {_nodes(kernel)}",
+        remedy,
+        NEW_CONTAINER,
+    )
 
 
 def _no_library(kernel: KernelDriver) -> _Failure:
@@ -157,36 +179,44 @@ def _no_library(kernel: KernelDriver) -> _Failure:
         summary="Install the user-space libraries in the version of the module (Ubuntu command shown), or remove a "
         "folder that hides them from LD_LIBRARY_PATH.",
         action=Action.REINSTALL,
-        commands=("ldconfig -p | grep -E 'libnvidia-ml|libcuda'", f"sudo apt-get install {package}"),
+        commands=(f"sudo apt-get install {package}",),
+        look=("ldconfig -p | grep -E 'libnvidia-ml|libcuda'",),
     )
     rollback = Rollback.to("remove the libraries", f"sudo apt-get remove {package}")
     module = f"nvidia module {kernel.version or '(version unknown)'} is loaded"
-    return f"{module}, but the NVML library is not found", remedy, rollback
+    found = f"{module}, but the NVML library is not found"
+    return "module loaded, but the NVML library is not found", found, remedy, rollback
 
 
-def _no_nodes() -> _Failure:
+def _no_nodes(pci: PciDevices | Unavailable) -> _Failure:
+    minors = range(len(pci.gpus) if isinstance(pci, PciDevices) else 1)
     remedy = Remedy(
         summary="Create the device nodes with nvidia-modprobe. The persistence daemon creates them at every start.",
         action=Action.CONFIGURE,
-        commands=("sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"),
+        commands=(create_nodes(minors), "sudo systemctl enable --now nvidia-persistenced"),
     )
     rollback = Rollback.to("stop the persistence daemon", "sudo systemctl disable --now nvidia-persistenced")
-    return "the nvidia module is loaded, but the device nodes /dev/nvidia* do not exist", remedy, rollback
+    observed = "the nvidia module is loaded, but the device nodes /dev/nvidia* do not exist"
+    return "module loaded, but /dev/nvidia* do not exist", observed, remedy, rollback
 
 
-def _nvml_fails() -> _Failure:
+def _nvml_fails(gpus: Gpus) -> _Failure:
     remedy = Remedy(
-        summary="Read the kernel's messages, then restart. If a container worked before, restart the container: a "
-        "daemon-reload on the host can remove its devices.",
+        summary="Restart the machine. If a container worked before, restart the container instead: a daemon-reload on "
+        "the host can remove its devices.",
         action=Action.REBOOT,
-        commands=("nvidia-smi", "sudo dmesg | grep -iE 'NVRM|Xid'", "sudo reboot"),
+        commands=("sudo reboot",),
+        look=("nvidia-smi", DRIVER_MESSAGES),
     )
-    return "the nvidia module is loaded, but NVML does not start", remedy, RESTART
+    brief = f"module loaded, but NVML does not start ({gpus.state})"
+    return brief, "the nvidia module is loaded, but NVML does not start", remedy, RESTART
 
 
-def _closed_node(node: DeviceNode) -> Finding:
+def _closed_node(node: DeviceNode, closed: Sequence[DeviceNode]) -> Finding:
+    # Nodes of the same mode were created together, and have the same group. One command opens all of them.
+    first = next(other for other in closed if other.mode == node.mode)
     denied = " or ".join(verb for verb, allowed in (("read", node.readable), ("write", node.writable)) if not allowed)
-    group = f'"$(stat -c %G {node.path})"'
+    group = f'"$(stat -c %G {first.path})"'
     return Finding(
         subject=node.path,
         observed=f"no {denied} access for this process (mode {node.mode})",
@@ -195,7 +225,8 @@ def _closed_node(node: DeviceNode) -> Finding:
             summary="Add the user to the group that owns the node, and log in again. In a container, allow the device; "
             "there the control group decides, not the mode.",
             action=Action.CONFIGURE,
-            commands=(f"ls -l {node.path}", f'sudo usermod -aG {group} "$USER"'),
+            commands=(f'sudo usermod -aG {group} "$USER"',),
+            look=("ls -l /dev/nvidia*",),
         ),
         rollback=Rollback.to("remove the user from the group", f'sudo gpasswd -d "$USER" {group}'),
     )

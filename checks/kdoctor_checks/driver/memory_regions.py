@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
 
@@ -11,7 +11,9 @@ _FILE = "/etc/modprobe.d/nvidia-uvm-hmm.conf"
 
 
 @check("driver.memory-regions", severity=Severity.ERROR, needs_gpus=True)
-def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
+def memory_regions(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """The driver reserved the memory regions that unified memory needs.
 
     Why: with address randomization (KASLR) and multiple large GPUs, nvidia-uvm may fail to reserve a region for
@@ -29,16 +31,18 @@ def memory_regions(log: KernelLog | Unavailable) -> Iterator[Outcome]:
         return
     events = [event for event in log.events if event.kind == "hmm-failed"]
     if not events:
-        yield nothing_logged(log)
+        yield nothing_logged(log, gpus, pci, "failed reservation of a memory region")
         return
     yield Finding(
         subject="nvidia-uvm",
         observed=f"could not reserve a memory region: {events[-1].text!r}",
+        brief="could not reserve a memory region",
         expected="no such failure in the kernel log",
         remedy=Remedy(
             summary="Disable heterogeneous memory management in nvidia-uvm, and restart.",
             action=Action.REBOOT,
             commands=(f"echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee {_FILE}", "sudo reboot"),
+            look=("sudo dmesg | grep -i request_free_mem_region",),
         ),
         rollback=Rollback.to("restore the previous setting", f"sudo rm {_FILE}", "sudo reboot"),
     )

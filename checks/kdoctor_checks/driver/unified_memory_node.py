@@ -35,12 +35,14 @@ def unified_memory_node(kernel: KernelDriver) -> Iterator[Outcome]:
         yield Finding(
             subject=_PATH,
             observed=f"does not exist ({counted(len(nodes), 'other device node')} found)",
+            brief="does not exist",
             expected="exists",
             remedy=Remedy(
                 summary="Load the module and create the node with nvidia-modprobe. Start containers with the NVIDIA "
                 "runtime.",
                 action=Action.CONFIGURE,
-                commands=("sudo modprobe nvidia-uvm", "sudo nvidia-modprobe -c 0 -u"),
+                commands=("sudo modprobe nvidia-uvm", "sudo nvidia-modprobe -u"),
+                look=("ls -l /dev/nvidia*",),
             ),
             rollback=Rollback.to("unload the module", "sudo modprobe -r nvidia-uvm"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -26,6 +27,24 @@ def seen(gpu: Gpu) -> int:
 def names(mask: int) -> str:
     """The names of the reasons, as nvidia-smi writes them."""
     return ", ".join(name for bit, name in EVENT_NAMES.items() if mask & bit) or "none"
+
+
+def cause(mask: int) -> str:
+    """The hardware reason, without the parent flag where a child explains it."""
+    if mask & CHILDREN == CHILDREN:
+        return "hardware (heat and power brake)"
+    return names(mask & CHILDREN or mask)
+
+
+def held(gpus: Sequence[Gpu], mask: int) -> str:
+    """The clocks of GPUs that are slowed down for this reason: ``held at 84 to 90 of 1980 MHz by ...``."""
+    now = [gpu.clock_sm_mhz for gpu in gpus if gpu.clock_sm_mhz is not None]
+    most = {gpu.clock_sm_max_mhz for gpu in gpus}
+    (top,) = most if len(most) == 1 else (None,)
+    if top is None or len(now) < len(gpus):
+        return f"slowed down by {cause(mask)}"
+    low, high = min(now), max(now)
+    return f"held at {low if low == high else f'{low} to {high}'} of {top} MHz by {cause(mask)}"
 
 
 def clocks(gpu: Gpu) -> str:

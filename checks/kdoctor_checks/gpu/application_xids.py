@@ -3,20 +3,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, KernelLog, Unavailable
-from kdoctor.model import Action, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import READ_ONLY
-from kdoctor_checks._kernel_log import LOG_UNREAD, XID_RECOVERY, XID_REMAPPING, by_device, is_failure, judge_devices
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
+from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
+from kdoctor_checks._kernel_log import (
+    LOG_UNREAD,
+    XID_RECOVERY,
+    XID_REMAPPING,
+    by_device,
+    codes,
+    is_failure,
+    log_subject,
+    nothing_logged,
+    summary,
+)
 
 _REMEDY = Remedy(
     summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
     action=Action.CHANGE_CODE,
-    commands=("sudo dmesg | grep -i xid",),
+    look=("sudo dmesg | grep -i xid",),
 )
+
+_FOLLOW = {43, 45}
+"""Xids of the programs that a failure ended."""
 
 
 @check("gpu.application-xids", severity=Severity.INFO, needs_gpus=True)
-def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
+def application_xids(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """The kernel logged no Xid caused by a program.
 
     Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
@@ -32,4 +47,17 @@ def application_xids(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
         return
     elsewhere = (XID_REMAPPING, XID_RECOVERY)
     events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
-    yield from judge_devices(log, by_device(events), gpus, expected="no Xid", remedy=_REMEDY, rollback=READ_ONLY)
+    failed = {event.bus_id for event in log.events if is_failure(event) and event.bus_id}
+    for bus_id, found in by_device(events).items():
+        follows = bus_id in failed and {event.code for event in found} <= _FOLLOW
+        yield Finding(
+            subject=log_subject(bus_id, subjects(gpus, pci)),
+            observed=summary(found),
+            brief=codes(found),
+            expected="no Xid",
+            remedy=_REMEDY,
+            rollback=READ_ONLY,
+            explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
+        )
+    if not events:
+        yield nothing_logged(log, gpus, pci, "Xid of a program")

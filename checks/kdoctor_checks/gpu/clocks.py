@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
+from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
-from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import READ_ONLY, inspect, readings, smi
-from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, lasting, names
+from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
 
@@ -27,21 +27,20 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "clock_event_reasons")
     yield from others
+    slowed = [gpu for gpu in judged if _counts(gpu)]
     for gpu in judged:
         found = lasting(gpu) & HARDWARE
         count = len(gpu.clock_event_reasons or ())
         if not count:
             yield Unjudged(subject=gpu.subject, reason="the clock event reasons were not read")
-        elif found & CHILDREN or (found and count > 1):
+        elif gpu in slowed:
+            alike = [other for other in slowed if cause(lasting(other) & HARDWARE) == cause(found)]
             yield Finding(
                 subject=gpu.subject,
                 observed=f"slowed down by hardware ({names(found)}){shown(gpu)}",
+                brief=held(alike, found),
                 expected="no hardware slowdown",
-                remedy=inspect(
-                    "Check cooling (fans, air flow) and power supplies, and read the event log of the BMC.",
-                    smi(gpu, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK"),
-                    "sudo ipmitool sel list",
-                ),
+                remedy=_remedy(slowed, gpus),
                 rollback=READ_ONLY,
             )
         elif found & EVENT_HW_SLOWDOWN:
@@ -51,3 +50,17 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
             yield Evidence(
                 subject=gpu.subject, observed=f"event reasons: {active} ({counted(count, 'reading')}){shown(gpu)}"
             )
+
+
+def _counts(gpu: Gpu) -> bool:
+    """Whether the slowdown lasts: a child flag, or the parent flag in more than one reading."""
+    found = lasting(gpu) & HARDWARE
+    return bool(found & CHILDREN) or (bool(found) and len(gpu.clock_event_reasons or ()) > 1)
+
+
+def _remedy(slowed: Sequence[Gpu], gpus: Gpus) -> Remedy:
+    return inspect(
+        "Check cooling (fans, air flow) and power supplies, and read the event log of the BMC.",
+        "sudo ipmitool sel list",
+        smi(slowed, "-q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK", among=gpus),
+    )

@@ -25,6 +25,13 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "clock_event_reasons")
     yield from others
+    limited = [gpu for gpu in judged if lasting(gpu) & _SETTINGS]
+    remedy = configure(
+        "Reset the clocks to their defaults, unless the limit is intended.",
+        f"sudo {smi(limited, '-rac', among=gpus)}",
+        f"sudo {smi(limited, '-rgc', among=gpus)}",
+        look=(smi(limited, "-q -d CLOCK,POWER", among=gpus),),
+    )
     for gpu in judged:
         found = lasting(gpu) & _SETTINGS
         yield judge(
@@ -32,12 +39,8 @@ def clocks_limited(gpus: Gpus) -> Iterator[Outcome]:
             f"{f'clocks limited by {names(found)}' if found else 'no limiting setting'}{clocks(gpu)}",
             ok=not found,
             expected="no limiting setting",
-            remedy=configure(
-                "Reset the clocks to their defaults, unless the limit is intended.",
-                smi(gpu, "-q -d CLOCK,POWER"),
-                f"sudo {smi(gpu, '-rac')}",
-                f"sudo {smi(gpu, '-rgc')}",
-            ),
+            remedy=remedy,
+            brief=f"clocks limited by {names(found)}",
             rollback=Rollback.irreversible(
                 "not possible (the previous clocks are not recorded; write them down first)"
             ),

@@ -21,12 +21,17 @@ def compute_mode(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "compute_mode")
     yield from others
+    closed = [gpu for gpu in judged if gpu.compute_mode == "prohibited"]
     for gpu in judged:
         yield judge(
             gpu.subject,
             f"compute mode is {gpu.compute_mode}",
-            ok=gpu.compute_mode != "prohibited",
+            ok=gpu not in closed,
             expected="compute mode default",
-            remedy=configure("Set the compute mode to default.", f"sudo {smi(gpu, '--compute-mode=DEFAULT')}"),
-            rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, '--compute-mode=PROHIBITED')}"),
+            remedy=configure(
+                "Set the compute mode to default.", f"sudo {smi(closed, '--compute-mode=DEFAULT', among=gpus)}"
+            ),
+            rollback=Rollback.to(
+                "restore the recorded mode", f"sudo {smi(closed, '--compute-mode=PROHIBITED', among=gpus)}"
+            ),
         )

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
-from kdoctor.facts import Environment, Gpu, Gpus, Unavailable
+from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
 from kdoctor.model import Action, Assumptions, Evidence, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, answering, configure, judge
+from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, answering, configure, judge, silent
 
 _SHOW = "Let the job see more GPUs, or expect fewer for this run (--gpus). Under a scheduler, request them there."
 _LOOK = ("nvidia-smi -L", "lspci -nn -d 10de:")
@@ -32,10 +32,12 @@ _ONE_GPU = Remedy(
     "gpu.count-expected",
     severity=Severity.ERROR,
     needs_gpus=True,
-    requires=["gpu.responding", "gpu.visible-to-driver"],
+    requires=["driver.library-matches-module"],
     judges=("gpus.count",),
 )
-def count_expected(gpus: Gpus, environment: Environment | Unavailable, assumptions: Assumptions) -> Iterator[Outcome]:
+def count_expected(
+    gpus: Gpus, environment: Environment | Unavailable, pci: PciDevices | Unavailable, assumptions: Assumptions
+) -> Iterator[Outcome]:
     """The job has as many usable GPUs as the checklist expects (by default at least one).
 
     Why: the global batch size, the learning rate and the reserved time depend on the number of replicas. With fewer
@@ -54,10 +56,11 @@ def count_expected(gpus: Gpus, environment: Environment | Unavailable, assumptio
     if mask and mask.unknown_reason:
         yield Unjudged(subject="GPUs", reason=f"{VARIABLE}={mask.value}: {mask.unknown_reason}")
         return
-    yield _judge(gpus, mask or Mask(value=None, visible=gpus.devices), assumptions.gpus or GpuAssumption())
+    noun = "usable GPU" if mask else "responding GPU"
+    yield _judge(gpus, pci, noun, mask or Mask(value=None, visible=gpus.devices), assumptions.gpus or GpuAssumption())
 
 
-def _judge(gpus: Gpus, mask: Mask, wanted: GpuAssumption) -> Outcome:
+def _judge(gpus: Gpus, pci: PciDevices | Unavailable, noun: str, mask: Mask, wanted: GpuAssumption) -> Outcome:
     usable = [gpu for gpu in answering(gpus) if gpu in mask.visible]
     gone = [gpu for gpu in mask.visible if gpu not in usable]
     found, exact, least = len(usable), wanted.count, 1 if wanted.at_least is None else wanted.at_least
@@ -75,7 +78,7 @@ def _judge(gpus: Gpus, mask: Mask, wanted: GpuAssumption) -> Outcome:
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
     outcome = judge(
         "GPUs",
-        "; ".join([f"{counted(found, 'usable GPU')}", *notes]),
+        "; ".join([f"{counted(found, noun)}", *notes]),
         ok=found == exact if exact is not None else found >= least,
         expected=expected,
         remedy=remedy,
@@ -83,7 +86,8 @@ def _judge(gpus: Gpus, mask: Mask, wanted: GpuAssumption) -> Outcome:
     )
     if isinstance(outcome, Evidence):
         return outcome
-    causes = ("environment.visible-devices",) if hidden else ()
+    short = (least if exact is None else exact) - found
+    causes = ("environment.visible-devices",) if hidden else _explained_by(short, gpus, pci)
     return replace(outcome, brief=f"{found} usable, {expected} expected", explained_by=causes)
 
 
@@ -96,3 +100,15 @@ def _fewer(usable: Sequence[Gpu], count: int) -> Remedy:
         commands=(set_variable(ORDER_VARIABLE, "PCI_BUS_ID"), set_variable(VARIABLE, chosen)),
         look=(f"kdoctor topology --replicas {count}",),
     )
+
+
+def _explained_by(short: int, gpus: Gpus, pci: PciDevices | Unavailable) -> tuple[str, ...]:
+    """The checks that report the missing GPUs, if exactly as many are lost or not listed by the driver."""
+    gone = len(silent(gpus))
+    listed = {gpu.bus_id for gpu in gpus.devices}
+    nameless = sum(gpu.bus_id is None for gpu in gpus.devices)
+    on_bus = pci.gpus if isinstance(pci, PciDevices) else ()
+    unlisted = max(0, sum(device.bus_id not in listed for device in on_bus) - nameless)
+    if short == gone > 0:
+        return (RESPONDING,)
+    return (RESPONDING, "gpu.visible-to-driver") if 0 < short == gone + unlisted else ()

@@ -7,6 +7,7 @@ from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, judge, readings
+from kdoctor_checks.gpu._memory import worn_out
 
 
 @check("gpu.ecc-errors", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -35,4 +36,7 @@ def ecc_errors(gpus: Gpus, *, most: int = 0) -> Iterator[Outcome]:
             expected=f"at most {most}" if most else "no uncorrected memory error",
             remedy=RESET_NEEDED,
             rollback=RESTART,
+            brief="uncorrected memory errors since the driver was loaded",
+            value="" if errors else "no memory errors",
+            explained_by=worn_out(gpu),
         )

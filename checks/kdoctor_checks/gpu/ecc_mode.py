@@ -21,17 +21,18 @@ def ecc_mode(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "ecc_mode", "ecc_mode_pending")
     yield from others
+    off = [gpu for gpu in judged if not (gpu.ecc_mode and gpu.ecc_mode_pending)]
     for gpu in judged:
         now, then = ("on" if mode else "off" for mode in (gpu.ecc_mode, gpu.ecc_mode_pending))
         yield judge(
             gpu.subject,
             f"ECC is {now}" + (f", and {then} after the next restart" if now != then else ""),
-            ok=bool(gpu.ecc_mode and gpu.ecc_mode_pending),
+            ok=gpu not in off,
             expected="ECC on",
             remedy=Remedy(
                 summary="Turn ECC on and restart.",
                 action=Action.REBOOT,
-                commands=(f"sudo {smi(gpu, '-e 1')}", "sudo reboot"),
+                commands=(f"sudo {smi(off, '-e 1', among=gpus)}", "sudo reboot"),
             ),
             rollback=Rollback.to(
                 "restore the recorded mode", f"sudo {smi(gpu, f'-e {int(bool(gpu.ecc_mode_pending))}')}", "sudo reboot"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor_checks._gpus import configure, judge, readings, smi, span
 
 
 @check("gpu.equal-power-limits", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,15 +24,21 @@ def equal_power_limits(gpus: Gpus, *, tolerance_w: float = 1.0) -> Iterator[Outc
     if len(gpus.devices) == 1:
         yield NotApplicable(reason="only one GPU")
         return
+    usual_of = {gpu.index: _usual(gpu, judged) for gpu in judged}
+    limit_of = {gpu.index: gpu.enforced_power_limit_w or 0.0 for gpu in judged}
+    odd = [gpu for gpu in judged if abs(limit_of[gpu.index] - usual_of[gpu.index]) > tolerance_w]
     for gpu in judged:
-        usual = _usual(gpu, judged)
-        limit = gpu.enforced_power_limit_w or 0.0
+        usual, limit = usual_of[gpu.index], limit_of[gpu.index]
+        alike = [other for other in odd if usual_of[other.index] == usual]
         yield judge(
             gpu.subject,
             f"power limit is {limit:g} W",
-            ok=abs(limit - usual) <= tolerance_w,
+            ok=gpu not in odd,
             expected=f"{usual:g} W, as for most GPUs of this model",
-            remedy=configure("Set the same limit on all GPUs of the model.", f"sudo {smi(gpu, f'-pl {usual:g}')}"),
+            remedy=configure(
+                "Set the same limit on all GPUs of the model.", f"sudo {smi(alike, f'-pl {usual:g}', among=gpus)}"
+            ),
+            brief=f"power limit {span([limit_of[one.index] for one in alike or [gpu]], 'W')}, most have {usual:g} W",
             rollback=Rollback.to("restore the recorded limit", f"sudo {smi(gpu, f'-pl {limit:g}')}"),
         )
 

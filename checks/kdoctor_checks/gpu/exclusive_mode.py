@@ -21,17 +21,18 @@ def exclusive_mode(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "compute_mode")
     yield from others
+    reserved = [gpu for gpu in judged if (gpu.compute_mode or "").startswith("exclusive")]
     for gpu in judged:
         mode = gpu.compute_mode or ""
         recorded = mode.upper().replace("-", "_")
         yield judge(
             gpu.subject,
             f"compute mode is {mode}",
-            ok=not mode.startswith("exclusive"),
+            ok=gpu not in reserved,
             expected="compute mode default",
             remedy=configure(
                 "Set the compute mode to default, unless exclusive mode is intended.",
-                f"sudo {smi(gpu, '--compute-mode=DEFAULT')}",
+                f"sudo {smi(reserved, '--compute-mode=DEFAULT', among=gpus)}",
             ),
             rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, f'--compute-mode={recorded}')}"),
         )

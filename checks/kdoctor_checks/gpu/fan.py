@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import inspect, judge, readings, smi, unread
+from kdoctor_checks._gpus import inspect, judge, readings, smi, span, unread
 
 
 @check("gpu.fan", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -21,6 +21,12 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "fan_speed_percent")
     yield from others
+    stopped = [gpu for gpu in judged if not gpu.fan_speed_percent and (gpu.temperature_c or 0) >= may_stand_below_c]
+    remedy = inspect(
+        "Check the fan and its cable.",
+        smi(stopped, "-q -d TEMPERATURE", among=gpus),
+        smi(stopped, "--query-gpu=fan.speed --format=csv", among=gpus),
+    )
     for gpu in judged:
         if gpu.temperature_c is None and not gpu.fan_speed_percent:
             yield unread(gpu, "temperature_c") or Unjudged(subject=gpu.subject, reason="temperature not read")
@@ -28,11 +34,8 @@ def fan(gpus: Gpus, *, may_stand_below_c: int = 65) -> Iterator[Outcome]:
         yield judge(
             gpu.subject,
             f"fan at {gpu.fan_speed_percent} %, {gpu.temperature_c} C",
-            ok=bool(gpu.fan_speed_percent) or (gpu.temperature_c or 0) < may_stand_below_c,
+            ok=gpu not in stopped,
             expected=f"fan spinning at {may_stand_below_c} C and above",
-            remedy=inspect(
-                "Check the fan and its cable.",
-                smi(gpu, "-q -d TEMPERATURE"),
-                smi(gpu, "--query-gpu=fan.speed --format=csv"),
-            ),
+            remedy=remedy,
+            brief=f"fan stopped at {span([other.temperature_c or 0 for other in stopped or [gpu]], 'C')}",
         )

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor.text.lists import some
-from kdoctor_checks._gpus import MIB, answering, configure, judge, size, unread
+from kdoctor.model import Outcome, Remedy, Rollback, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks._gpus import MIB, answering, configure, judge, not_answering, size, unread
 
 _SHOWN = 6
 """Processes that a finding lists."""
@@ -24,26 +24,57 @@ def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False)
         https://www.tensorflow.org/guide/gpu
         https://docs.nvidia.com/deploy/nvml-api/
     """
-    for gpu in answering(gpus):
-        processes, used = gpu.processes or (), gpu.memory_used_bytes
-        busy = (used is not None and used > max_used_mib * MIB) or bool(processes and not allow_processes)
+    yield from not_answering(gpus)
+    present = answering(gpus)
+
+    def is_busy(gpu: Gpu) -> bool:
+        used = gpu.memory_used_bytes
+        return (used is not None and used > max_used_mib * MIB) or bool(gpu.processes and not allow_processes)
+
+    taken = [gpu for gpu in present if is_busy(gpu)]
+    remedy = _remedy(taken)
+    for gpu in present:
+        busy = gpu in taken
         problem = unread(gpu, "memory_used_bytes", "processes")
         if problem and not busy:
             yield problem
             continue
-        pids = ",".join(str(process.pid) for process in processes)
         yield judge(
             gpu.subject,
             _describe(gpu),
             ok=not busy,
             expected=("" if allow_processes else "no compute process, and ") + f"at most {max_used_mib} MiB used",
-            remedy=configure(
-                "Find and stop the process that holds the memory, or train on other GPUs.",
-                "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
-                f"ps -o pid,user,lstart,args -p {pids}" if pids else "sudo fuser -v /dev/nvidia*",
-            ),
+            remedy=remedy,
             rollback=Rollback.irreversible("not possible (write down the command line of the process first)"),
+            brief=_brief([other for other in taken if bool(other.processes) == bool(gpu.processes)]),
+            value="" if gpu.processes else "all free" if len(gpus.devices) > 1 else "free",
         )
+
+
+def _pids(gpus: Sequence[Gpu]) -> list[int]:
+    return sorted({process.pid for gpu in gpus for process in gpu.processes or ()})
+
+
+def _remedy(taken: Sequence[Gpu]) -> Remedy:
+    pids = ",".join(map(str, _pids(taken)))
+    return configure(
+        "Find and stop the process that holds the memory, or train on other GPUs.",
+        look=(
+            "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv",
+            f"ps -o pid,user,lstart,args -p {pids}" if pids else "sudo fuser -v /dev/nvidia*",
+        ),
+    )
+
+
+def _brief(alike: Sequence[Gpu]) -> str:
+    """Who holds the memory of these GPUs, and how much of it."""
+    pids = _pids(alike)
+    used = sorted(gpu.memory_used_bytes for gpu in alike if gpu.memory_used_bytes is not None)
+    amounts = list(dict.fromkeys(size(value) for value in (*used[:1], *used[-1:])))
+    amount = f" ({' to '.join(amounts)} used)" if amounts else ""
+    if not pids:
+        return f"memory in use, no process listed{amount}"
+    return f"in use by {f'process {pids[0]}' if len(pids) == 1 else counted(len(pids), 'process', 'processes')}{amount}"
 
 
 def _describe(gpu: Gpu) -> str:

@@ -1,13 +1,34 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost_addresses
-from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_failure, judge_devices
+from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
+from kdoctor.model import Finding, Outcome, Severity
+from kdoctor_checks._gpus import (
+    RESET_NEEDED,
+    RESPONDING,
+    RESTART,
+    hanging,
+    inactive_links,
+    located,
+    lost_addresses,
+    subjects,
+)
+from kdoctor_checks._kernel_log import (
+    LOG_UNREAD,
+    XID_RECOVERY,
+    by_device,
+    codes,
+    is_failure,
+    log_subject,
+    nothing_logged,
+    summary,
+)
+from kdoctor_checks.gpu._memory import bad_memory
 
+_OF_MEMORY = {48, 64, 94, 95}
+_OF_NVLINK = {74, 149}
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
 
 
@@ -32,8 +53,44 @@ def kernel_log(
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    reported = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else frozenset[str]()
-    events = [event for event in log.events if is_failure(event) or event.kind in _KINDS]
-    devices = by_device(event for event in events if event.bus_id not in reported)
-    expected = "no failure in the kernel log since boot"
-    yield from judge_devices(log, devices, gpus, expected=expected, remedy=RESET_NEEDED, rollback=RESTART)
+    known = subjects(gpus, pci)
+    found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
+    for bus_id, events in found.items():
+        yield Finding(
+            subject=log_subject(bus_id, known),
+            observed=summary(events),
+            brief=codes(events),
+            expected="no failure in the kernel log since boot",
+            remedy=RESET_NEEDED,
+            rollback=RESTART,
+            explained_by=_explained_by(bus_id, events, gpus, pci),
+        )
+    if not found:
+        yield nothing_logged(log, gpus, pci, "GPU failure")
+
+
+def _explained_by(
+    bus_id: str | None,
+    events: Sequence[KernelLogEvent],
+    gpus: Gpus | Unavailable,
+    pci: PciDevices | Unavailable,
+) -> tuple[str, ...]:
+    """The checks that report the state these events left the GPU in, if every event is part of it."""
+    if not isinstance(gpus, Gpus) or bus_id is None:
+        return ()
+    gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)
+    if bus_id in lost_addresses(gpus, pci) or (gpu and hanging(gpu)):
+        return (RESPONDING,)
+    if gpu is None:
+        return {"ready": ("gpu.visible-to-driver",), "failed": ("driver.loaded",)}.get(gpus.state, ())
+    codes_found = {event.code for event in events if event.kind == "xid"}
+    asks = gpu.recovery_action not in (None, "none")
+    states = (
+        (_OF_MEMORY, bad_memory(gpu)),
+        (_OF_NVLINK, ("topology.nvlink", "topology.nvlink-direct") if inactive_links(gpu) else ()),
+        ({XID_RECOVERY}, ("gpu.recovery-action",) if asks else ()),
+    )
+    explained = {code for group, checks in states for code in group if checks}
+    if len(events) > sum(event.kind == "xid" for event in events) or codes_found - explained:
+        return ()
+    return tuple(check for group, checks in states if group & codes_found for check in checks)

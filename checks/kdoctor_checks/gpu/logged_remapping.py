@@ -3,13 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, KernelLog, Unavailable
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import RESTART
+from kdoctor_checks._gpus import RESPONDING, RESTART, lost_addresses, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     XID_REMAPPING,
     by_device,
+    codes,
     is_failure,
     log_subject,
     nothing_logged,
@@ -18,7 +19,9 @@ from kdoctor_checks._kernel_log import (
 
 
 @check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)
-def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
+def logged_remapping(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """The driver reports every memory replacement that the kernel logged.
 
     Why: Xid 63 means that a faulty row or page will be replaced at the next reset. If the driver reports pending
@@ -35,27 +38,32 @@ def logged_remapping(log: KernelLog | Unavailable, gpus: Gpus | Unavailable) -> 
     failed = {event.bus_id for event in log.events if is_failure(event)}
     events = [event for event in log.events if event.kind == "xid" and event.code == XID_REMAPPING]
     devices = by_device(event for event in events if event.bus_id not in failed)
+    gone = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else ()
     reporting = {
         gpu.bus_id
         for gpu in (gpus.devices if isinstance(gpus, Gpus) else ())
         if gpu.remapped_rows_pending is not None or gpu.retired_pages_pending is not None
     }
     for bus_id, logged in devices.items():
+        subject = log_subject(bus_id, subjects(gpus, pci))
         if bus_id in reporting:
-            yield Evidence(subject=log_subject(bus_id, gpus), observed="Xid 63; the driver reports what is pending")
+            yield Evidence(subject=subject, observed="Xid 63; the driver reports what is pending")
             continue
         yield Finding(
-            subject=log_subject(bus_id, gpus),
+            subject=subject,
             observed=summary(logged),
+            brief=codes(logged),
             expected="no Xid 63, or a driver that reports what is pending",
             remedy=Remedy(
                 summary="Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
                 action=Action.REBOOT,
-                commands=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT", "sudo nvidia-smi --gpu-reset"),
+                commands=(f"sudo nvidia-smi --gpu-reset -i {bus_id}",) if bus_id else ("sudo reboot",),
+                look=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT",),
             ),
             rollback=RESTART,
+            explained_by=(RESPONDING,) if bus_id in gone else (),
         )
     if events and not devices:
         yield NotApplicable(reason="Xid 63 came with a failure that gpu.kernel-log reports")
     elif not devices:
-        yield nothing_logged(log)
+        yield nothing_logged(log, gpus, pci, "memory replacement (Xid 63)")

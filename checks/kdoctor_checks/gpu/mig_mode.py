@@ -23,6 +23,7 @@ def mig_mode(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "mig_mode")
     yield from others
+    divided = [gpu for gpu in judged if gpu.mig_mode]
     for gpu in judged:
         yield judge(
             gpu.subject,
@@ -31,8 +32,10 @@ def mig_mode(gpus: Gpus) -> Iterator[Outcome]:
             expected="MIG off",
             remedy=configure(
                 "Stop all processes on the GPU and turn MIG off. This deletes its instances and resets the GPU.",
-                "nvidia-smi mig -lgi",
-                f"sudo {smi(gpu, '-mig 0')}",
+                f"sudo {smi(divided, '-mig 0', among=gpus)}",
+                look=("nvidia-smi mig -lgi",),
             ),
-            rollback=Rollback.to("turn MIG on again (its instances are not restored)", f"sudo {smi(gpu, '-mig 1')}"),
+            rollback=Rollback.to(
+                "turn MIG on again (its instances are not restored)", f"sudo {smi(divided, '-mig 1', among=gpus)}"
+            ),
         )

@@ -19,7 +19,9 @@ def mig_mode_pending(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "mig_mode", "mig_mode_pending")
     yield from others
+    pending = [gpu for gpu in judged if gpu.mig_mode != gpu.mig_mode_pending]
     for gpu in judged:
+        alike = [other for other in pending if other.mig_mode == gpu.mig_mode]
         now, then = ("on" if mode else "off" for mode in (gpu.mig_mode, gpu.mig_mode_pending))
         yield judge(
             gpu.subject,
@@ -28,10 +30,10 @@ def mig_mode_pending(gpus: Gpus) -> Iterator[Outcome]:
             expected="no change pending",
             remedy=configure(
                 "Cancel the change, or reset the GPU now to apply it.",
-                f"sudo {smi(gpu, f'-mig {int(bool(gpu.mig_mode))}')}",
-                f"sudo {smi(gpu, '--gpu-reset')}",
+                f"sudo {smi(alike, f'-mig {int(bool(gpu.mig_mode))}', among=gpus)}",
             ),
             rollback=Rollback.to(
-                "restore the recorded pending mode", f"sudo {smi(gpu, f'-mig {int(bool(gpu.mig_mode_pending))}')}"
+                "restore the recorded pending mode",
+                f"sudo {smi(alike, f'-mig {int(bool(gpu.mig_mode_pending))}', among=gpus)}",
             ),
         )

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import answering, configure, judge, unread
+from kdoctor_checks._gpus import answering, configure, judge, not_answering, unread
 
 
 @check(
@@ -28,6 +28,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     if pattern is None:
         yield NotApplicable(reason="the checklist expects no specific model")
         return
+    yield from not_answering(gpus)
     for gpu in answering(gpus):
         if problem := unread(gpu, "name"):
             yield problem
@@ -40,7 +41,7 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
             remedy=configure(
                 "Request the expected model from the scheduler, hide the GPU from the job, or change the model in the "
                 "checklist.",
-                "nvidia-smi --query-gpu=index,name,uuid --format=csv",
+                look=("nvidia-smi --query-gpu=index,name,uuid --format=csv",),
             ),
             rollback=Rollback.nothing("not needed (choosing another GPU changes nothing)"),
         )

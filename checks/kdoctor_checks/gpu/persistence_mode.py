@@ -14,13 +14,14 @@ def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
 
     Why: without it, the driver releases a GPU when its last user ends. The next job waits for seconds per GPU, and
     settings such as power limits and clocks are lost. NVSwitch machines also set up the fabric again.
-    Remedy: run the persistence daemon, which NVIDIA recommends over setting the mode.
+    Remedy: set the mode, which lasts until the next restart. For good, enable the persistence daemon.
     Sources:
         https://docs.nvidia.com/deploy/driver-persistence/persistence-mode-legacy.html
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     judged, others = readings(gpus, "persistence_mode")
     yield from others
+    odd = [gpu for gpu in judged if gpu.persistence_mode is not expected]
     for gpu in judged:
         yield judge(
             gpu.subject,
@@ -28,9 +29,10 @@ def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
             ok=gpu.persistence_mode is expected,
             expected=f"persistence mode {'on' if expected else 'off'}",
             remedy=configure(
-                "Run the persistence daemon. Without the daemon, set the mode, which lasts until the next restart.",
-                "sudo systemctl enable --now nvidia-persistenced",
-                f"sudo {smi(gpu, f'-pm {int(expected)}')}",
+                "Set the mode, which lasts until the next restart. For good, enable the service nvidia-persistenced.",
+                f"sudo {smi(odd, f'-pm {int(expected)}', among=gpus)}",
             ),
-            rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, f'-pm {int(not expected)}')}"),
+            rollback=Rollback.to(
+                "restore the recorded mode", f"sudo {smi(odd, f'-pm {int(not expected)}', among=gpus)}"
+            ),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, smi
+from kdoctor_checks._gpus import configure, judge, readings, smi, span
 
 
 @check("gpu.power-limit", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -21,16 +21,22 @@ def power_limit(gpus: Gpus, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "enforced_power_limit_w", "default_power_limit_w")
     yield from others
+    defaults = {gpu.index: gpu.default_power_limit_w or 0.0 for gpu in judged}
+    lowered = [gpu for gpu in judged if (gpu.enforced_power_limit_w or 0.0) < least_share * defaults[gpu.index]]
     for gpu in judged:
-        limit, default = gpu.enforced_power_limit_w or 0.0, gpu.default_power_limit_w or 0.0
+        limit, default = gpu.enforced_power_limit_w or 0.0, defaults[gpu.index]
+        alike = [other for other in lowered if defaults[other.index] == default]
         yield judge(
             gpu.subject,
             f"power limit is {limit:g} W (default {default:g} W)",
-            ok=limit >= least_share * default,
+            ok=gpu not in lowered,
             expected=f"at least {least_share * default:g} W",
             remedy=configure(
                 "Reset the limit to the default, unless the lower limit is intended.",
-                f"sudo {smi(gpu, f'-pl {default:g}')}",
+                f"sudo {smi(alike, f'-pl {default:g}', among=gpus)}",
             ),
+            brief=f"power limit {span([other.enforced_power_limit_w or 0 for other in alike or [gpu]], 'W')}, "
+            f"default {default:g} W",
+            explained_by=("gpu.equal-power-limits",),
             rollback=Rollback.to("restore the recorded limit", f"sudo {smi(gpu, f'-pl {limit:g}')}"),
         )

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import answering, field_label, too_new, unsupported
+from kdoctor_checks._gpus import answering, field_label, not_answering, too_new, unsupported
 
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
@@ -23,6 +23,7 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
     Remedy: read the kernel log if a call fails with an unknown error, and install a newer driver if a call is missing.
     Source: https://docs.nvidia.com/deploy/nvml-api/
     """
+    yield from not_answering(gpus)
     for gpu in answering(gpus):
         errors = {name: error for name, error in gpu.errors.items() if name not in _NOT_NVML and not unsupported(error)}
         if not errors:

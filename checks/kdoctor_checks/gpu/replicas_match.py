@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.commands.shell import set_variable
-from kdoctor.facts import Environment, Gpus, Packages, PciDevices, SmokeRun, Target
+from kdoctor.facts import Environment, Gpu, Gpus, Packages, PciDevices, SmokeRun, Target
 from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
-from kdoctor_checks._gpus import answering
-from kdoctor_checks.smoke._causes import FEWER_GPUS, NO_GPU, of_import
+from kdoctor_checks._gpus import RESPONDING, answering, silent
+from kdoctor_checks._smoke_causes import NO_GPU, of_import
 
 _LINK = "TensorFlow's GPUs"
 _READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
@@ -67,7 +67,7 @@ def replicas_match(
             subject=_LINK,
             observed=f"{run.gpus_seen} of {visible} registered ({chain})",
             brief=f"{run.gpus_seen or 'none'} of {counted(visible, 'visible GPU')} registered",
-            explained_by=FEWER_GPUS if run.gpus_seen else NO_GPU,
+            explained_by=_explained_by(visible - run.gpus_seen, mask.visible, gpus),
             expected=f"{visible} registered{masked}",
             remedy=_KEEP_ALL if run.gpus_seen else _find_library(run, packages, target),
             rollback=_READ_ONLY if run.gpus_seen else restore(target, packages, "tensorflow"),
@@ -116,3 +116,15 @@ def _find_library(run: SmokeRun, packages: Packages, target: Target) -> Remedy:
         commands=(install(target, packages, wanted),),
         look=(f"TF_CPP_MAX_VLOG_LEVEL=1 {shlex.join([target.executable, '-c', listing])}",),
     )
+
+
+def _explained_by(missing: int, visible: Sequence[Gpu], gpus: Gpus) -> tuple[str, ...]:
+    """The checks that explain as many missing GPUs."""
+    gone = {gpu.index for gpu in silent(gpus)}
+    counts = {
+        RESPONDING: sum(gpu.index in gone for gpu in visible),
+        "gpu.compute-mode": sum(gpu.compute_mode == "prohibited" for gpu in visible),
+        "gpu.mig-mode": len(visible) - 1 if any(gpu.mig_mode for gpu in visible) else 0,
+    }
+    found = tuple(check for check, count in counts.items() if count == missing)
+    return (*found, *(NO_GPU if missing == len(visible) else ()))

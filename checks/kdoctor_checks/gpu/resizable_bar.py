@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Rollback, Severity
-from kdoctor_checks._gpus import configure, judge, readings, size
+from kdoctor_checks._gpus import configure, judge, readings, size, smi
 
 
 @check("gpu.resizable-bar", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,16 +22,17 @@ def resizable_bar(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "bar1_total_bytes", "memory_total_bytes")
     yield from others
+    small = [gpu for gpu in judged if (gpu.bar1_total_bytes or 0) < (gpu.memory_total_bytes or 0)]
     for gpu in judged:
         bar, memory = gpu.bar1_total_bytes or 0, gpu.memory_total_bytes or 0
         yield judge(
             gpu.subject,
             f"BAR1 is {size(bar)}, memory is {size(memory)}",
-            ok=bar >= memory,
+            ok=gpu not in small,
             expected=f"BAR1 of at least {size(memory)}",
             remedy=configure(
                 'Enable "Above 4G Decoding" and "Re-Size BAR" in the firmware setup, if the card supports it.',
-                "nvidia-smi -q -d MEMORY",
+                look=(smi(small, "-q -d MEMORY", among=gpus),),
             ),
             rollback=Rollback.irreversible("not possible (firmware settings are not recorded; write them down first)"),
         )

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, field_label, hanging, lost, lost_addresses, reset
+from kdoctor.facts import Gpu, Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
+from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
+
+_LONGEST = 60
+_XID_FALLEN = 79
 
 
 @check("gpu.responding", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -21,52 +27,65 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
         https://docs.nvidia.com/deploy/xid-errors/
     """
     logged = log if isinstance(log, KernelLog) else None
-    addresses = lost_addresses(gpus, pci)
-    for gpu in gpus.devices:
+    models = _models(gpus)
+    for gpu in located(gpus, pci):
         error = gpu.errors.get("handle")
-        if found := lost(gpu):
-            where = _where(gpu, gpus, addresses)
-            address = f" at {where}" if where else ""
-            yield _finding(gpu, f"does not respond{address} ({found})", logged, gpu.bus_id or where)
-        elif hung := hanging(gpu):
-            observed = f"hangs when its {field_label(hung)} is read ({gpu.errors[hung]})"
-            yield _finding(gpu, observed, logged, gpu.bus_id)
+        if lost(gpu) or hanging(gpu):
+            yield _finding(gpu, _events(gpu, logged))
         elif error:
             yield Unjudged(subject=gpu.subject, reason=f"could not be opened ({error})")
         elif not (gpu.name or gpu.uuid or gpu.bus_id):
             yield Unjudged(subject=gpu.subject, reason="could be opened, but name, UUID and bus id were not read")
         else:
-            yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)")
+            yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)", brief=models)
     if gpus.count is None:
         yield Unjudged(subject="GPUs", reason=f"the number of GPUs was not read ({gpus.errors.get('count')})")
     elif gpus.count > len(gpus.devices):
         yield Unjudged(subject="GPUs", reason=f"NVML counts {gpus.count}, but only {len(gpus.devices)} were read")
 
 
-def _where(gpu: Gpu, gpus: Gpus, addresses: frozenset[str]) -> str:
-    """The address of a lost GPU that does not report it, if only one is possible."""
-    unnamed = [other for other in gpus.devices if lost(other) and not other.bus_id]
-    left = sorted(addresses - {other.bus_id for other in gpus.devices})
-    return left[0] if gpu in unnamed and len(unnamed) == 1 == len(left) else ""
+def _models(gpus: Gpus) -> str:
+    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
+    counts = Counter(gpu.name for gpu in gpus.devices)
+    if None in counts:
+        return counted(len(gpus.devices), "GPU")
+    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
+    return shown if len(shown) <= _LONGEST else f"{len(gpus.devices)} GPUs of {len(counts)} models"
 
 
-def _finding(gpu: Gpu, observed: str, log: KernelLog | None, bus_id: str | None) -> Finding:
-    events = [event for event in log.events if event.bus_id == bus_id] if log and bus_id else []
-    logged = dict.fromkeys(
-        describe(event) for event in events if is_failure(event) or event.kind == "fallen-off-the-bus"
-    )
+def _events(gpu: Gpu, log: KernelLog | None) -> list[KernelLogEvent]:
+    events = [event for event in log.events if event.bus_id == gpu.bus_id] if log and gpu.bus_id else []
+    return [event for event in events if is_failure(event) or event.kind == "fallen-off-the-bus"]
+
+
+def _finding(gpu: Gpu, events: list[KernelLogEvent]) -> Finding:
+    logged = ", ".join(dict.fromkeys(map(describe, events)))
+    observed, brief = _observed(gpu, events)
     return Finding(
         subject=gpu.subject,
-        observed=observed + (f"; kernel log: {', '.join(logged)}" if logged else ""),
+        observed=observed + (f"; kernel log: {logged}" if logged else ""),
+        brief=brief,
         expected="responds to every call",
-        remedy=_reset(gpu) if "hangs" in observed or "reset" in observed.lower() else RESET_NEEDED,
+        remedy=_reset(gpu) if not lost(gpu) or "reset" in observed.lower() else RESET_NEEDED,
         rollback=RESTART,
     )
 
 
+def _observed(gpu: Gpu, events: list[KernelLogEvent]) -> tuple[str, str]:
+    """The long and the short form of the problem."""
+    error, hung = lost(gpu), hanging(gpu)
+    if not error and hung:
+        return f"hangs when its {field_label(hung)} is read ({gpu.errors[hung]})", f"hangs ({field_label(hung)})"
+    fell = [event for event in events if event.code == _XID_FALLEN or event.kind == "fallen-off-the-bus"]
+    if fell:
+        xid = f" (Xid {_XID_FALLEN})" if any(event.code == _XID_FALLEN for event in fell) else ""
+        return f"does not respond ({error})", f"lost, fell off the bus{xid}"
+    state = "does not respond until it is reset" if "reset" in (error or "").lower() else "lost"
+    xid = next((f" (Xid {event.code})" for event in reversed(events) if event.kind == "xid"), "")
+    return f"does not respond ({error})", f"{state}{xid}"
+
+
 def _reset(gpu: Gpu) -> Remedy:
-    return Remedy(
-        summary="Stop all processes on the GPU and reset it. If that fails, restart the machine.",
-        action=Action.REBOOT,
-        commands=(*reset(gpu, read_log=True).commands, "sudo reboot"),
+    return replace(
+        reset([gpu]), summary="Stop all processes on the GPU and reset it. If that fails, restart the machine."
     )

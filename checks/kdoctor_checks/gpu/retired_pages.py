@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import field_diagnostic, judge, readings
+from kdoctor_checks._gpus import field_diagnostic, judge, readings, span
 
 
 @check("gpu.retired-pages", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -23,12 +23,16 @@ def retired_pages(gpus: Gpus, *, most: int = 59) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "retired_pages_single_bit", "retired_pages_double_bit")
     yield from others
+    counts = {gpu.index: (gpu.retired_pages_single_bit or 0, gpu.retired_pages_double_bit or 0) for gpu in judged}
+    worn = [gpu for gpu in judged if sum(counts[gpu.index]) > most]
+    remedy = field_diagnostic(worn, gpus, "PAGE_RETIREMENT")
     for gpu in judged:
-        single, double = gpu.retired_pages_single_bit or 0, gpu.retired_pages_double_bit or 0
+        single, double = counts[gpu.index]
         yield judge(
             gpu.subject,
             f"{counted(single + double, 'retired page')} ({single} single-bit, {double} double-bit)",
-            ok=single + double <= most,
+            ok=gpu not in worn,
             expected=f"at most {most}",
-            remedy=field_diagnostic(gpu, "PAGE_RETIREMENT"),
+            remedy=remedy,
+            brief=span([sum(counts[other.index]) for other in worn or [gpu]], "retired pages"),
         )

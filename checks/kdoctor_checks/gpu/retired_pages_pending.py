@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import RESTART, judge, readings, reset
+from kdoctor_checks.gpu._memory import replacement_pending
 
 
 @check(
@@ -20,12 +21,15 @@ def retired_pages_pending(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "retired_pages_pending")
     yield from others
+    pending = [gpu for gpu in judged if gpu.retired_pages_pending]
+    remedy = reset(pending)
     for gpu in judged:
         yield judge(
             gpu.subject,
             f"{'memory' if gpu.retired_pages_pending else 'no'} pages are waiting for a reset to be retired",
             ok=not gpu.retired_pages_pending,
             expected="no pages pending",
-            remedy=reset(gpu),
+            remedy=remedy,
             rollback=RESTART,
+            explained_by=replacement_pending(gpu),
         )

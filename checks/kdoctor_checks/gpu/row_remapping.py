@@ -20,6 +20,8 @@ def row_remapping(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "remapped_rows_failure")
     yield from others
+    worn = [gpu for gpu in judged if gpu.remapped_rows_failure]
+    remedy = field_diagnostic(worn, gpus, "ROW_REMAPPER")
     for gpu in judged:
         failure = "a faulty memory row could not be remapped" if gpu.remapped_rows_failure else "no remapping failure"
         count = gpu.remapped_rows_uncorrectable
@@ -29,5 +31,6 @@ def row_remapping(gpus: Gpus) -> Iterator[Outcome]:
             f"{failure}{remapped}",
             ok=not gpu.remapped_rows_failure,
             expected="no remapping failure",
-            remedy=field_diagnostic(gpu, "ROW_REMAPPER"),
+            remedy=remedy,
+            brief=failure,
         )

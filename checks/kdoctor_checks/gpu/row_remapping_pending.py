@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import RESTART, judge, readings, reset
+from kdoctor_checks.gpu._memory import replacement_pending
 
 
 @check(
@@ -23,6 +24,8 @@ def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "remapped_rows_pending")
     yield from others
+    pending = [gpu for gpu in judged if gpu.remapped_rows_pending]
+    remedy = reset(pending)
     for gpu in judged:
         remapped = (gpu.remapped_rows_uncorrectable, gpu.remapped_rows_correctable)
         counts = "{} uncorrectable, {} correctable".format(*("?" if count is None else count for count in remapped))
@@ -32,6 +35,8 @@ def row_remapping_pending(gpus: Gpus) -> Iterator[Outcome]:
             f"{rows} rows are waiting for a reset to be remapped (remapped so far: {counts})",
             ok=not gpu.remapped_rows_pending,
             expected="no rows pending",
-            remedy=reset(gpu),
+            remedy=remedy,
             rollback=RESTART,
+            brief="memory rows are waiting for a reset to be remapped",
+            explained_by=replacement_pending(gpu),
         )

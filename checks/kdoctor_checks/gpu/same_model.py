@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import NotApplicable, Outcome, Rollback, Severity
-from kdoctor_checks._gpus import answering, configure, judge, size, unread
+from kdoctor_checks._gpus import answering, configure, judge, not_answering, size, unread
 
 
 @check("gpu.same-model", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -25,6 +26,7 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     if len(gpus.devices) == 1:
         yield NotApplicable(reason="only one GPU")
         return
+    yield from not_answering(gpus)
     read: list[Gpu] = []
     for gpu in answering(gpus):
         if problem := unread(gpu, "name", "compute_capability", "memory_total_bytes"):
@@ -36,17 +38,31 @@ def same_model(gpus: Gpus, *, memory_tolerance: float = 0.02) -> Iterator[Outcom
     (name, capability), _ = Counter((gpu.name, gpu.compute_capability) for gpu in read).most_common(1)[0]
     peers = [gpu for gpu in read if (gpu.name, gpu.compute_capability) == (name, capability)]
     memory = Counter(gpu.memory_total_bytes or 0 for gpu in peers).most_common(1)[0][0]
+    alike = [gpu for gpu in peers if abs((gpu.memory_total_bytes or 0) - memory) <= memory_tolerance * memory]
+    remedy = configure("Train on the identical GPUs only:", *_choose(alike), look=("nvidia-smi -L",))
     for gpu in read:
-        differs = abs((gpu.memory_total_bytes or 0) - memory) > memory_tolerance * memory
         yield judge(
             gpu.subject,
             f"{gpu.name}, compute capability {gpu.compute_capability}, {size(gpu.memory_total_bytes or 0)}",
-            ok=gpu in peers and not differs,
+            ok=gpu in alike,
             expected=f"{name}, compute capability {capability}, {size(memory)}, as for most GPUs",
-            remedy=configure(
-                "Train on the identical GPUs only: set CUDA_VISIBLE_DEVICES to their UUIDs.",
-                "nvidia-smi -L",
-                "export CUDA_VISIBLE_DEVICES='GPU-<uuid>,GPU-<uuid>'",
-            ),
+            remedy=remedy,
             rollback=Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES"),
+            brief=_brief(gpu, name or "", memory),
         )
+
+
+def _brief(gpu: Gpu, name: str, memory: int) -> str:
+    if gpu.name != name:
+        return f"{gpu.name}, not {name}"
+    found = gpu.memory_total_bytes or 0
+    return f"{size(found)} of memory, most have {size(memory)}" if found != memory else "unlike most GPUs"
+
+
+def _choose(gpus: Sequence[Gpu]) -> tuple[str, ...]:
+    """The commands that show these GPUs to CUDA: by UUID, or by index in the order of their addresses."""
+    uuids = [gpu.uuid for gpu in gpus if gpu.uuid]
+    if len(uuids) == len(gpus):
+        return (set_variable("CUDA_VISIBLE_DEVICES", ",".join(uuids)),)
+    indices = ",".join(str(gpu.index) for gpu in gpus)
+    return ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", set_variable("CUDA_VISIBLE_DEVICES", indices))

@@ -19,6 +19,8 @@ def sram_errors(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "sram_threshold_exceeded", newer=True)
     yield from others
+    worn = [gpu for gpu in judged if gpu.sram_threshold_exceeded]
+    remedy = field_diagnostic(worn, gpus, "ECC")
     for gpu in judged:
         relation = "above" if gpu.sram_threshold_exceeded else "below"
         yield judge(
@@ -26,5 +28,5 @@ def sram_errors(gpus: Gpus) -> Iterator[Outcome]:
             f"uncorrected SRAM errors are {relation} NVIDIA's threshold",
             ok=not gpu.sram_threshold_exceeded,
             expected="below the threshold",
-            remedy=field_diagnostic(gpu, "ECC"),
+            remedy=remedy,
         )

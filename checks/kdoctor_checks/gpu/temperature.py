@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import answering, field_label, inspect, judge, smi, unsupported
+from kdoctor_checks._gpus import answering, field_label, inspect, judge, not_answering, smi, span, unsupported
+from kdoctor_checks.gpu._clocks import lasting
 
 
 @check("gpu.temperature", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -24,6 +26,11 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
     if present and all(map(_reports_nothing, present)):
         yield NotApplicable(reason="the GPUs report no temperature (usual in virtual machines)")
         return
+    yield from not_answering(gpus)
+    hot = [gpu for gpu in present if (found := _margin(gpu)) is not None and found < least_margin_c]
+    remedy = inspect(
+        "Check fans, air flow and room temperature.", smi(hot, "-q -d TEMPERATURE,PERFORMANCE", among=gpus)
+    )
     for gpu in present:
         margin = _margin(gpu)
         if margin is None:
@@ -35,7 +42,9 @@ def temperature(gpus: Gpus, *, least_margin_c: int = 5) -> Iterator[Outcome]:
             f"{now}{abs(margin)} C {'above' if margin < 0 else 'below'} the throttling threshold",
             ok=margin >= least_margin_c,
             expected=f"at least {least_margin_c} C below the threshold",
-            remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d TEMPERATURE,PERFORMANCE")),
+            remedy=remedy,
+            brief=_brief(margin, [found for gpu in hot if (found := _margin(gpu)) is not None]),
+            explained_by=_explained_by(gpu),
         )
 
 
@@ -53,6 +62,23 @@ def _margin(gpu: Gpu) -> int | None:
     if gpu.temperature_c is not None and gpu.temperature_slowdown_c is not None:
         return gpu.temperature_slowdown_c - gpu.temperature_c
     return None
+
+
+def _brief(margin: int, margins: Sequence[int]) -> str:
+    """The margin, with the range over the hot GPUs on the same side of the threshold."""
+    if margin < 0:
+        return "above the throttling threshold"
+    return f"{span([other for other in margins if other >= 0] or [margin], 'C')} below the throttling threshold"
+
+
+def _explained_by(gpu: Gpu) -> tuple[str, ...]:
+    """What is the same heat, if the facts say so: a stopped fan, or a thermal slowdown."""
+    lasts = lasting(gpu)
+    return (
+        *(("gpu.fan",) if gpu.fan_speed_percent == 0 else ()),
+        *(("gpu.clocks",) if lasts & EVENT_HW_THERMAL_SLOWDOWN else ()),
+        *(("gpu.thermal-slowdown",) if lasts & EVENT_SW_THERMAL_SLOWDOWN else ()),
+    )
 
 
 def _why(gpu: Gpu) -> str:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.facts.gpus import EVENT_SW_THERMAL_SLOWDOWN
+from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import inspect, judge, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, clocks, lasting, names, seen
@@ -23,16 +23,31 @@ def thermal_slowdown(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "clock_event_reasons")
     yield from others
+    slowed = [gpu for gpu in judged if _reasons(gpu)]
+    remedy = inspect(
+        "Check fans, air flow and room temperature.", smi(slowed, "-q -d PERFORMANCE,TEMPERATURE", among=gpus)
+    )
     for gpu in judged:
-        transient = seen(gpu) & ~lasting(gpu) & CHILDREN
-        found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
-        reasons = [names(found)] if found else []
-        reasons += [f"transient {names(transient)}"] if transient else []
+        reasons = _reasons(gpu)
         observed = f"slowed down ({', '.join(reasons)})" if reasons else "no slowdown"
         yield judge(
             gpu.subject,
             f"{observed}{clocks(gpu)}",
-            ok=not found and not transient,
+            ok=not reasons,
             expected="no thermal or transient hardware slowdown",
-            remedy=inspect("Check fans, air flow and room temperature.", smi(gpu, "-q -d PERFORMANCE,TEMPERATURE")),
+            remedy=remedy,
+            brief=observed,
+            explained_by=_explained_by(gpu),
         )
+
+
+def _reasons(gpu: Gpu) -> list[str]:
+    transient = seen(gpu) & ~lasting(gpu) & CHILDREN
+    found = lasting(gpu) & EVENT_SW_THERMAL_SLOWDOWN
+    return ([names(found)] if found else []) + ([f"transient {names(transient)}"] if transient else [])
+
+
+def _explained_by(gpu: Gpu) -> tuple[str, ...]:
+    """A stopped fan explains the heat. A lasting thermal slowdown by the hardware is the same heat."""
+    hardware = ("gpu.clocks",) if lasting(gpu) & EVENT_HW_THERMAL_SLOWDOWN else ()
+    return (*hardware, *(("gpu.fan",) if gpu.fan_speed_percent == 0 else ()))

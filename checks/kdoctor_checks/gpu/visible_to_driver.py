@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost, lost_addresses
+from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost, lost_addresses, subjects
 
 _GPU_NODE = re.compile(r"/dev/nvidia\d+")
 
@@ -26,12 +26,16 @@ def visible_to_driver(pci: PciDevices, gpus: Gpus, kernel: KernelDriver, host: H
     """
     known = {gpu.bus_id: gpu for gpu in gpus.devices if gpu.bus_id}
     reported = lost_addresses(gpus, pci)
+    names = subjects(gpus, pci)
     missing = [device for device in pci.gpus if device.bus_id not in known and device.bus_id not in reported]
     unnamed = [gpu for gpu in gpus.devices if not gpu.bus_id and not lost(gpu)]
     for device in pci.gpus:
         gpu = known.get(device.bus_id)
         if gpu and not lost(gpu):
             yield Evidence(subject=gpu.subject, observed=f"on the PCI bus and in NVML ({gpu.name or 'name not read'})")
+        elif device.bus_id in reported:
+            observed = "on the PCI bus and counted by NVML, but it does not respond (gpu.responding)"
+            yield Evidence(subject=names.get(device.bus_id, f"GPU at {device.bus_id}"), observed=observed)
     yield from _judge_missing(missing, unnamed=len(unnamed), hidden=_hidden(gpus, kernel, host))
     for gpu in unnamed:
         yield Unjudged(subject=gpu.subject, reason=f"its bus id was not read ({gpu.errors.get('bus_id', 'no reason')})")

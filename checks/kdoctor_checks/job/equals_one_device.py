@@ -6,8 +6,8 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._smoke_causes import of_weights
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
-from kdoctor_checks.smoke._causes import of_weights
 from kdoctor_checks.smoke._judging import finding, unknown
 
 _REMEDY = (

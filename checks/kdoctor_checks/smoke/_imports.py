@@ -9,8 +9,8 @@ from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._smoke_causes import of_import
 from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._causes import of_import
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
 
 _SUBJECT = "import tensorflow"

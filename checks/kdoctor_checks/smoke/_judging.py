@@ -11,9 +11,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
-from kdoctor_checks.smoke._causes import (
+from kdoctor_checks._smoke_causes import (
     WRONG_LOSSES,
     WRONG_WEIGHTS,
     has_keras,
@@ -23,6 +21,8 @@ from kdoctor_checks.smoke._causes import (
     of_replicas,
     of_weights,
 )
+from kdoctor_checks._versions import first_short
+from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
 
 TENSORFLOW = ("versions.tensorflow-installed",)
 """What a check of a training on TensorFlow requires."""

@@ -6,8 +6,8 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._smoke_causes import of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._causes import of_replicas, of_weights
 from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,

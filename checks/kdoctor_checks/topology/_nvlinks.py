@@ -33,7 +33,9 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
     return any(mark in (gpu.name or "") for mark in (_MODULES if down else _SWITCHED_MODULES))
 
 
-def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> Evidence | Unjudged | Finding:
+def judge_links(
+    gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy, explained_by: tuple[str, ...] = ()
+) -> Evidence | Unjudged | Finding:
     """Whether all links of a GPU are active, as many as ``least`` and as its peers have, and as fast as theirs."""
     links = gpu.nvlinks or ()
     unread = [link for link in links if link.active is None]
@@ -43,12 +45,15 @@ def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> E
     slow = _slow(active, peers)
     if down and not active:
         observed = f"all {counted(len(links), 'NVLink')} are inactive" if len(links) > 1 else "all NVLinks are inactive"
+        brief = "all NVLinks are inactive"
     elif down:
         observed = f"{len(active)} of {counted(len(links), 'NVLink')} active (inactive: {', '.join(map(str, down))})"
+        brief = "some NVLinks are inactive"
     elif not unread and len(active) < expected:
         observed = f"{counted(len(active), 'NVLink')} active, {expected} expected"
+        brief = "fewer NVLinks are active than expected"
     elif slow:
-        observed = f"slow NVLinks: {', '.join(slow)}"
+        observed, brief = f"slow NVLinks: {', '.join(slow)}", "some NVLinks are slow"
     elif unread:
         errors = sorted({link.errors.get("active", "no reason given") for link in unread})
         reason = f"the state of {counted(len(unread), 'NVLink')} was not read ({', '.join(errors)})"
@@ -58,6 +63,8 @@ def judge_links(gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy) -> E
     return Finding(
         subject=gpu.subject,
         observed=observed,
+        brief=brief,
+        explained_by=explained_by,
         expected="all NVLinks active, at the same speed",
         remedy=remedy,
         rollback=RESTART,

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, answering
+from kdoctor_checks._gpus import READ_ONLY, RESPONDING, answering, inactive_links, silent
 
 MEANINGS = {
     "CNS": "chipset not supported",
@@ -24,6 +24,38 @@ def pairs_to_judge(gpus: Gpus) -> list[GpuPair]:
         read.get(frozenset((one.index, two.index)), GpuPair(first=one.index, second=two.index, level=None))
         for one, two in combinations(answering(gpus), 2)
     ]
+
+
+def unanswered_pairs(gpus: Gpus) -> list[Unjudged]:
+    """The outcome for each pair with a GPU that does not respond."""
+    gone = {gpu.index for gpu in silent(gpus)}
+    return [
+        Unjudged(
+            subject=GpuPair(first=one.index, second=two.index, level=None).subject,
+            reason="one of them does not respond",
+            explained_by=(RESPONDING,),
+        )
+        for one, two in combinations(gpus.devices, 2)
+        if gone & {one.index, two.index}
+    ]
+
+
+def links_down(pair: GpuPair, gpus: Gpus) -> tuple[str, ...]:
+    """The checks that report inactive NVLinks of one of the pair, or a fabric that was not started."""
+    both = [gpu for gpu in gpus.devices if gpu.index in (pair.first, pair.second)]
+    found = ("topology.nvlink", "topology.nvlink-direct") if any(map(inactive_links, both)) else ()
+    waiting = any(gpu.fabric_state in ("not-started", "in-progress") for gpu in both)
+    return (*found, *(("topology.fabric",) if waiting else ()))
+
+
+def explained_by(pair: GpuPair, gpus: Gpus) -> tuple[str, ...]:
+    """The checks that explain why the pair has no peer access."""
+    both = [gpu for gpu in gpus.devices if gpu.index in (pair.first, pair.second)]
+    return (
+        *links_down(pair, gpus),
+        *(("gpu.mig-mode",) if any(gpu.mig_mode for gpu in both) else ()),
+        *(("driver.confidential-computing",) if gpus.conf_compute_multi_gpu == "none" and gpus.conf_compute else ()),
+    )
 
 
 def geforce(pair: GpuPair, gpus: Gpus) -> bool | None:
@@ -50,7 +82,7 @@ def unread(pair: GpuPair) -> Unjudged:
     return Unjudged(subject=pair.subject, reason=f"P2P status not read ({error})")
 
 
-def judge_pair(pair: GpuPair, remedy: Remedy) -> Evidence | Finding | Unjudged:
+def judge_pair(pair: GpuPair, gpus: Gpus, remedy: Remedy) -> Evidence | Finding | Unjudged:
     """Whether both GPUs can read and write each other's memory."""
     statuses = {pair.p2p_read, pair.p2p_write}
     if not statuses - {"OK", None}:
@@ -58,6 +90,8 @@ def judge_pair(pair: GpuPair, remedy: Remedy) -> Evidence | Finding | Unjudged:
     return Finding(
         subject=pair.subject,
         observed=f"no peer access ({describe(pair)})",
+        brief=f"no peer access ({'/'.join(sorted(str(status) for status in statuses - {'OK', None}))})",
+        explained_by=explained_by(pair, gpus),
         expected="P2P read and write access",
         remedy=remedy,
         rollback=READ_ONLY,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from kdoctor.facts import Gpus, PciDevices, Unavailable
 from kdoctor.model import NotApplicable
-from kdoctor_checks._gpus import nvlinks, virtual
+from kdoctor_checks._gpus import absent, nvlinks, virtual
 
 
 def not_applicable(pci: PciDevices, gpus: Gpus | Unavailable, setting: str) -> NotApplicable | None:
     """Why a setting of the host cannot affect peer traffic: virtual GPUs, or fewer than two GPUs."""
     if isinstance(gpus, Gpus) and (mode := virtual(gpus)):
         return NotApplicable(reason=f"virtual GPUs ({mode}): the host controls {setting}")
+    if excuse := absent(gpus, pci):
+        return excuse
     return NotApplicable(reason="fewer than two GPUs on the PCI bus") if len(pci.gpus) <= 1 else None
 
 

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import configure
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
 
-@check("topology.acs", severity=Severity.ERROR, needs_gpus=True)
+@check("topology.acs", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
     """ACS does not redirect traffic between GPUs that exchange data over PCIe.
 
@@ -36,7 +36,13 @@ def acs(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]:
     findings = [bridge for bridge, uses in bridges.values() if bridge.acs_redirects and uses]
     unclear = [bridge for bridge, uses in bridges.values() if bridge.acs_redirects and uses is None]
     unread = [bridge for bridge, _ in bridges.values() if bridge.acs_redirects is None]
-    yield from map(_finding, findings)
+    remedy = turn_off(
+        findings,
+        "Turn ACS off for the ports (until the next restart), or turn VT-d or the IOMMU off in the firmware setup. "
+        "NCCL_P2P_DISABLE=1 is a slow workaround.",
+    )
+    for bridge in findings:
+        yield _finding(bridge, remedy)
     for bridge in unclear:
         reason = "redirects peer traffic, but whether the GPUs below exchange data over PCIe was not read"
         yield Unjudged(subject=f"PCI {bridge.bus_id}", reason=reason)
@@ -63,16 +69,24 @@ def restore(bridge: PciBridge) -> Rollback:
     return Rollback.to("restore the recorded setting", command)
 
 
-def _finding(bridge: PciBridge) -> Finding:
+def turn_off(bridges: Sequence[PciBridge], summary: str) -> Remedy:
+    """The remedy that turns ACS off for these ports with one command."""
+    ports = " ".join(bridge.bus_id for bridge in bridges)
+    one = f"sudo setpci -s {ports} ECAP_ACS+0x6.w=0000"
+    every = f"for port in {ports}; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done"
+    return configure(
+        summary,
+        one if len(bridges) == 1 else every,
+        look=("sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",),
+    )
+
+
+def _finding(bridge: PciBridge, remedy: Remedy) -> Finding:
     return Finding(
         subject=f"PCI {bridge.bus_id}",
         observed=describe(bridge),
         expected="no redirection above GPUs that exchange data over PCIe",
-        remedy=configure(
-            "Turn ACS off for the port (until the next restart), or turn VT-d or the IOMMU off in the firmware setup. "
-            "NCCL_P2P_DISABLE=1 is a slow workaround.",
-            f"sudo lspci -vvv -s {bridge.bus_id} | grep ACSCtl",
-            f"sudo setpci -s {bridge.bus_id} ECAP_ACS+0x6.w=0000",
-        ),
+        brief="ACS redirects peer traffic",
+        remedy=remedy,
         rollback=restore(bridge),
     )

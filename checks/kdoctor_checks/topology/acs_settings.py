@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import configure
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
-from kdoctor_checks.topology.acs import describe, restore
+from kdoctor_checks.topology.acs import describe, restore, turn_off
 
 
 @check("topology.acs-settings", severity=Severity.INFO, needs_gpus=True, requires=["topology.acs"])
@@ -26,19 +25,21 @@ def acs_settings(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]
         yield excuse
         return
     harmless = {address for address, uses in peer_traffic(gpus).items() if uses is False}
-    seen: set[str] = set()
+    bridges: dict[str, tuple[PciBridge, bool]] = {}
     for device in pci.gpus:
         if device.path is None:
             yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the path to its root port was not read")
         for bridge in device.path or ():
-            if bridge.bus_id not in seen:
-                seen.add(bridge.bus_id)
-                yield from _judge(bridge, harmless=device.bus_id in harmless)
-    if not seen and all(device.path is not None for device in pci.gpus):
+            bridges.setdefault(bridge.bus_id, (bridge, device.bus_id in harmless))
+    on = [bridge for bridge, is_harmless in bridges.values() if bridge.acs_redirects and is_harmless]
+    remedy = turn_off(on, "Turn ACS off if network cards access GPUs directly.")
+    for bridge, is_harmless in bridges.values():
+        yield from _judge(bridge, remedy, harmless=is_harmless)
+    if not bridges and all(device.path is not None for device in pci.gpus):
         yield NotApplicable(reason="no visible port above the GPUs")
 
 
-def _judge(bridge: PciBridge, *, harmless: bool) -> Iterator[Outcome]:
+def _judge(bridge: PciBridge, remedy: Remedy, *, harmless: bool) -> Iterator[Outcome]:
     subject = f"PCI {bridge.bus_id}"
     if bridge.acs_redirects is None:
         yield Unjudged(subject=subject, reason="only root can read the ACS setting")
@@ -48,10 +49,8 @@ def _judge(bridge: PciBridge, *, harmless: bool) -> Iterator[Outcome]:
         yield Finding(
             subject=subject,
             observed=f"{describe(bridge)}, but the GPUs exchange no data over PCIe",
+            brief="ACS redirects peer traffic, but the GPUs send none",
             expected="no redirection",
-            remedy=configure(
-                "Turn ACS off if network cards access GPUs directly.",
-                f"sudo setpci -s {bridge.bus_id} ECAP_ACS+0x6.w=0000",
-            ),
+            remedy=remedy,
             rollback=restore(bridge),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import RESTART, configure, readings
+from kdoctor_checks._gpus import RESTART, configure, inactive_links, only_lost, readings
 
 _VIRTUAL = ("passthrough", "vgpu")
 
@@ -23,12 +23,13 @@ def fabric(gpus: Gpus) -> Iterator[Outcome]:
         https://docs.nvidia.com/deploy/nvml-api/
     """
     judged, others = readings(gpus, "fabric_state", newer=True)
-    yield from others
     subjects = [gpu for gpu in judged if gpu.fabric_state != "not-supported"]
+    if judged and not subjects and only_lost(others):
+        yield NotApplicable(reason="the GPUs have no NVLink fabric")
+        return
+    yield from others
     for gpu in subjects:
         yield _judge(gpu)
-    if judged and not subjects and not others:
-        yield NotApplicable(reason="the GPUs have no NVLink fabric")
 
 
 def _judge(gpu: Gpu) -> Outcome:
@@ -43,7 +44,7 @@ def _judge(gpu: Gpu) -> Outcome:
         return Unjudged(subject=gpu.subject, reason=f"{state}, but its status was not read ({error})")
     if gpu.fabric_status != "success":
         return _finding(gpu, f"{state}, status {gpu.fabric_status}")
-    return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}")
+    return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}", brief="fabric ready")
 
 
 def _finding(gpu: Gpu, observed: str) -> Finding:
@@ -53,9 +54,14 @@ def _finding(gpu: Gpu, observed: str) -> Finding:
         expected="fabric state completed, status success",
         remedy=configure(
             "Start the fabric manager in the same version as the driver. If it does not start, read its log.",
-            "nv-fabricmanager -v",
             "sudo systemctl enable --now nvidia-fabricmanager",
-            "sudo journalctl -u nvidia-fabricmanager",
+            look=("nv-fabricmanager -v", "sudo journalctl -u nvidia-fabricmanager"),
         ),
         rollback=RESTART,
+        explained_by=_explained_by(gpu),
     )
+
+
+def _explained_by(gpu: Gpu) -> tuple[str, ...]:
+    """A registration that ended without success follows from inactive links. Before it starts, links are inactive."""
+    return ("topology.nvlink",) if gpu.fabric_state == "completed" and inactive_links(gpu) else ()

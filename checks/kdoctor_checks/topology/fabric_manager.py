@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.system import branch_of
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -24,12 +25,14 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
         https://github.com/wilicc/gpu-burn/issues/133
     """
     present = answering(gpus)
+    branch = branch_of(gpus.driver_version) if gpus.driver_version else None
     if not pci.switches:
         yield NotApplicable(reason="no NVSwitch among the PCI devices")
     elif present and all(gpu.fabric_state not in (None, "not-supported") for gpu in present):
         yield NotApplicable(reason="the GPUs report their registration (see topology.fabric)")
     elif kernel.daemons is not None and _DAEMON in kernel.daemons:
-        yield Evidence(subject=_DAEMON, observed=f"running ({counted(len(pci.switches), 'NVSwitch', 'NVSwitches')})")
+        switches = counted(len(pci.switches), "NVSwitch", "NVSwitches")
+        yield Evidence(subject=_DAEMON, observed=f"running ({switches})", brief="fabric manager running")
     elif host.container != "none":
         yield NotApplicable(reason="this is or may be a container, which does not see the host's programs")
     elif kernel.daemons is None:
@@ -37,13 +40,14 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
     else:
         yield Finding(
             subject=_DAEMON,
+            brief="not running",
             observed=f"not running, on a machine with {counted(len(pci.switches), 'NVSwitch', 'NVSwitches')}",
             expected="running",
             remedy=configure(
-                "Install the fabric manager in the same version as the driver, and start it.",
-                "cat /proc/driver/nvidia/version",
+                "Install the fabric manager in the same version as the driver (Ubuntu command shown), and start it.",
+                *(() if branch is None else (f"sudo apt-get install nvidia-fabricmanager-{branch}",)),
                 "sudo systemctl enable --now nvidia-fabricmanager",
-                "sudo journalctl -u nvidia-fabricmanager",
+                look=("cat /proc/driver/nvidia/version", "sudo journalctl -u nvidia-fabricmanager"),
             ),
             rollback=Rollback.to("stop the fabric manager again", "sudo systemctl disable --now nvidia-fabricmanager"),
         )

@@ -5,13 +5,30 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._gpus import lost_addresses
+from kdoctor_checks._gpus import RESPONDING, lost_addresses, subjects
+from kdoctor_checks._kernel_log import log_subject
 from kdoctor_checks.topology._peers import not_applicable, peer_traffic
 
+PASS_THROUGH = Remedy(
+    summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
+    action=Action.REBOOT,
+    commands=(
+        "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",
+        "sudo update-grub",
+        "sudo reboot",
+    ),
+    look=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
+)
+NO_PASS_THROUGH = Rollback.to(
+    "remove the kernel parameter again",
+    "sudo sed -i 's/iommu=pt //' /etc/default/grub",
+    "sudo update-grub",
+    "sudo reboot",
+)
 _TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
 
-@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True)
+@check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
     """The IOMMU does not translate addresses of GPUs that exchange data over PCIe.
 
@@ -32,17 +49,20 @@ def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
         yield NotApplicable(reason="confidential computing needs the IOMMU")
     else:
         traffic = peer_traffic(gpus)
+        names = subjects(gpus, pci)
         for device in pci.gpus:
-            if device.bus_id not in lost_addresses(gpus, pci):
-                yield _judge(device, kernel, uses=traffic.get(device.bus_id))
+            subject = log_subject(device.bus_id, names)
+            if device.bus_id in lost_addresses(gpus, pci):
+                yield Unjudged(subject=subject, reason="does not respond", explained_by=(RESPONDING,))
+            else:
+                yield _judge(subject, device, kernel, uses=traffic.get(device.bus_id))
 
 
-def _judge(device: PciDevice, kernel: Kernel, *, uses: bool | None) -> Outcome:
-    subject = f"GPU at {device.bus_id}"
+def _judge(subject: str, device: PciDevice, kernel: Kernel, *, uses: bool | None) -> Outcome:
     if device.iommu_type in _TRANSLATES:
         group = f"IOMMU group {device.iommu_group}, type {device.iommu_type}"
         if uses:
-            return _finding(subject, group, kernel)
+            return _finding(subject, group, device.iommu_type, kernel)
         if uses is False:
             return Evidence(subject=subject, observed=f"{group}; no data exchange over PCIe")
         reason = f"{group}, but whether it exchanges data over PCIe was not read"
@@ -54,25 +74,14 @@ def _judge(device: PciDevice, kernel: Kernel, *, uses: bool | None) -> Outcome:
     return Unjudged(subject=subject, reason="whether the IOMMU translates its addresses was not read")
 
 
-def _finding(subject: str, group: str, kernel: Kernel) -> Finding:
+def _finding(subject: str, group: str, kind: str, kernel: Kernel) -> Finding:
     parameters = " ".join(kernel.iommu_parameters or ()) or "none"
     return Finding(
         subject=subject,
         observed=f"the IOMMU translates its addresses ({group}, kernel parameters: {parameters})",
+        brief=f"the IOMMU translates its addresses (type {kind})",
         expected="no IOMMU, or IOMMU type identity",
-        remedy=Remedy(
-            summary="Boot the kernel with iommu=pt (commands for Ubuntu), or turn VT-d or the IOMMU off in firmware.",
-            action=Action.REBOOT,
-            commands=(
-                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub",
-                "sudo update-grub",
-                "sudo reboot",
-            ),
-        ),
-        rollback=Rollback.to(
-            f"restore the recorded kernel parameters ({parameters})",
-            "sudo sed -i 's/iommu=pt //' /etc/default/grub",
-            "sudo update-grub",
-            "sudo reboot",
-        ),
+        remedy=PASS_THROUGH,
+        rollback=NO_PASS_THROUGH,
+        explained_by=("topology.iommu-faults",),
     )

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothing_logged, nvidia_addresses
+from kdoctor_checks.topology.iommu import NO_PASS_THROUGH, PASS_THROUGH
 
 
 @check("topology.iommu-faults", severity=Severity.ERROR, needs_gpus=True)
@@ -31,16 +33,12 @@ def iommu_faults(
     mine = {bus_id: events for bus_id, events in devices.items() if bus_id in ours}
     for bus_id, events in mine.items():
         yield Finding(
-            subject=log_subject(bus_id, gpus),
+            subject=log_subject(bus_id, subjects(gpus, pci)),
+            brief="the IOMMU blocked its transfers",
             observed=f"the IOMMU blocked {counted(len(events), 'transfer')}; last line: {events[-1].text!r}",
             expected="no blocked transfers",
-            remedy=Remedy(
-                summary="Check the kernel parameters and the log. Then boot the kernel with iommu=pt, or turn VT-d or "
-                "the IOMMU off in the firmware.",
-                action=Action.REBOOT,
-                commands=("cat /proc/cmdline", "sudo dmesg | grep -E 'DMAR|AMD-Vi'"),
-            ),
-            rollback=Rollback.nothing("not needed (write down the kernel parameters before you change them)"),
+            remedy=PASS_THROUGH,
+            rollback=NO_PASS_THROUGH,
         )
     foreign = sorted(bus_id or "a device without address" for bus_id in devices if bus_id not in ours)
     if foreign and (not isinstance(pci, PciDevices) or None in devices):
@@ -48,4 +46,4 @@ def iommu_faults(
             subject="kernel log", reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU"
         )
     elif not mine:
-        yield nothing_logged(log)
+        yield nothing_logged(log, gpus, pci, "blocked transfer of a GPU")

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, Host, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import answering, configure
+from kdoctor_checks._gpus import answering, configure, not_answering
 
 _BINDING = Rollback.nothing("not needed (a binding ends with the process)")
 
@@ -27,6 +27,7 @@ def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outc
     if len(nodes) == 1:
         yield NotApplicable(reason="only one NUMA node")
         return
+    yield from not_answering(gpus)
     for gpu in answering(gpus):
         near = _near(gpu, pci)
         if near is None:
@@ -35,7 +36,7 @@ def numa(gpus: Gpus, host: Host, pci: PciDevices | Unavailable) -> Iterator[Outc
         elif host.cpu_affinity is None:
             yield Unjudged(subject=gpu.subject, reason="the CPUs of this process were not read")
         elif not near & set(host.cpu_affinity):
-            yield _finding(gpu, host.cpu_affinity, near)
+            yield _finding(gpu, host, host.cpu_affinity, near)
         else:
             yield _memory(gpu, host, near, len(near & set(host.cpu_affinity)))
 
@@ -62,25 +63,25 @@ def _memory(gpu: Gpu, host: Host, near: set[int], shared: int) -> Outcome:
         expected="memory of a node near each GPU",
         remedy=configure(
             "Allow that node where the job is started (Slurm, Kubernetes, or --cpuset-mems of the container).",
-            "grep Mems_allowed_list /proc/self/status",
-            "numactl --hardware",
+            look=("grep Mems_allowed_list /proc/self/status", "numactl --hardware"),
         ),
+        brief=f"this process may not use memory of NUMA node {listed}",
         rollback=_BINDING,
     )
 
 
-def _finding(gpu: Gpu, ours: tuple[int, ...], near: set[int]) -> Finding:
-    node = gpu.numa_affinity[0] if gpu.numa_affinity else "<node>"
+def _finding(gpu: Gpu, host: Host, ours: tuple[int, ...], near: set[int]) -> Finding:
+    every = () if host.cpus is None else (f"taskset -pc 0-{host.cpus - 1} $$",)
     return Finding(
         subject=gpu.subject,
         observed=f"none of its {counted(len(near), 'nearby CPU')} is available "
         f"(this process may use {counted(len(ours), 'CPU')})",
         expected="a CPU near each GPU",
+        brief="no CPU near it is available to this process",
         remedy=configure(
-            "Start the job without the binding, or bind it to the GPU's NUMA node.",
-            "nvidia-smi topo -m",
-            "taskset -pc $$",
-            f"numactl --cpunodebind={node} '<command>'",
+            "Start the job without the binding to CPUs. In a shell, remove the binding:",
+            *every,
+            look=("nvidia-smi topo -m", "taskset -pc $$"),
         ),
         rollback=_BINDING,
     )

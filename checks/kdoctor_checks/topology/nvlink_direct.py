@@ -4,9 +4,15 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import answering, inspect, readings
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import RESPONDING, inactive_links, inspect, only_lost, readings, silent
 from kdoctor_checks.topology._nvlinks import judge_links, switched
+
+_REMEDY = inspect(
+    "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
+    "nvidia-smi nvlink -s",
+    "nvidia-smi topo -m",
+)
 
 
 @check("topology.nvlink-direct", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,25 +28,20 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
         https://docs.nvidia.com/deploy/nvml-api/
     """
     judged, others = readings(gpus, "nvlinks")
-    yield from others
     direct = [gpu for gpu in judged if not switched(gpu, pci) and _connected(gpu)]
-    if direct and len(answering(gpus)) < len(gpus.devices):
-        yield NotApplicable(reason="inactive links may lead to the GPU that does not respond (gpu.responding)")
-        return
-    for gpu in direct:
-        yield judge_links(gpu, (), least, _remedy(gpu))
-    if judged and not direct and not others:
+    gone = silent(gpus)
+    if judged and not direct and only_lost(others):
         reason = "all NVLinks lead to NVSwitches" if any(map(_connected, judged)) else "no GPU has an active NVLink"
         yield NotApplicable(reason=f"{reason} (topology.nvlink checks boards with NVSwitches)")
+        return
+    yield from others
+    for gpu in direct:
+        if gone and inactive_links(gpu):
+            reason = "inactive links may lead to a GPU that does not respond"
+            yield Unjudged(subject=f"NVLinks of {gpu.subject}", reason=reason, explained_by=(RESPONDING,))
+        else:
+            yield judge_links(gpu, (), least, _REMEDY)
 
 
 def _connected(gpu: Gpu) -> bool:
     return any(link.active is not False for link in gpu.nvlinks or ())
-
-
-def _remedy(gpu: Gpu) -> Remedy:
-    return inspect(
-        "Reseat the bridges. If links are unused on purpose, waive this check for the GPU.",
-        f"nvidia-smi nvlink -s -i {gpu.index}",
-        "nvidia-smi topo -m",
-    )

@@ -3,15 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART
-from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
-from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
+from kdoctor_checks._kernel_log import LOG_UNREAD
+from kdoctor_checks.topology._sxids import codes, is_fatal, nothing_logged, summary, sxids
 
 
 @check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
-def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
+def nvswitch_errors(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """The kernel logged no fatal NVSwitch error.
 
     Why: NVSwitches report errors as SXids. After a fatal one, the links through the switch are down until it is reset,
@@ -30,9 +32,10 @@ def nvswitch_errors(log: KernelLog | Unavailable) -> Iterator[Outcome]:
         yield Finding(
             subject=subject,
             observed=f"fatal {summary(fatal)}",
+            brief=f"fatal {codes(fatal)}",
             expected="no fatal SXid",
             remedy=RESET_NEEDED,
             rollback=RESTART,
         )
     if not found:
-        yield nothing_logged(log)
+        yield nothing_logged(log, gpus, pci, "fatal SXid")

@@ -3,15 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
 from kdoctor_checks._gpus import READ_ONLY, inspect
-from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
-from kdoctor_checks.topology._sxids import is_fatal, summary, sxids
+from kdoctor_checks._kernel_log import LOG_UNREAD
+from kdoctor_checks.topology._sxids import codes, is_fatal, nothing_logged, summary, sxids
 
 
 @check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
-def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
+def nvswitch_warnings(
+    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
+) -> Iterator[Outcome]:
     """The kernel logged no non-fatal NVSwitch error.
 
     Why: a non-fatal SXid ended a transfer, usually because of a program, and the switch keeps working. Many of them
@@ -33,6 +35,7 @@ def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
         yield Finding(
             subject=subject,
             observed=f"non-fatal {summary(events)}",
+            brief=f"non-fatal {codes(events)}",
             expected="no SXid",
             remedy=inspect(
                 "Look up the SXid in the fabric manager guide, and watch whether it returns.",
@@ -42,4 +45,4 @@ def nvswitch_warnings(log: KernelLog | Unavailable) -> Iterator[Outcome]:
             rollback=READ_ONLY,
         )
     if not lesser:
-        yield nothing_logged(log)
+        yield nothing_logged(log, gpus, pci, "non-fatal SXid")

@@ -6,13 +6,18 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import configure
-from kdoctor_checks.topology._p2p import describe, geforce, judge_pair, pairs_to_judge, reported_by_pairs
+from kdoctor_checks.topology._p2p import (
+    describe,
+    geforce,
+    judge_pair,
+    pairs_to_judge,
+    reported_by_pairs,
+    unanswered_pairs,
+)
 
 _REMEDY = configure(
     "Check the fabric, the IOMMU and ACS, or accept the slower path.",
-    "nvidia-smi topo -p2p r",
-    "nvidia-smi topo -p2p w",
-    "nvidia-smi topo -m",
+    look=("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p w", "nvidia-smi topo -m"),
 )
 
 
@@ -34,8 +39,10 @@ def p2p(gpus: Gpus) -> Iterator[Outcome]:
             reason = f"{describe(pair)}, which is normal for GeForce cards, but the names of the GPUs were not read"
             yield Unjudged(subject=pair.subject, reason=reason)
         else:
-            yield judge_pair(pair, _REMEDY)
+            yield judge_pair(pair, gpus, _REMEDY)
     if gpus.count == 1 == len(gpus.devices):
         yield NotApplicable(reason="only one GPU")
-    elif gpus.devices and not pairs:
+    elif pairs:
+        yield from unanswered_pairs(gpus)
+    elif gpus.devices:
         yield NotApplicable(reason="no pair of responding GPUs on one socket (GeForce: see topology.p2p-geforce)")

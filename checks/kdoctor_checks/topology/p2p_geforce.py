@@ -6,12 +6,12 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks._gpus import configure
-from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge
+from kdoctor_checks.topology._p2p import geforce, judge_pair, pairs_to_judge, unanswered_pairs
 
 _REMEDY = configure(
     "Expect gradients to go through host memory. If NCCL tries peer access anyway, disable it.",
-    "nvidia-smi topo -p2p r",
     "export NCCL_P2P_DISABLE=1",
+    look=("nvidia-smi topo -p2p r",),
 )
 
 
@@ -29,6 +29,8 @@ def p2p_geforce(gpus: Gpus) -> Iterator[Outcome]:
     """
     pairs = [pair for pair in pairs_to_judge(gpus) if geforce(pair, gpus)]
     for pair in pairs:
-        yield judge_pair(pair, _REMEDY)
-    if not pairs and gpus.devices:
+        yield judge_pair(pair, gpus, _REMEDY)
+    if pairs:
+        yield from unanswered_pairs(gpus)
+    elif gpus.devices:
         yield NotApplicable(reason="no pair of GPUs with a GeForce card")

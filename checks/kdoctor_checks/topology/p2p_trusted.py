@@ -7,7 +7,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity
 from kdoctor_checks._gpus import configure
-from kdoctor_checks.topology._p2p import pairs_to_judge, unread
+from kdoctor_checks.topology._p2p import pairs_to_judge, unanswered_pairs, unread
 
 _WITHOUT_P2P = re.compile(r"GeForce RTX [45]0\d\d")
 
@@ -33,12 +33,13 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
         if "OK" in statuses:
             yield Finding(
                 subject=pair.subject,
+                brief="P2P is reported as supported, unlike NVIDIA's driver does",
                 observed="the driver reports P2P as supported, but NVIDIA's driver does not offer it for these cards",
                 expected="GNS (GPU not supported)",
                 remedy=configure(
                     "Disable peer access for the job, or return to NVIDIA's kernel module.",
                     "export NCCL_P2P_DISABLE=1",
-                    "modinfo nvidia | head",
+                    look=("modinfo nvidia | head",),
                 ),
                 rollback=Rollback.to("allow peer access again", "unset NCCL_P2P_DISABLE"),
             )
@@ -46,7 +47,9 @@ def p2p_trusted(gpus: Gpus) -> Iterator[Outcome]:
             yield unread(pair)
         else:
             yield Evidence(subject=pair.subject, observed=f"P2P {'/'.join(sorted(map(str, statuses)))}")
-    if not subjects and gpus.devices:
+    if subjects:
+        yield from unanswered_pairs(gpus)
+    elif gpus.devices:
         yield NotApplicable(reason="no pair of GeForce RTX 40 or 50 cards")
 
 

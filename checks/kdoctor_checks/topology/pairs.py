@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import get_args
 
 from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import answering, configure, nvlinks
+from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)
 
@@ -29,22 +30,37 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         return
     read = {frozenset((pair.first, pair.second)): pair for pair in gpus.pairs}
     present = [gpu.index for gpu in answering(gpus)]
-    for first, second in combinations(present, 2):
-        pair = read.get(
-            frozenset((first, second)), GpuPair(first=first, second=second, level=None, error="not requested")
-        )
-        yield _judge(pair, farthest)
-    if len(present) == 1 < len(gpus.devices):
+    found = [
+        read.get(frozenset((first, second)), GpuPair(first=first, second=second, level=None, error="not requested"))
+        for first, second in combinations(present, 2)
+    ]
+    near = [pair for pair in found if _is_near(pair, farthest)]
+    value, remedy = _value(near), _remedy(present, near)
+    for pair in found:
+        yield _judge(pair, gpus, farthest, value, remedy)
+    if found:
+        yield from unanswered_pairs(gpus)
+    elif len(present) == 1 < len(gpus.devices):
         yield NotApplicable(reason="only one GPU responds (gpu.responding)")
 
 
-def _judge(pair: GpuPair, farthest: TopologyLevel) -> Outcome:
-    if pair.nvlinks:
-        return Evidence(subject=pair.subject, observed=f"NV{pair.nvlinks}")
+def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:
+    return bool(pair.nvlinks) or (pair.level is not None and _LEVELS.index(pair.level) <= _LEVELS.index(farthest))
+
+
+def _value(near: Sequence[GpuPair]) -> str:
+    """The paths between the pairs, for the family's line."""
+    paths = list(dict.fromkeys(f"NVLink (NV{pair.nvlinks})" if pair.nvlinks else f"{pair.level}" for pair in near))
+    return f"{' or '.join(paths)} between every pair" if len(near) > 1 else "".join(paths)
+
+
+def _judge(pair: GpuPair, gpus: Gpus, farthest: TopologyLevel, value: str, remedy: Remedy) -> Outcome:
+    if _is_near(pair, farthest):
+        return Evidence(
+            subject=pair.subject, observed=f"NV{pair.nvlinks}" if pair.nvlinks else f"{pair.level}", brief=value
+        )
     if pair.level is None:
         return Unjudged(subject=pair.subject, reason=f"distance not read ({pair.error or 'no reason given'})")
-    if _LEVELS.index(pair.level) <= _LEVELS.index(farthest):
-        return Evidence(subject=pair.subject, observed=pair.level)
     if nvlinks(pair) is None:
         error = pair.errors.get("nvlinks", "no reason given")
         return Unjudged(subject=pair.subject, reason=f"{pair.level}, but its NVLinks were not read ({error})")
@@ -52,10 +68,29 @@ def _judge(pair: GpuPair, farthest: TopologyLevel) -> Outcome:
         subject=pair.subject,
         observed=f"PCIe distance {pair.level}, without NVLink",
         expected=f"{farthest} or closer, or NVLink",
-        remedy=configure(
-            "Train on GPUs of one socket, or accept the slower path.",
-            "nvidia-smi topo -m",
-            "export CUDA_VISIBLE_DEVICES='<GPUs of one NUMA node>'",
-        ),
+        remedy=remedy,
         rollback=Rollback.to("make all GPUs visible again", "unset CUDA_VISIBLE_DEVICES"),
+        explained_by=links_down(pair, gpus),
+    )
+
+
+def _remedy(present: Sequence[int], near: Sequence[GpuPair]) -> Remedy:
+    """Train on the largest set of GPUs that are all near each other, if there is one."""
+    joined = {frozenset((pair.first, pair.second)) for pair in near}
+    best: list[int] = []
+    for start in present:
+        chosen = [start]
+        for other in present:
+            if other != start and all(frozenset((other, one)) in joined for one in chosen):
+                chosen.append(other)
+        best = max(best, sorted(chosen), key=len)
+    look = ("nvidia-smi topo -m",)
+    if len(best) < 2:  # noqa: PLR2004 - a pair
+        return configure("Accept the slower path, or use GPUs of one socket.", look=look)
+    indices = ",".join(map(str, best))
+    return configure(
+        f"Train on the {len(best)} GPUs that are near each other, or accept the slower path.",
+        "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+        f"export CUDA_VISIBLE_DEVICES={indices}",
+        look=look,
     )

@@ -3,14 +3,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import PciDevices, PciFunction
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import inspect, judge
+from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
+from kdoctor.model import Finding, Outcome, Severity, Unjudged
+from kdoctor_checks._gpus import RESPONDING, absent, inspect, judge, lost_addresses
 
 
 @check("topology.pcie-errors", severity=Severity.WARNING, needs_gpus=True)
 def pcie_errors(
-    pci: PciDevices, *, most_fatal: int = 0, most_nonfatal: int = 10, most_corrected: int = 1000
+    pci: PciDevices,
+    gpus: Gpus | Unavailable,
+    *,
+    most_fatal: int = 0,
+    most_nonfatal: int = 10,
+    most_corrected: int = 1000,
 ) -> Iterator[Outcome]:
     """The GPUs and the ports above them have few PCIe errors.
 
@@ -21,21 +26,29 @@ def pcie_errors(
         https://docs.kernel.org/PCI/pcieaer-howto.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats
     """
-    functions: dict[str, PciFunction] = {}
+    functions: dict[str, tuple[PciFunction, set[str]]] = {}
+    gone = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else frozenset[str]()
     for device in pci.gpus:
         for function in (*(device.path or ()), device):
-            functions[function.bus_id] = function
-        if device.path is None:
+            functions.setdefault(function.bus_id, (function, set()))[1].add(device.bus_id)
+        if device.path is None and not absent(gpus, pci):
             yield Unjudged(subject=f"GPU at {device.bus_id}", reason="the ports above it were not read")
     limits = (most_fatal, most_nonfatal, most_corrected)
-    for function in functions.values():
-        yield _judge(function, limits)
+    excuse = absent(gpus, pci)
+    for function, below in functions.values():
+        outcome = _judge(function, limits, explained_by=(RESPONDING,) if below <= gone else ())
+        if not excuse or isinstance(outcome, Finding):
+            yield outcome
+    if excuse:
+        yield excuse
 
 
-def _judge(function: PciFunction, limits: tuple[int, int, int]) -> Outcome:
+def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tuple[str, ...]) -> Outcome:
     subject = f"PCI {function.bus_id}"
     counts = (function.aer_fatal, function.aer_nonfatal, function.aer_correctable)
-    exceeded = any(count is not None and count > most for count, most in zip(counts, limits, strict=True))
+    kinds = ("fatal", "non-fatal", "corrected")
+    many = [kind for kind, count, most in zip(kinds, counts, limits, strict=True) if count is not None and count > most]
+    exceeded = bool(many)
     if None in counts and not exceeded:
         return Unjudged(subject=subject, reason="the kernel has no PCIe error counters for it")
     fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
@@ -46,6 +59,8 @@ def _judge(function: PciFunction, limits: tuple[int, int, int]) -> Outcome:
         expected="at most {} fatal, {} non-fatal, {} corrected".format(*limits),
         remedy=inspect(
             "Read the kernel log for the port, then reseat the GPU or replace the riser.",
-            f"sudo dmesg | grep -E 'AER|{function.bus_id}'",
+            "sudo dmesg | grep AER",
         ),
+        brief=f"too many {' and '.join(many)} PCIe errors",
+        explained_by=explained_by,
     )

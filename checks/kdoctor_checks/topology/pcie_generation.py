@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, inspect, readings
+from kdoctor_checks.topology._pcie import read_links
 
 
 @check(
@@ -25,33 +26,40 @@ def pcie_generation(gpus: Gpus, *, busy_from_percent: int = 20) -> Iterator[Outc
     judged, others = readings(gpus, "pcie_generation", "pcie_generation_max")
     yield from others
     idle = 0
+    slow: list[Gpu] = []
     for gpu in judged:
-        observed = f"PCIe generation {gpu.pcie_generation} of {gpu.pcie_generation_max}"
+        observed = _link(gpu)
         if (gpu.pcie_generation or 0) >= (gpu.pcie_generation_max or 0):
             yield Evidence(subject=gpu.subject, observed=observed)
         elif gpu.performance_state == 0 or (gpu.utilization_gpu_percent or 0) >= busy_from_percent:
-            yield _finding(gpu, observed)
+            slow.append(gpu)
         elif gpu.performance_state is None:
             error = gpu.errors.get("performance_state", "no reason given")
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read ({error})")
         else:
             idle += 1
+    yield from (_finding(gpu, slow) for gpu in slow)
     if idle == len(judged) and judged:
         yield NotApplicable(reason="all GPUs are idle, and lower the generation on purpose")
 
 
-def _finding(gpu: Gpu, observed: str) -> Finding:
-    where = f" -s {gpu.bus_id}" if gpu.bus_id else " -d 10de:"
+def _link(gpu: Gpu) -> str:
+    return f"PCIe generation {gpu.pcie_generation} of {gpu.pcie_generation_max}"
+
+
+def _finding(gpu: Gpu, slow: Sequence[Gpu]) -> Finding:
+    narrow = gpu.pcie_width is not None and gpu.pcie_width < (gpu.pcie_width_max or 0)
     state = "" if gpu.performance_state is None else f" in P{gpu.performance_state}"
     busy = "" if gpu.utilization_gpu_percent is None else f", {gpu.utilization_gpu_percent} % busy"
     return Finding(
         subject=gpu.subject,
-        observed=f"{observed}{state}{busy}",
+        observed=f"{_link(gpu)}{state}{busy}",
+        brief=_link(gpu),
         expected=f"generation {gpu.pcie_generation_max}",
         remedy=inspect(
             "Read the link again under load. Restart once, then reseat the GPU or replace the riser.",
-            f"sudo lspci -vv{where} | grep -E 'LnkCap:|LnkSta:'",
-            "nvidia-smi -q -d PERFORMANCE",
+            *read_links(slow),
         ),
         rollback=READ_ONLY,
+        explained_by=("topology.pcie-width",) if narrow else (),
     )

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kdoctor.check import check
-from kdoctor.facts import PciDevice, PciDevices, PciFunction, link_generation
+from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import READ_ONLY, RESPONDING, absent, inspect, lost_addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +61,8 @@ def _least(first: int | None, second: int | None) -> int | None:
     return min(first, second) if first is not None and second is not None else None
 
 
-@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True)
-def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]:
+@check("topology.pcie-path", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+def pcie_path(pci: PciDevices, gpus: Gpus | Unavailable, *, least_share: float = 1.0) -> Iterator[Outcome]:
     """PCIe links above the GPUs' switches run at full width and speed.
 
     Why: the GPUs below a PCIe switch share the link above it. If it is narrow or slow, all of them are slow, although
@@ -72,6 +73,9 @@ def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]
         https://docs.kernel.org/PCI/sysfs-pci.html
         https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
     """
+    if excuse := absent(gpus, pci):
+        yield excuse
+        return
     below: dict[str, tuple[_Link, list[str]]] = {}
     for device in pci.gpus:
         if device.path is None:
@@ -79,22 +83,26 @@ def pcie_path(pci: PciDevices, *, least_share: float = 1.0) -> Iterator[Outcome]
             continue
         for link in _links_above(device):
             below.setdefault(link.subject, (link, []))[1].append(device.bus_id)
-    for link, gpus in below.values():
-        yield _judge(link, gpus, least_share)
+    gone = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else frozenset[str]()
+    for link, addresses in below.values():
+        yield _judge(link, addresses, least_share, explained_by=(RESPONDING,) if gone >= set(addresses) else ())
     if not below and pci.gpus and all(device.path is not None for device in pci.gpus):
         yield NotApplicable(reason="no visible PCIe switch above the GPUs")
 
 
-def _judge(link: _Link, gpus: list[str], least_share: float) -> Outcome:
+def _judge(link: _Link, gpus: list[str], least_share: float, explained_by: tuple[str, ...]) -> Outcome:
     width, widest, generation, fastest = link.width, link.width_max, link.generation, link.generation_max
     if width is None or widest is None or generation is None or fastest is None:
-        return Unjudged(subject=link.subject, reason=f"the link was not read: {link.describe().replace('None', '?')}")
+        reason = f"the link was not read: {link.describe().replace('None', '?')}"
+        return Unjudged(subject=link.subject, reason=reason, explained_by=explained_by)
     if width >= least_share * widest and generation >= fastest:
         return Evidence(subject=link.subject, observed=link.describe())
     return Finding(
         subject=link.subject,
         observed=f"{link.describe()}, above the {'GPU' if len(gpus) == 1 else 'GPUs'} at {', '.join(gpus)}",
+        brief=f"the link above {counted(len(gpus), 'GPU')} is {'narrow' if width < least_share * widest else 'slow'}",
         expected=f"x{widest}, generation {fastest}",
+        explained_by=explained_by,
         remedy=inspect(
             "Restart once. Then check risers and cables, and the firmware settings of the slot.",
             f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'",

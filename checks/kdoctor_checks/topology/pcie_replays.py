@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import inspect, judge, readings, smi
+from kdoctor_checks._gpus import inspect, judge, readings, smi, span
 
 
 @check("topology.pcie-replays", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -23,15 +23,19 @@ def pcie_replays(gpus: Gpus, *, most: int = 1000) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "pcie_replay_counter")
     yield from others
+    many = [gpu for gpu in judged if (gpu.pcie_replay_counter or 0) > most]
+    remedy = inspect(
+        "Read the counter again under load. If it grows, reseat the GPU or replace the riser.",
+        smi(many, "-q | grep -i replay", among=gpus),
+        smi(many, "-q -d PERFORMANCE", among=gpus),
+    )
     for gpu in judged:
         yield judge(
             gpu.subject,
             counted(gpu.pcie_replay_counter or 0, "PCIe replay"),
-            ok=(gpu.pcie_replay_counter or 0) <= most,
+            ok=gpu not in many,
             expected=f"at most {most}, not growing",
-            remedy=inspect(
-                "Read the counter again under load. If it grows, reseat the GPU or replace the riser.",
-                smi(gpu, "-q -d PERFORMANCE"),
-                smi(gpu, "-q | grep -i replay"),
-            ),
+            remedy=remedy,
+            brief=span([other.pcie_replay_counter or 0 for other in many or [gpu]], "PCIe replays"),
+            explained_by=("topology.pcie-width",) if gpu.pcie_width != gpu.pcie_width_max else (),
         )

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
 from kdoctor_checks._gpus import inspect, judge, readings
+from kdoctor_checks.topology._pcie import read_links
 
 
 @check("topology.pcie-slot", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -21,14 +22,16 @@ def pcie_slot(gpus: Gpus) -> Iterator[Outcome]:
     """
     judged, others = readings(gpus, "pcie_generation_max", "pcie_generation_gpu_max")
     yield from others
+    slower = [gpu for gpu in judged if (gpu.pcie_generation_max or 0) < (gpu.pcie_generation_gpu_max or 0)]
+    remedy = inspect(
+        "Check risers, and the link speed of the slot in the firmware setup.",
+        read_links(slower, "LnkCap:|LnkCap2:")[0],
+    )
     for gpu in judged:
         yield judge(
             gpu.subject,
             f"the slot supports PCIe generation {gpu.pcie_generation_max}, the GPU {gpu.pcie_generation_gpu_max}",
-            ok=(gpu.pcie_generation_max or 0) >= (gpu.pcie_generation_gpu_max or 0),
+            ok=gpu not in slower,
             expected=f"a slot with generation {gpu.pcie_generation_gpu_max}",
-            remedy=inspect(
-                "Check risers, and the link speed of the slot in the firmware setup.",
-                f"sudo lspci -vv -s {gpu.bus_id or '<bus id>'} | grep -E 'LnkCap:|LnkCap2:'",
-            ),
+            remedy=remedy,
         )

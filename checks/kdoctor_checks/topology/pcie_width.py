@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Outcome, Remedy, Severity, Unjudged
+from kdoctor.facts import Gpus
+from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import inspect, judge, readings
+from kdoctor_checks.topology._pcie import read_links
 
 
 @check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -22,11 +23,20 @@ def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> I
     """
     judged, others = readings(gpus, "pcie_width", "pcie_width_max")
     yield from others
+    known = [gpu for gpu in judged if gpu.pcie_width and gpu.pcie_width_max]
+    narrow = [gpu for gpu in known if (gpu.pcie_width or 0) < least_share * (gpu.pcie_width_max or 0)]
+    all_nvlink = bool(gpus.pairs) and all(pair.nvlinks for pair in gpus.pairs)
+    at_full = all(gpu.pcie_generation and gpu.pcie_generation == gpu.pcie_generation_max for gpu in judged)
+    remedy = inspect(
+        "Compare the link's status with its capability. Restart once, then reseat the GPU or replace the riser. If the "
+        "slot is narrower by design, set least_share in the checklist.",
+        *read_links(narrow),
+    )
     for gpu in judged:
         width, widest, state = gpu.pcie_width or 0, gpu.pcie_width_max or 0, gpu.performance_state
         generation = f"generation {gpu.pcie_generation or '?'} of {gpu.pcie_generation_max or '?'}"
         observed = f"PCIe x{width} of x{widest}, {generation}" + ("" if state is None else f" in P{state}")
-        ok = width >= least_share * widest
+        ok = gpu not in narrow
         if not width or not widest:
             yield Unjudged(subject=gpu.subject, reason=f"NVML reports width x{width} of x{widest}")
         elif not ok and state is None:
@@ -35,14 +45,12 @@ def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> I
         elif not ok and state is not None and state >= idle_from:
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, but the GPU is idle; read it again under load")
         else:
-            yield judge(gpu.subject, observed, ok=ok, expected=f"x{widest}", remedy=_remedy(gpu))
-
-
-def _remedy(gpu: Gpu) -> Remedy:
-    where = f" -s {gpu.bus_id}" if gpu.bus_id else " -d 10de:"
-    return inspect(
-        "Compare the link's status with its capability. Restart once, then reseat the GPU or replace the riser. If the "
-        "slot is narrower by design, set least_share in the checklist.",
-        f"sudo lspci -vv{where} | grep -E 'LnkCap:|LnkSta:'",
-        "nvidia-smi -q -d PERFORMANCE",
-    )
+            yield judge(
+                gpu.subject,
+                observed,
+                ok=ok,
+                expected=f"x{widest}",
+                remedy=remedy,
+                brief=f"PCIe x{width} of x{widest}",
+                value="" if all_nvlink else f"PCIe x{width}" + (f" gen {gpu.pcie_generation}" if at_full else ""),
+            )

@@ -95,6 +95,8 @@ class _Opener:
             path = Path(os.path.normpath(parent.parent / name)) if parent else Path(name)
             content = self._read(path)
             return _Opened(content=content, shown=str(path), origin=str(path), identity=_identity(path), path=path)
+        if name not in shipped and name and os.path.isdir(name):  # noqa: PTH112 - it never raises
+            raise _error(name, f"a directory, expected a {NOUN}")
         if name not in shipped:
             message = f"no shipped checklist has that name{did_you_mean(name, shipped)}"
             hint = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import report_errors
+from keras_doctor import check_name
 
 
 class _Commands(LazyGroup):
@@ -48,12 +49,12 @@ class _Commands(LazyGroup):
         "list": LazyCommand(
             "kdoctor.cli.list:list_",
             "List the checks, scenarios or checklists.",
-            "Example: kdoctor list --scenarios",
+            "Example: kdoctor list --format json | jq -r '.checks[].id'",
         ),
         "explain": LazyCommand(
-            "kdoctor.cli.list:explain",
-            "Explain a check or scenario: its purpose, source, and how to fix a failure.",
-            "Example: kdoctor explain gpu.replicas-match",
+            "kdoctor.cli.explain:explain",
+            "Explain a check, a lint rule, a known failure, or an error message.",
+            'Example: kdoctor explain "Could not find cuda drivers"',
         ),
         "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(
@@ -71,6 +72,11 @@ class _Commands(LazyGroup):
             "Example: kdoctor schema report > report.schema.json",
         ),
     }
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command. The script of another distribution ``kdoctor`` may have started this one."""
+        check_name()
+        return super().main(*args, **kwargs)
 
 
 class _ChecklistCommands(LazyGroup):

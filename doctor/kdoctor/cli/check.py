@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
@@ -81,6 +82,7 @@ def check(
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
     own = own_job(model, data, steps, steps_per_epoch, model_timeout, snapshot=snapshot)
+    refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")
     answer_as_service(outputs.stdout == "nagios")

@@ -15,6 +15,7 @@ from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.text import plain_text, resolved_text
 from kdoctor.cli import options
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_USAGE
@@ -40,6 +41,7 @@ def show_(
     plugin: options.PluginOption = None,
 ) -> None:
     """Print a checklist, as a starting point for yours."""
+    refuse_with("--plain", plain, {"--resolved": resolved}, why="--plain merges parent checklists, too.")
     catalog = load_catalog(plugin or ())
     try:
         chosen = load_checklist(checklist, catalog)
@@ -99,6 +101,7 @@ def init(
 
     It extends a shipped checklist, so that it gets the checks of later versions of kdoctor.
     """
+    refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
     check_writable(file)

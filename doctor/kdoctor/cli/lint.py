@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.options import FailOnOption, OutputOption
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError
@@ -45,9 +46,12 @@ def lint(
 ) -> None:
     """Lint training scripts for common multi-GPU mistakes, without running them.
 
-    Exit codes: 0 no findings; 1 findings at or above --fail-on, or a file could not be read; 2 usage error.
+    Exit codes: 0 no findings; 1 findings at or above --fail-on, or a file could not be read; 2 usage error,
+    such as a path that does not exist.
     """
     if explain is not None:
+        others = {"PATH": paths, "--select": select, "--ignore": ignore, "--format": format, "--output": output}
+        refuse_with("--explain", explain, others, why="Run kdoctor lint once for each.")
         show(render_rule(rule_named(explain)))
         return
     if not paths:

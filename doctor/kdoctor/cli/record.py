@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,14 +9,15 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli import options
-from kdoctor.cli.deliver import show_report
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
+from kdoctor.cli.deliver import keep_run, show_report
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.catalog import Catalog, load_catalog
-from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.errors import UsageError, did_you_mean, refuse_named_pipe
 from kdoctor.lock.document import Accepted, Lock, LockError, NewerLockError, loads, lock_error
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.lock.record import make_lock, reason_not_recordable
+from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.lock.store import lock_path, write_lock
 from kdoctor.output import check_writable
 from kdoctor.run.assemble import build_report
@@ -50,13 +50,15 @@ def record(
     python: options.PythonOption = None,
     replicas: options.ReplicasOption = None,
     snapshot: options.SnapshotOption = None,
+    no_history: options.NoHistoryOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
 ) -> None:
     """Run the checks and, if they pass, record the facts in the lock of the checklist.
 
-    A failed run changes nothing. Exit codes: 0 recorded; 1 or 3 the run did not pass; 2 usage error.
+    A failed run does not change the lock. Exit codes: 0 recorded; 1 or 3 the run did not pass; 2 usage error.
     """
+    refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     catalog = load_catalog(plugin or ())
     accepted = _accepted(accept or [], reason, catalog)
     chosen = (("--checklist", checklist), ("--snapshot", snapshot), ("--python", python))
@@ -68,7 +70,9 @@ def record(
     before, previous = _previous(path, plan.checklist.name)
     plan = replace(plan, lock_file=path, lock=previous)
     collected = collect(catalog, snapshot, python, timeout, plan.trainings(replicas))
-    report = build_report(collected, plan, use_history=True)
+    report = build_report(collected, plan, use_history=not no_history)
+    if not no_history:
+        keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))
     why_not = reason_not_recordable(report, accepted)
     if why_not:
         show_report(report)
@@ -76,9 +80,8 @@ def record(
         raise typer.Exit(report.verdict.exit_code or 1)
     found = recorded_facts(collected.facts, identifiers=with_identifiers, slower=slower)
     made = make_lock(plan.checklist, report, found, accepted=accepted, previous=previous)
-    if snapshot:  # the lock has the date of the evidence
-        taken = json.loads(snapshot.read_text(encoding="utf-8-sig"))["created_at"]
-        made = made.model_copy(update={"recorded": str(taken)})
+    if collected.recorded_at:  # the lock has the date of the evidence
+        made = made.model_copy(update={"recorded": collected.recorded_at})
     for item in accepted:
         if item not in made.accepted:
             warn(f"kdoctor: --accept {item.check} was not needed: the check passed")
@@ -103,6 +106,7 @@ def _previous(path: Path, name: str) -> tuple[bytes | None, Lock | None]:
     """The bytes of the lock's file, and the lock if it is a valid one of that checklist."""
     if not path.exists():
         return None, None
+    refuse_named_pipe(path)
     before = path.read_bytes()
     try:
         previous = loads(before, str(path))

@@ -17,6 +17,7 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.plan import plan as plan_checks
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
@@ -85,6 +86,7 @@ def rollback(
     named = [name for name, given in forms.items() if given]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Run kdoctor rollback once for each.")
+    refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None

@@ -21,6 +21,7 @@ DOCUMENTS: Mapping[str, str] = {
     "checklist-diff": "kdoctor.diff.model:ChecklistDiff",
     "rollback": "kdoctor.rollback.document:RollbackPlan",
     "history": "kdoctor.history.schema:export_schema",
+    "list": "kdoctor.engine.listing:Listing",
     "lint": "kdoctor_lint.report.json:Lint",
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",

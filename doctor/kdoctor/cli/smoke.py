@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,12 +18,15 @@ from kdoctor.cli import options
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
+from kdoctor.history.location import history_file, is_off
+from kdoctor.history.read import passing_durations
+from kdoctor.history.store import opened
 from kdoctor.model import Severity
 from kdoctor.output import parse_outputs
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
-from kdoctor.run.plan import smoke_plan
+from kdoctor.run.plan import Plan, smoke_plan
 from kdoctor.run.session import examination
 from kdoctor.smoke.scenario import Strategy
 from kdoctor.text.lists import counted
@@ -103,7 +108,8 @@ def smoke(
             raise UsageError(f"--keep-artifacts {keep_artifacts}: is a file, not a folder") from None
         except OSError as error:
             raise UsageError(f"--keep-artifacts {keep_artifacts}: {error.strerror}") from None
-    warn(_announcement(plan.checklist, replicas))
+    past = _past_durations(plan) if not no_history else []
+    warn(_announcement(plan.checklist, replicas, past, timeout))
     with examination(catalog.probes, python, timeout) as examined:
         examined.run([replace(training, artifacts=keep_artifacts) for training in plan.trainings()])
     report = build_report(examined.collected, plan, use_history=not no_history)
@@ -112,15 +118,38 @@ def smoke(
     deliver(report, outputs, verbose)
 
 
-def _announcement(checklist: Checklist, replicas: int | None) -> str:
-    """What is about to be trained, and about how long it takes."""
+def _past_durations(plan: Plan) -> list[float]:
+    """Seconds that such runs took on this machine; none if the history is off or cannot be read."""
+    if is_off(os.environ):
+        return []
+    try:
+        with opened(history_file(os.environ), create=False) as connection:
+            return passing_durations(connection, platform.node(), plan.checklist.name, plan.scope)
+    except UsageError:  # a broken history is reported when the run is recorded
+        return []
+
+
+def _announcement(checklist: Checklist, replicas: int | None, past: Sequence[float], timeout: float) -> str:
+    """What is about to be trained, and how long that took before: here, or where it was measured."""
     scenarios = [entry.scenario for entry in checklist.scenarios]
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parallel = 1 if replicas is None else max(1, min(_MAX_PARALLEL, usable))
     cases = sum(len(item.cases) for item in scenarios)
     where = "every visible GPU (--replicas N: on CPU devices)" if replicas is None else counted(replicas, "CPU device")
-    seconds = typical_seconds(scenarios, parallel=parallel, replicas=replicas)
     by_pair = [f"{item.id} {item.pair_s:g} s or more" for item in scenarios if item.pair_s and replicas is None]
     more = f", and for each pair of GPUs (28 for 8 GPUs, 120 for 16) {', '.join(by_pair)}" if by_pair else ""
     amount = f"{counted(len(scenarios), 'scenario')} ({counted(cases, 'case')})"
-    return f"kdoctor: {checklist.name} trains {amount} on {where}: about {seconds:.0f} s on an idle machine{more}"
+    if past:
+        runs = "passing run" if len(past) == 1 else f"{len(past)} passing runs"
+        took = f"the last {runs} here took {_range(past)}"
+    else:
+        seconds = typical_seconds(scenarios, parallel=parallel, replicas=replicas)
+        took = (
+            f"measured on an idle machine: {seconds:.0f} s{more}; a busy or slower one may need several times as long"
+        )
+    return f"kdoctor: {checklist.name} trains {amount} on {where}; {took} (time limit: {timeout:g} s)"
+
+
+def _range(seconds: Sequence[float]) -> str:
+    low, high = f"{min(seconds):.0f}", f"{max(seconds):.0f}"
+    return f"{high} s" if low == high else f"{low} to {high} s"

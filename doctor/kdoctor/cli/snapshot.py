@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.conflicts import refuse_with
 from kdoctor.cli.deliver import save
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
@@ -49,6 +50,9 @@ def snapshot(
 
     User names, home folders and secrets are left out. To check it on any machine: kdoctor check --snapshot FILE.
     """
+    ignored = {"--python": python, "--no-smoke": no_smoke, "--replicas": replicas, "--plugin": plugin}
+    ignored["--checklist"] = checklist != options.DEFAULT_CHECKLIST
+    refuse_with("--import", first_files, ignored, why="Command output is imported without examining this machine.")
     if output:
         check_writable(output)
     if more_files and not first_files:
@@ -61,7 +65,7 @@ def snapshot(
         return
     catalog = load_catalog(plugin or ())
     with examination(catalog.probes, python, timeout) as examined:
-        plan = RunOptions(checklist=checklist, smoke=not no_smoke, use_lock=False).plan(catalog)
+        plan = RunOptions(checklist=checklist, smoke=not no_smoke, replicas=replicas, use_lock=False).plan(catalog)
         examined.run(plan.trainings(replicas))
     save(output, examined.facts)
     if examined.interrupted:

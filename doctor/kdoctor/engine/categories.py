@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor.engine.causes import describe_problem
+from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Category, Cause, Mark, Result
 from kdoctor.model import FAMILIES, Severity, Status
 
@@ -20,7 +20,7 @@ def categories(results: Iterable[Result], causes: Sequence[Cause]) -> tuple[Cate
 
 
 def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:
-    postponed = {check for cause in causes if cause.after for check in (*cause.checks, *cause.explains)}
+    postponed = {check for cause in relevant(causes) if cause.after for check in (*cause.checks, *cause.explains)}
     failed = [result for result in results if result.status is Status.FAIL and result.id not in postponed]
     for severity in (Severity.ERROR, Severity.WARNING):
         worst = [result for result in failed if result.severity is severity]

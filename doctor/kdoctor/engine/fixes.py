@@ -19,7 +19,7 @@ def plan_fixes(
     drift: Drift | None = None,
     rollback: str = "",
 ) -> tuple[FixStep, ...]:
-    """What to do, in order: what lets the job start now, the way back to the last passing run, then the fixes.
+    """What to do, in order: what lets the job start now, a rollback to the last passing run, then the fixes.
 
     Args:
         causes: the causes, in the order in which to solve them.
@@ -36,7 +36,7 @@ def plan_fixes(
 
 
 def _without_gpus(causes: Iterable[Cause], command: str, visible: Sequence[int]) -> Iterator[FixStep]:
-    """Leave out the GPUs that have an error of their own, if others remain."""
+    """Leave out the GPUs that have an error, if others remain."""
     avoidable = [cause for cause in causes if cause.severity is Severity.ERROR and _gpus(cause)]
     broken = {index for cause in avoidable for index in _gpus(cause)}
     healthy = [index for index in visible if index not in broken]

@@ -17,6 +17,8 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
+_OF_GPUS = ("gpu", "topology")
+"""Families that need a GPU to judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,18 @@ def _judge_one(
     arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
         return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
-    return _accept(_from_outcomes(base, _evaluate(entry, arguments), rules, hidden), entry, rules)
+    result = _from_outcomes(base, _evaluate(entry, arguments), rules, hidden)
+    return _accept(_refuse_empty_pass(result, facts), entry, rules)
+
+
+def _refuse_empty_pass(result: Result, facts: Facts) -> Result:
+    """A check of the GPUs or their links has a subject only if the driver lists a GPU."""
+    gpus = facts.get(Gpus)
+    lists_none = isinstance(gpus, Gpus) and not gpus.devices and not gpus.count
+    states_nothing = result.status is not Status.SKIP and not (result.findings or result.unjudged)
+    if lists_none and states_nothing and result.family in _OF_GPUS:
+        return replace(result, status=Status.SKIP, evidence=(), reason="the driver lists no GPU")
+    return result
 
 
 def _blocker(check: Check, earlier: Mapping[str, Result]) -> str | None:

@@ -95,7 +95,7 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> str:
         return f"the history has no run of {name} on this host"
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
-        return f"none of the {counted(len(runs), 'run')} of {name} on this host passed"
+        return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed"
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
         number, _, target, *_ = passing[0]

@@ -13,6 +13,9 @@ from kdoctor.history.store import unpack
 
 RECENT = 200
 """Number of runs that are searched for flaky checks."""
+LEAST_FOR_TREND = 5
+"""Number of runs that a trend needs. Noise alone makes 1 in 12 series of 4 runs rise or fall at every step (2 / 4!),
+and 1 in 60 of 5 runs."""
 FLIPS = 3
 """Changes between pass and fail that make a check flaky. Two may be a failure and its fix."""
 
@@ -28,6 +31,8 @@ class Run(NamedTuple):
     duration_s: float
     checklist: str
     scope: str
+    host: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,7 @@ def flaky(connection: sqlite3.Connection) -> list[Flaky]:
 
 
 def trends(connection: sqlite3.Connection, newest: Run, last: int) -> list[Trend]:
-    """The measures of the newest run's series over its last runs."""
+    """The measures of the newest run's series over its last runs, however few."""
     rows = connection.execute(
         "SELECT name, value FROM measures JOIN (SELECT id FROM runs WHERE (host, checklist, target, scope) = "
         "(SELECT host, checklist, target, scope FROM runs WHERE id = ?) ORDER BY id DESC LIMIT ?) ON id = run "
@@ -90,7 +95,17 @@ def trends(connection: sqlite3.Connection, newest: Run, last: int) -> list[Trend
     found: dict[str, list[float]] = {}
     for name, value in rows:
         found.setdefault(name, []).append(value)
-    return [Trend(name=name, values=tuple(values)) for name, values in found.items() if len(values) > 1]
+    return [Trend(name=name, values=tuple(values)) for name, values in found.items()]
+
+
+def passing_durations(connection: sqlite3.Connection, host: str, checklist: str, scope: str) -> list[float]:
+    """Seconds that the newest passing runs of this kind took on a host, in any environment."""
+    rows = connection.execute(
+        "SELECT duration_s FROM runs WHERE (host, checklist, scope, conclusion) = (?, ?, ?, 'pass') "
+        "ORDER BY id DESC LIMIT ?",
+        (host, checklist, scope, LEAST_FOR_TREND),
+    )
+    return [duration for (duration,) in rows]
 
 
 def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:

@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kdoctor.history.read import RECENT, Flaky, Run, Trend
+from kdoctor.history.names import series_names
+from kdoctor.history.read import LEAST_FOR_TREND, RECENT, Flaky, Run, Trend
 from kdoctor.model import Status
 from kdoctor.report.phrases import STATUS_NAMES, instant
-from kdoctor.text.lists import some
-from kdoctor.text.wrap import wrap
+from kdoctor.text.lists import counted
+from kdoctor.text.wrap import WIDTH, wrap
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.-=+*#@"
 _SHOWN = 3
-"""Number of changes in the line of a run."""
+"""Number of changes that are listed for a run."""
+_INDENT = " " * 8
+"""Below the start of a run."""
 
 Changes = Mapping[int, Sequence[tuple[str, str, str]]]
 Results = Mapping[str, Mapping[str, Any]]
@@ -23,31 +26,60 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
-    """A line for each run: number, start, verdict, duration, checklist, and the changes since the previous run."""
+    """Each run: number, start, verdict, duration, checklist, and below it the changes since the previous run.
+
+    If the runs are of several hosts or interpreters, each has the shortest name that tells them apart.
+    """
+    names = series_names((run.host, run.target) for run in runs)
     for run in runs:
-        number, started_at, conclusion, before, duration_s, checklist, scope = run
-        end = f" {scope}" if scope else ""
-        notes = ["first failure"] if before == "pass" and conclusion == "fail" else []
-        if number in changes:
-            notes.append(some([f"{check} {old} -> {new}" for check, old, new in changes[number]], _SHOWN))
-        end += f"  {'; '.join(notes)}" if notes else ""
-        yield f"{number:>6}  {started_at[:19]}  {conclusion.upper():<7} {duration_s:>7.1f} s  {checklist}{end}\n"
+        start = f"{run.id:>6}  {run.started_at[:19]}  {run.conclusion.upper():<7} {run.duration_s:>7.1f} s  "
+        what = " ".join(filter(None, (run.checklist, names[run.host, run.target], run.scope)))
+        lines = wrap(what, first=start, rest=_INDENT)
+        if run.before == "pass" and run.conclusion == "fail":
+            lines += wrap("first failure", first=_INDENT)
+        if run.id in changes:
+            changed = [f"{check} {old} -> {new}" for check, old, new in changes[run.id]]
+            lines += [line for change in changed[:_SHOWN] for line in wrap(change, first=_INDENT)]
+            more = len(changed) - _SHOWN
+            lines += [f"{_INDENT}and {counted(more, 'more change')}"] if more > 0 else []
+        yield "".join(f"{line}\n" for line in lines)
 
 
 def list_flaky(found: Sequence[Flaky]) -> str:
     """The flaky checks; empty if there are none."""
     if not found:
         return ""
-    lines = [f"  {item.check} changed {item.flips} times ({item.checklist} on {item.host})" for item in found]
+    lines = [
+        line
+        for item in found
+        for line in wrap(
+            f"{item.check} changed {counted(item.flips, 'time')} ({item.checklist} on {item.host})",
+            first="  ",
+            rest="    ",
+        )
+    ]
     return "\n".join(["", f"Flaky in the last {RECENT} runs", *lines, ""])
 
 
 def list_trends(found: Sequence[Trend], *, unicode: bool) -> str:
-    """A curve for each measure with its first and last value; empty if there are none."""
-    if not found:
-        return ""
-    lines = [f"  {sparkline(item.values, unicode=unicode)}  {_ends(item)}" for item in found]
+    """A curve for each measure with its first and last value; why there is none with too few runs."""
+    curves = [item for item in found if len(item.values) >= LEAST_FOR_TREND]
+    if not curves:
+        most = max((len(item.values) for item in found), default=0)
+        missing = (
+            f"Trends need {LEAST_FOR_TREND} runs of the same checklist, interpreter and options. The newest run is one "
+            f"of {most}, too few to tell a trend from noise."
+        )
+        return "\n".join(["", *wrap(missing), ""]) if most else ""
+    lines = [line for item in curves for line in _curve(item, unicode=unicode)]
     return "\n".join(["", "Trends (newest run on the right)", *lines, ""])
+
+
+def _curve(item: Trend, *, unicode: bool) -> list[str]:
+    """On one line, or on two if it is too long."""
+    curve = f"  {sparkline(item.values, unicode=unicode)}"
+    line = f"{curve}  {_ends(item)}"
+    return [line] if len(line) <= WIDTH else [f"  {_ends(item)}", f"  {curve}"]
 
 
 def sparkline(values: Sequence[float], *, unicode: bool) -> str:
@@ -77,9 +109,9 @@ def show_run(report: Mapping[str, Any]) -> str:
     checklist = report["checklist"]
     counts = ", ".join(f"{number} {STATUS_NAMES[Status(status)]}" for status, number in report["counts"].items())
     lines = [
-        f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})",
+        *wrap(f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
-        f"  Target     {report['target']}",
+        *wrap(str(report["target"]), first="  Target     ", rest=" " * 13),
         f"  Checklist  {checklist['name']}, version {checklist['version']}",
         f"  Checks     {counts}",
     ]
@@ -94,7 +126,8 @@ def show_run(report: Mapping[str, Any]) -> str:
     lines += _waived(report)
     decisions = report.get("decisions", ())  # absent in older reports
     lines += ["", "Failure policy"] if decisions else []
-    lines += [f"  {item['action'].capitalize()}: {', '.join(item['checks'])}" for item in decisions]
+    for item in decisions:
+        lines += wrap(f"{item['action'].capitalize()}: {', '.join(item['checks'])}", first="  ", rest="    ")
     return "\n".join(lines) + "\n"
 
 
@@ -118,15 +151,18 @@ def _waived(report: Mapping[str, Any]) -> Iterator[str]:
         for finding in waived:
             waiver = finding["waiver"]
             yield from _finding(finding)
-            yield f"    Waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}"
+            until = f"Waived until {waiver['expires']} by {waiver['owner']}: {waiver['reason']}"
+            yield from wrap(until, first="    ", rest="      ")
 
 
 def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """What changed in the second run: target, versions, checks, findings, and the speed of the trainings."""
     one, other = (f"{run['run']} ({run['verdict']}, {instant(run['started_at'])})" for run in (old, new))
-    lines = [f"Run {one} -> {other}"]
-    changed = [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)]
-    return "\n".join([*lines, *(f"  {line}" for line in changed or ["nothing changed"])]) + "\n"
+    lines = wrap(f"Run {one} -> {other}", rest="  ")
+    for line in [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)] or ["nothing changed"]:
+        indent = "  " + " " * (len(line) - len(line.lstrip()))
+        lines += wrap(line, first=indent, rest=f"{indent}  ")
+    return "\n".join(lines) + "\n"
 
 
 def _circumstances(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.lock.document import Lock, loads, lock_error, text_of
 from kdoctor.output import OutputError, write_atomically
+from kdoctor.yamldoc.source import YamlSourceError, read_file
 
 SUFFIX = ".lock.yaml"
 
@@ -29,11 +30,9 @@ def read_lock(path: Path) -> Lock:
         LockError: it cannot be read, or is not a valid lock.
     """
     try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise lock_error(path, "no such file") from error
-    except OSError as error:
-        raise lock_error(path, error.strerror or str(error)) from error
+        content = read_file(path, "lock")
+    except YamlSourceError as error:
+        raise lock_error(path, error.problem.message) from error
     return loads(content, str(path))
 
 

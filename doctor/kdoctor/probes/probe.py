@@ -26,7 +26,7 @@ class Context:
     """The environment variables of the job."""
     children: Children
     stand_in: bool = False
-    """Whether kdoctor's own environment stands in for that of the job. As in ``Target``."""
+    """Whether kdoctor's own environment is examined instead of the job's. As in ``Target``."""
     root: Path = field(default_factory=lambda: Path(os.environ.get(ROOT_VARIABLE) or "/"))
     """Root of /sys, /proc and /dev; different in tests."""
 

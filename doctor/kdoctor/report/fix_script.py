@@ -18,9 +18,9 @@ _PLACEHOLDER = re.compile(r"'<[^<>']+>'|<[A-Za-z][^<>]*>")
 def render_fix_script(report: Report, canvas: Canvas) -> str:
     """The fixes as a bash script. A refused step is left out.
 
-    Commands that only read are comments. Rollbacks have a script of their own (``kdoctor rollback --script``), and so
-    does a way to start without a fix, which is for the job's shell. Commands with placeholders, and a restart of the
-    machine, are printed and not run.
+    Commands that only read are comments. Commands with placeholders, and a restart of the machine, are printed and not
+    run. Rollbacks are left to ``kdoctor rollback --script``. A way to start without a fix is for the job's shell, and
+    left out.
     """
     return "".join(f"{line}\n" for line in _lines(report))
 

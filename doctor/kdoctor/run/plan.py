@@ -95,14 +95,22 @@ class RunOptions:
             own_model: whether the user's own model is judged, too.
 
         Raises:
-            UsageError: the checklist, its lock or the version matrix is broken, or nothing is left to check.
+            UsageError: the checklist, its lock or the version matrix is broken, options contradict each other, or
+                nothing is left to check.
         """
+        if self.lock and not self.use_lock:
+            raise UsageError("--lock cannot be used with --no-lock")
+        if self.replicas and self.snapshot:
+            raise UsageError("--replicas cannot be used with --snapshot", hint="A snapshot is judged without training.")
         checklist = load_checklist(self.checklist, catalog)
         if own_model:
             checklist = with_own_model(checklist, catalog)
         if self.gpus is not None:
             checklist = with_gpus(checklist, catalog, self.gpus)
         checks = plan(checklist, catalog, select=self.select, skip=self.skip, smoke=self.smoke)
+        if self.replicas and not scenarios_to_run(checklist, checks):
+            hint = "Remove it, or the options that leave out the trainings (--no-smoke, --select, --skip)."
+            raise UsageError(f"--replicas {self.replicas}: this run trains nothing", hint=hint)
         lock_file, lock = load_lock(checklist, self.lock) if self.use_lock else (None, None)
         rules = checklist.rules(today=today(), fail_on=self.fail_on, allow_unknown=self.allow_unknown)
         return Plan(
@@ -142,8 +150,11 @@ def smoke_plan(
         checklist = with_gpus(checklist, catalog, gpus)
     checks = plan(checklist, catalog)
     rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
+    narrowed = [entry.id for entry in chosen] if scenarios else []
+    narrowed += [f"--strategy {strategy}"] if strategy else []
     named = (("gpus", gpus), ("replicas", replicas))
-    scope = " ".join(f"--{name} {value}" for name, value in named if value is not None)
+    narrowed += [f"--{name} {value}" for name, value in named if value is not None]
+    scope = " ".join(narrowed)
     return Plan(checklist=checklist, checks=checks, rules=with_matrix(rules, checks), scope=scope, command=command)
 
 
@@ -181,9 +192,17 @@ def own_job(
     """The user's model and data, if the options name them.
 
     Raises:
-        UsageError: only one of the two is named, a name is malformed, or a snapshot is judged.
+        UsageError: only one of the two is named, a name is malformed, a snapshot is judged, or there are other options
+            of a model without one.
     """
     if model is None and data is None:
+        dependent = {"--steps": steps, "--steps-per-epoch": steps_per_epoch, "--model-timeout": deadline_s}
+        given = [name for name, value in dependent.items() if value is not None]
+        if given:
+            example = f"Example: --model job:build --data job:read {given[0]} 20"
+            raise UsageError(
+                f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
+            )
         return None
     if model is None or data is None:
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")

@@ -54,6 +54,8 @@ class Collected:
     """Whether the user ended the run."""
     from_snapshot: bool = False
     """Whether they may be another machine's, so that this machine's history says nothing about them."""
+    recorded_at: str = ""
+    """When the snapshot was recorded; empty for facts of this run."""
 
 
 class Examination:
@@ -260,4 +262,5 @@ def read_snapshot(path: Path, catalog: Catalog) -> Collected:
         started_at=started_at,
         duration_s=time.monotonic() - started,
         from_snapshot=True,
+        recorded_at=recorded.created_at,
     )

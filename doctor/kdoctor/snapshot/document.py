@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kdoctor import __version__
 from kdoctor.documents import Document
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
@@ -87,6 +87,7 @@ def load(path: Path, groups: Groups) -> Snapshot:
     Raises:
         SnapshotError: the file cannot be read, or is not a snapshot.
     """
+    refuse_named_pipe(path)
     try:
         return loads(path.read_bytes(), groups)
     except IsADirectoryError as error:
@@ -132,7 +133,7 @@ def _parse(data: str | bytes) -> dict[str, Any]:
     if not text.strip():
         raise SnapshotError("not a snapshot: the file is empty")
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         truncated = " (the file is truncated)" if error.pos >= len(text.rstrip()) or "Unterminated" in error.msg else ""
         raise SnapshotError(
@@ -143,6 +144,15 @@ def _parse(data: str | bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SnapshotError(f"not a snapshot: expected a mapping, found {describe_kind(document)}")
     return document
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SnapshotError(f"invalid JSON: duplicate key {twice!r}")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -143,7 +143,7 @@ def _again(keras: Any, one: Any) -> Any:
 def _states_arguments(keras: Any, kind: Any) -> bool:
     """Whether the class, or a base class that is not Keras's, defines ``get_config``."""
     owner = next(base for base in kind.__mro__ if "get_config" in vars(base))
-    return kind.__module__.split(".")[0] == keras.__name__ or owner.__module__.split(".")[0] != keras.__name__
+    return bool(kind.__module__.split(".")[0] == keras.__name__) or owner.__module__.split(".")[0] != keras.__name__
 
 
 def _keeps_arguments(keras: Any, one: Any) -> bool:

@@ -34,10 +34,10 @@ def test_broken_target_is_the_first_failure(tmp_path: Path, run: Run) -> None:
         shutil.rmtree(part)
     broken = run(*asked)
     assert broken.returncode == 1, broken.stdout
-    lines = run("history").stdout.splitlines()
-    assert "PASS" in lines[0]
-    assert "FAIL" in lines[1]
-    assert "first failure; " in lines[1]
+    one, other = run("history").stdout.split("\n     2  ")
+    assert "PASS" in one
+    assert "FAIL" in other
+    assert "first failure\n" in other
     assert "pass -> fail" in run("history", "diff", "-2", "-1").stdout
     assert run("history", "show", "-1").stdout.startswith("Run 2: FAIL")
     exported = [json.loads(line) for line in run("history", "export").stdout.splitlines()]
@@ -45,6 +45,30 @@ def test_broken_target_is_the_first_failure(tmp_path: Path, run: Run) -> None:
         (1, "kdoctor/report/v1", "pass"),
         (2, "kdoctor/report/v1", "fail"),
     ]
+
+
+CHECKLIST = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 1
+owner: ada
+checks: [{id: versions.tensorflow-installed}]
+without: {baseline: slow, edge-case: slow, failure-path: slow}
+"""
+
+
+@pytest.mark.parametrize(("tensorflow", "verdict"), [("", "pass"), (None, "fail")])
+def test_run_of_record_is_kept_whether_it_passed_or_not(
+    tmp_path: Path, run: Run, tensorflow: str | None, verdict: str
+) -> None:
+    (tmp_path / "job.yaml").write_text(CHECKLIST)
+    target = make_target(tmp_path / "job", tensorflow=tensorflow)
+    record = ("checklist", "record", tmp_path / "job.yaml", "--python", target)
+    assert run(*record, "--no-history").returncode == (verdict == "fail")
+    assert not (tmp_path / "state").exists()
+    assert run(*record).returncode == (verdict == "fail")
+    (line,) = [json.loads(line) for line in run("history", "export").stdout.splitlines()]
+    assert (line["checklist"]["name"], line["scope"], line["verdict"]) == ("job", "", verdict)
 
 
 def test_history_can_be_turned_off(tmp_path: Path, run: Run) -> None:

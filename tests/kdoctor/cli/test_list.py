@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import kdoctor
 from kdoctor.check import check
-from kdoctor.cli.list import explain_check
+from kdoctor.cli.explain import explain_check
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Severity
@@ -56,3 +58,19 @@ def test_explain_shows_check_and_scenario_of_the_same_name(name: str) -> None:
     explained = kdoctor("explain", name).stdout
     assert f"{name} (" in explained
     assert f"Scenario {name}, version" in explained
+
+
+def test_json_list_matches_its_schema() -> None:
+    catalog = load_catalog()
+    listed = json.loads(kdoctor("list", "--format", "json").stdout)
+    jsonschema.validate(listed, json.loads(kdoctor("schema", "list").stdout))
+    assert [item["id"] for item in listed["checks"]] == list(catalog.checks)
+    assert [item["id"] for item in listed["scenarios"]] == list(catalog.scenarios)
+    assert listed["checklists"] == list(catalog.checklists)
+    baseline = next(item for item in listed["checks"] if item["id"] == "smoke.baseline")
+    assert {"name": "tolerance", "type": "float", "default": 0.0001} in baseline["parameters"]
+
+
+def test_json_list_of_one_kind_has_only_that() -> None:
+    listed = json.loads(kdoctor("list", "--checklists", "-f", "json").stdout)
+    assert (listed["checks"], listed["scenarios"], bool(listed["checklists"])) == (None, None, True)

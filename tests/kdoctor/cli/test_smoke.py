@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,23 @@ def test_smoke_announces_trainings_and_fails_on_broken_tensorflow(tmp_path: Path
     assert "pass" not in {status for name, status in statuses.items() if name.startswith("smoke.")}
     assert (kept / "runner-tensorflow.stacks").exists()
     assert (kept / "runner-jax.stacks").exists()
+
+
+def test_duration_is_what_past_runs_took_here(tmp_path: Path) -> None:
+    place = tmp_path / "history.sqlite"
+    asked = ("smoke", "closed-form", "--replicas", "2", "--timeout", "1", "--python", make_target(tmp_path / "venv"))
+    variables = {"KDOCTOR_HISTORY": str(place), "KDOCTOR_NO_HISTORY": "0"}
+    first = kdoctor(*asked, variables=variables).stderr
+    assert "idle machine" in first
+    assert "limit: 1 s" in first
+    with closing(sqlite3.connect(place)) as connection, connection:
+        ((scope,),) = connection.execute("SELECT scope FROM runs").fetchall()
+        assert scope == "smoke.closed-form --replicas 2"  # so that other scenarios are not compared
+        connection.execute("UPDATE runs SET conclusion = 'pass', duration_s = 42")
+    assert "the last passing run here took 42 s" in kdoctor(*asked, variables=variables).stderr
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute("UPDATE runs SET conclusion = 'pass', duration_s = 42 + 89 * (id - 1)")
+    assert "2 passing runs here took 42 to 131 s" in kdoctor(*asked, variables=variables).stderr
 
 
 def test_scenarios_are_listed_by_tier_and_explained() -> None:

@@ -95,9 +95,7 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     kept(place, gpu_report())
     with closing(sqlite3.connect(place)) as connection:
         host, checklist, target = connection.execute("SELECT host, checklist, target FROM runs").fetchone()
-    assert "none of the 1 runs of multi-gpu-keras" in why_none(
-        place, Series(host=host, checklist=checklist, target=target)
-    )
+    assert "1 run of multi-gpu-keras" in why_none(place, Series(host=host, checklist=checklist, target=target))
     kept(place, cpu_report(), lock())
     mine = series(place)
     reason = why_none(place, replace(mine, target="/elsewhere/python"))

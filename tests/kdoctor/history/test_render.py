@@ -43,19 +43,50 @@ def test_list_marks_first_failure_and_changes(tmp_path: Path) -> None:
     with opened(place, create=False) as connection:
         runs = read.runs(connection, 0, None)
         listed = list(render.list_runs(runs, read.changes(connection, 1)))
-    assert [line.partition("cpu-smoke")[2].strip() for line in listed] == [
-        "",
-        "first failure; gpu.free pass -> fail",
-        "",
-        "gpu.free fail -> pass",
+    assert [line.partition("cpu-smoke")[2].split("\n        ") for line in listed] == [
+        ["\n"],
+        ["", "first failure", "gpu.free pass -> fail\n"],
+        ["\n"],
+        ["", "gpu.free fail -> pass\n"],
     ]
     assert listed[1].split()[:3] == ["2", "2030-01-02T00:00:01", "FAIL"]
 
 
 def test_list_marks_first_failure_of_new_check() -> None:
     run = read.Run(7, "2030-01-02T00:00:01+00:00", "fail", "pass", 34.2, "cpu-smoke", "--no-smoke")
-    (line,) = render.list_runs([run], {})
-    assert line == "     7  2030-01-02T00:00:01  FAIL       34.2 s  cpu-smoke --no-smoke  first failure\n"
+    (text,) = render.list_runs([run], {})
+    assert text == "     7  2030-01-02T00:00:01  FAIL       34.2 s  cpu-smoke --no-smoke\n        first failure\n"
+
+
+def test_list_fits_in_80_columns() -> None:
+    names = [f"versions.cuda-libraries-match-{number}" for number in range(9)]
+    run = read.Run(
+        7, "2030-01-02T00:00:01+00:00", "fail", "pass", 34.2, "multi-gpu-keras", "--select versions --skip host", "node"
+    )
+    other = run._replace(id=8, target="/home/ada/projects/segmentation/.venv/bin/python")
+    changes = {8: [(name, "pass", "unknown") for name in names]}
+    text = "".join(render.list_runs([run, other], changes))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "and 6 more changes" in text
+    assert "segmentation/.venv" in text
+
+
+def test_too_few_runs_are_no_trend(tmp_path: Path) -> None:
+    place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(4)))
+    with opened(place, create=False) as connection:
+        found = read.trends(connection, read.runs(connection, 1, None)[0], 40)
+    text = render.list_trends(found, unicode=True)
+    assert "5 runs" in text
+    assert "one of 4," in " ".join(text.split())
+    assert "step" not in text
+    assert render.list_trends([], unicode=True) == ""
+
+
+def test_long_trend_takes_two_lines() -> None:
+    trend = read.Trend(name="smoke.uneven-final-batch/drop-remainder step_s", values=(0.001, 0.002) * 20)
+    lines = render.list_trends([trend], unicode=True).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("▁" in line for line in lines) == 1
 
 
 def test_runs_are_limited_and_filtered_by_checklist(tmp_path: Path) -> None:
@@ -80,13 +111,13 @@ def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[
 
 
 def test_trend_has_curve_and_both_ends(tmp_path: Path) -> None:
-    place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(4)))
+    place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(5)))
     with opened(place, create=False) as connection:
         found = read.trends(connection, read.runs(connection, 1, None)[0], 40)
-    assert found[0].values == (0.004, 0.008, 0.012, 0.016)
-    # Eighths of the range: 0, 8/3, 16/3 and 8 (at most 7).
+    assert found[0].values == (0.004, 0.008, 0.012, 0.016, 0.02)
+    # Eighths of the range: 0, 2, 4, 6 and 8 (at most 7).
     assert render.list_trends(found, unicode=True).splitlines()[-1] == (
-        "  ▁▃▆█  smoke.baseline/mirrored step: 4 ms -> 16 ms, +300 %"
+        "  ▁▃▅▇█  smoke.baseline/mirrored step: 4 ms -> 20 ms, +400 %"
     )
     assert render.list_trends(found, unicode=False).isascii()
 

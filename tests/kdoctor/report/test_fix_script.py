@@ -40,7 +40,7 @@ def test_yes_confirms_steps_without_root(tmp_path: Path) -> None:
     assert run(fails("touch one"), tmp_path, "--yes").returncode == 0
     assert (tmp_path / "one").exists()
     assert "sudo" in render(fails("sudo touch two"), "fix-script")
-    assert run(fails("sudo touch two"), tmp_path, "--yes").returncode == 0  # nobody answers
+    assert run(fails("sudo touch two"), tmp_path, "--yes").returncode == 0  # without an answer
     assert not (tmp_path / "two").exists()
 
 

@@ -57,8 +57,12 @@ def test_unread_nodes_are_unknown(group: FactGroup) -> None:
     assert judged(group).status is Status.UNKNOWN
 
 
-def test_lost_gpu_needs_no_node() -> None:
-    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown_and_explains_its_node() -> None:
+    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
+    broken = judged(gpus(2, gpu(0), lost_gpu(1), node_errors={"/dev/nvidia1": "EIO"}))
+    assert [item.finding.explained_by for item in broken.findings] == [("gpu.responding",)]
+    in_use = judged(gpus(2, node_errors={"/dev/nvidia1": "EIO"}))
+    assert [item.finding.explained_by for item in in_use.findings] == [()]
 
 
 @pytest.mark.parametrize("group", [Gpus, KernelDriver])

@@ -21,7 +21,7 @@ def test_version_of_the_module_passes() -> None:
 
 @pytest.mark.parametrize(
     ("container", "command"),
-    [("none", "sudo apt-get install 'libnvidia-compute-<branch>'"), ("docker", "NVIDIA_DRIVER_CAPABILITIES=compute")],
+    [("none", "sudo apt-get install libnvidia-compute-580"), ("docker", "NVIDIA_DRIVER_CAPABILITIES=compute")],
 )
 def test_missing_libcuda_fails_with_the_copies_that_are_not_searched(container: str, command: str) -> None:
     stub = LibraryCopy(path="/usr/local/cuda/compat/libcuda.so.1", found_by="not searched")

@@ -30,7 +30,7 @@ def test_working_driver_passes() -> None:
 
 def test_machine_without_a_gpu_needs_hardware_inspection() -> None:
     found = finding(KernelDriver(loaded=False), ABSENT, PciDevices(devices=()), host())
-    assert found.remedy.commands[0] == "lspci -nn -d 10de:"
+    assert found.remedy.look == ("lspci -nn -d 10de:",)
     assert found.remedy.action is Action.INSPECT_HARDWARE
 
 
@@ -66,7 +66,7 @@ def test_container_without_the_nvidia_runtime_is_started_with_it(state: Gpus) ->
 
 def test_missing_device_nodes_are_created() -> None:
     found = finding(kernel(nodes=()), NO_MODULE, pci(), host())
-    assert found.remedy.commands[0] == "sudo nvidia-modprobe -c 0 -u"
+    assert found.remedy.commands[0] == f"sudo nvidia-modprobe {' '.join(f'-c {minor}' for minor in range(8))} -u"
 
 
 @pytest.mark.parametrize("state", ["ready", "no-permission"])
@@ -157,4 +157,4 @@ def test_rejected_module_is_ignored_once_a_module_is_loaded() -> None:
 
 def test_unread_log_gives_the_general_cause() -> None:
     found = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), missing={KernelLog: "no"})
-    assert found.remedy.commands[1] == "sudo modprobe nvidia"
+    assert found.remedy.commands == ("sudo modprobe nvidia",)

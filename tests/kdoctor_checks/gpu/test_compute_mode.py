@@ -26,13 +26,13 @@ def test_prohibited_fails_and_exclusive_passes(change: dict[str, Any], status: S
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(compute_mode, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(compute_mode, gpus(1, gpu(0, compute_mode="prohibited"))).findings[0].finding
     assert "prohibited" in finding.observed
-    assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 --compute-mode=DEFAULT"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi --compute-mode=DEFAULT"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import environment, gpu, gpus, lost_gpu
+from helpers.facts import environment, gpu, gpus, lost_gpu, pci
 from kdoctor.engine.report import Result
 from kdoctor.facts import Environment, Gpus
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
@@ -30,7 +30,7 @@ def visible(mask: str | None) -> Environment:
         (3, None, 2, Status.PASS),
         (1, None, None, Status.PASS),
         (0, None, None, Status.FAIL),
-        (0, None, 0, Status.PASS),
+        (0, None, 0, Status.SKIP),
     ],
 )
 def test_count_is_compared_with_checklist(found: int, count: int | None, at_least: int | None, status: Status) -> None:
@@ -47,7 +47,23 @@ def test_lost_gpu_does_not_count() -> None:
     finding = result.findings[0].finding
     assert finding.observed.startswith("2 ")
     assert finding.observed.endswith("GPU 1")
-    assert finding.remedy.action is Action.INSPECT_HARDWARE
+    assert finding.remedy.action is Action.REBOOT
+    assert finding.explained_by == ("gpu.responding",)
+
+
+@pytest.mark.parametrize(
+    ("count", "explained_by"),
+    [
+        (4, ("gpu.responding",)),
+        (5, ("gpu.responding", "gpu.visible-to-driver")),
+        (6, ()),
+    ],
+)
+def test_missing_gpus_are_explained_if_as_many_are_lost_or_unlisted(count: int, explained_by: tuple[str, ...]) -> None:
+    """Four listed, one of them lost, and a fifth on the PCI bus only."""
+    found = gpus(4, gpu(0), gpu(1), gpu(2), lost_gpu(3))
+    result = compute_check(count_expected, found, pci(5), assumptions=Assumptions(gpus=GpuAssumption(count=count)))
+    assert result.findings[0].finding.explained_by == explained_by
 
 
 def test_incomplete_list_of_gpus_is_unknown() -> None:
@@ -78,7 +94,7 @@ def test_hidden_gpus_are_not_usable(mask: str | None, count: int, status: Status
 def test_lost_gpu_that_is_hidden_does_not_matter() -> None:
     four = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
     assert judged(four, count=3, mask="0,2,3").status is Status.PASS
-    assert judged(four, count=4, mask="0,1,2,3").findings[0].finding.remedy.action is Action.INSPECT_HARDWARE
+    assert judged(four, count=4, mask="0,1,2,3").findings[0].finding.remedy.action is Action.REBOOT
 
 
 def test_fix_for_one_gpu_is_its_checklist() -> None:
@@ -87,4 +103,4 @@ def test_fix_for_one_gpu_is_its_checklist() -> None:
 
 
 def test_without_environment_every_responding_gpu_counts() -> None:
-    assert compute_check(count_expected, gpus(2)).evidence[0].observed == "2 usable GPUs"
+    assert compute_check(count_expected, gpus(2)).evidence[0].observed == "2 responding GPUs"

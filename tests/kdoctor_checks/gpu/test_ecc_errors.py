@@ -29,9 +29,9 @@ def test_uncorrected_errors_since_loading_fail(change: dict[str, Any], status: S
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(ecc_errors, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
@@ -43,7 +43,7 @@ def test_finding_has_commands() -> None:
     )
     assert finding.observed.startswith("2 uncorrected memory errors")
     assert "5 over" in finding.observed
-    assert finding.remedy.commands[2] == "sudo reboot"
+    assert finding.remedy.commands == ("sudo reboot",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

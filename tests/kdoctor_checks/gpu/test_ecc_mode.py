@@ -29,16 +29,16 @@ def test_ecc_off_or_pending_off_is_a_note(change: dict[str, Any], status: Status
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(ecc_mode, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(ecc_mode, gpus(1, gpu(0, ecc_mode_pending=False))).findings[0].finding
     assert re.search(r"\bon\b.*\boff after", finding.observed)
-    assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 -e 1"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi -e 1"
 
 
 def test_unsupported_gpus_are_skipped() -> None:

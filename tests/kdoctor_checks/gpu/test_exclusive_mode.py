@@ -26,16 +26,16 @@ def test_exclusive_modes_warn(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(exclusive_mode, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(exclusive_mode, gpus(1, gpu(0, compute_mode="exclusive-process"))).findings[0].finding
     assert "exclusive-process" in finding.observed
-    assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 --compute-mode=DEFAULT"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi --compute-mode=DEFAULT"
 
 
 def test_rollback_restores_recorded_mode() -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
-from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, pci
+from helpers.facts import bus_id, gpu, gpus, log, logged, lost_gpu, no_driver, pci
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, KernelLog, PciDevices
+from kdoctor.facts import FactGroup, Gpus, KernelLog, NvLink, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.kernel_log import kernel_log
@@ -69,10 +70,50 @@ def test_each_gpu_has_one_finding_with_all_events() -> None:
     assert re.match(r"Xid 48 \(.*\), Xid 94 \(.*\) x2;", observed["GPU 1 (0000:20:00.0)"])
 
 
-def test_lost_gpu_is_reported_by_gpu_responding() -> None:
+def explained(result: Result) -> dict[str, tuple[str, ...]]:
+    return {item.finding.subject: item.finding.explained_by for item in result.findings}
+
+
+def test_failure_of_lost_gpu_is_explained_by_gpu_responding() -> None:
     found = gpus(4, gpu(0), lost_gpu(1), gpu(2), gpu(3))
-    assert judged(xid(79), found).status is Status.PASS
-    assert judged(xid(79, index=2), found).status is Status.FAIL
+    assert explained(judged(xid(79), found)) == {f"GPU 1 ({bus_id(1)})": ("gpu.responding",)}
+    assert explained(judged(xid(79, index=2), found)) == {f"GPU 2 ({bus_id(2)})": ()}
+
+
+def test_failure_of_unlisted_gpu_is_explained_by_gpu_visible_to_driver() -> None:
+    found = gpus(3, gpu(0), gpu(2), gpu(3))
+    assert explained(judged(xid(79), found)) == {f"GPU at {bus_id(1)}": ("gpu.visible-to-driver",)}
+
+
+DOWN = (NvLink(index=0, active=False),)
+
+
+@pytest.mark.parametrize(
+    ("codes", "state", "explained_by"),
+    [
+        ((48, 94), {"ecc_uncorrected_volatile": 1}, ("gpu.ecc-errors",)),
+        ((48, 94), {}, ()),
+        ((64,), {"remapped_rows_failure": True}, ("gpu.row-remapping",)),
+        ((48, 119), {"ecc_uncorrected_volatile": 1}, ()),
+        ((74,), {"nvlinks": DOWN}, ("topology.nvlink", "topology.nvlink-direct")),
+        ((154,), {"recovery_action": "reset"}, ("gpu.recovery-action",)),
+        ((119,), {"recovery_action": "reset"}, ()),
+    ],
+)
+def test_failure_is_explained_by_the_state_of_the_gpu(
+    codes: tuple[int, ...], state: dict[str, Any], explained_by: tuple[str, ...]
+) -> None:
+    named = "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+    lines = [f"NVRM: Xid (PCI:{bus_id(1)[:-2]}): {code}, {named if code == 154 else 'pid=1'}" for code in codes]
+    found = gpus(4, gpu(0), gpu(1, **state), gpu(2), gpu(3))
+    assert explained(judged(logged(*lines), found)) == {f"GPU 1 ({bus_id(1)})": explained_by}
+
+
+def test_log_without_a_gpu_of_the_driver_does_not_pass() -> None:
+    assert compute_check(kernel_log, logged("usb 1-1: new device"), *no_driver()).status is Status.SKIP
+    assert compute_check(kernel_log, xid(119), *no_driver()).status is Status.FAIL
+    alone = compute_check(kernel_log, logged("usb 1-1: new device"))
+    assert alone.status is Status.PASS
 
 
 def test_log_without_gpus_names_address() -> None:

@@ -26,15 +26,15 @@ def test_partitioned_gpu_fails(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(mig_mode, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(mig_mode, gpus(1, gpu(0, mig_mode=True))).findings[0].finding
-    assert finding.remedy.commands[1] == "sudo nvidia-smi -i 0000:10:00.0 -mig 0"
+    assert finding.remedy.commands == ("sudo nvidia-smi -mig 0",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

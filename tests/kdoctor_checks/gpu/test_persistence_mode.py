@@ -25,15 +25,15 @@ def test_off_warns(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(persistence_mode, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(persistence_mode, gpus(1, gpu(0, persistence_mode=False))).findings[0].finding
-    assert finding.remedy.commands[0] == "sudo systemctl enable --now nvidia-persistenced"
+    assert finding.remedy.commands == ("sudo nvidia-smi -pm 1",)
 
 
 def test_checklist_can_expect_off() -> None:

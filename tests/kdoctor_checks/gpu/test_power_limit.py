@@ -28,16 +28,16 @@ def test_limit_below_default_is_a_note(change: dict[str, Any], status: Status) -
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(power_limit, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(power_limit, gpus(1, gpu(0, enforced_power_limit_w=500.0))).findings[0].finding
     assert re.search(r"500 W.*700 W", finding.observed)
-    assert finding.remedy.commands[0] == "sudo nvidia-smi -i 0000:10:00.0 -pl 700"
+    assert finding.remedy.commands[0] == "sudo nvidia-smi -pl 700"
 
 
 def test_checklist_can_allow_lower_share() -> None:

@@ -33,8 +33,8 @@ def test_many_failed_readings_are_counted() -> None:
     assert (result.reason or "").endswith("field 3 (Unknown Error) and 3 more")
 
 
-def test_lost_gpu_is_ignored() -> None:
-    assert compute_check(readings, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown() -> None:
+    assert compute_check(readings, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 def test_missing_evidence_is_unknown() -> None:

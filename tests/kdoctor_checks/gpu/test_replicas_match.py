@@ -10,6 +10,7 @@ from helpers.facts import (
     gpu,
     gpus,
     h100_node,
+    lost_gpu,
     packages,
     pci,
     smoke_case,
@@ -17,7 +18,7 @@ from helpers.facts import (
     target,
 )
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, SmokeRuns
+from kdoctor.facts import FactGroup, Gpu, Gpus, SmokeRuns
 from kdoctor.model import Action, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.replicas_match import replicas_match
@@ -48,6 +49,20 @@ def test_tensorflow_fell_back_to_cpu_without_error() -> None:
 
 def test_tensorflow_ignored_gpu() -> None:
     assert judged(smoke_run("smoke.baseline", 4, smoke_case(replicas=3), gpus_seen=3)).status is Status.FAIL
+
+
+def test_missing_gpus_are_explained_by_as_many_that_cannot_be_used() -> None:
+    def explained(seen: int, *devices: Gpu) -> tuple[str, ...]:
+        run = smoke_run("smoke.baseline", 4, smoke_case(replicas=seen), gpus_seen=seen)
+        return judged(run, gpus(4, *devices)).findings[0].finding.explained_by
+
+    closed = gpu(3, compute_mode="prohibited")
+    assert explained(3, gpu(0), gpu(1), gpu(2), closed) == ("gpu.compute-mode",)
+    assert explained(2, gpu(0), gpu(1), gpu(2), closed) == ()
+    assert explained(3, gpu(0), gpu(1), gpu(2), lost_gpu(3)) == ("gpu.responding",)
+    divided = (gpu(index, mig_mode=True) for index in range(4))
+    assert explained(1, *divided) == ("gpu.mig-mode",)
+    assert "versions.cuda-libraries" in explained(0)
 
 
 def test_strategy_without_some_gpus_fails() -> None:

@@ -28,16 +28,16 @@ def test_small_bar_is_a_note(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(resizable_bar, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(resizable_bar, gpus(1, gpu(0, bar1_total_bytes=256 * MIB))).findings[0].finding
     assert re.search(r"256 MiB.*79.6 GiB", finding.observed)
-    assert finding.remedy.commands[0] == "nvidia-smi -q -d MEMORY"
+    assert finding.remedy.look == ("nvidia-smi -q -d MEMORY",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

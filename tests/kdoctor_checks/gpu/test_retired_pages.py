@@ -34,16 +34,16 @@ def test_sixty_pages_fail(change: dict[str, Any], status: Status) -> None:
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(retired_pages, gpus(2, v100(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(retired_pages, gpus(1, v100(0, retired_pages_double_bit=61))).findings[0].finding
     assert re.match(r"61 .*\(0 single.*61 double", finding.observed)
-    assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d PAGE_RETIREMENT"
+    assert finding.remedy.look == ("nvidia-smi -q -d PAGE_RETIREMENT",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

@@ -26,9 +26,9 @@ def test_remapping_failure_fails_and_remapped_rows_pass(change: dict[str, Any], 
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(row_remapping, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
@@ -39,7 +39,7 @@ def test_finding_has_commands() -> None:
         .finding
     )
     assert "8 rows" in finding.observed
-    assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ROW_REMAPPER"
+    assert finding.remedy.look == ("nvidia-smi -q -d ROW_REMAPPER",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

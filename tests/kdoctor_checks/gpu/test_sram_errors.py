@@ -32,15 +32,15 @@ def test_exceeded_threshold_fails(change: dict[str, Any], status: Status) -> Non
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = compute_check(sram_errors, gpus(2, gpu(0), lost_gpu(1)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
 
 
 def test_finding_has_commands() -> None:
     finding = compute_check(sram_errors, gpus(1, gpu(0, sram_threshold_exceeded=True))).findings[0].finding
-    assert finding.remedy.commands[0] == "nvidia-smi -i 0000:10:00.0 -q -d ECC"
+    assert finding.remedy.look == ("nvidia-smi -q -d ECC",)
 
 
 def test_unsupported_gpus_are_skipped() -> None:

@@ -57,5 +57,5 @@ def test_virtual_gpus_are_skipped() -> None:
     assert compute_check(temperature, gpus(2, gpu(0), gpu(1, **silent))).status is Status.UNKNOWN
 
 
-def test_lost_gpu_is_ignored() -> None:
-    assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown() -> None:
+    assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN

@@ -42,7 +42,7 @@ def test_redirecting_switch_fails_with_rollback() -> None:
         "PCI 0000:1d:00.0",
         "ACS redirects peer traffic (control 0x001d)",
     )
-    assert finding.remedy.commands[1] == "sudo setpci -s 0000:1d:00.0 ECAP_ACS+0x6.w=0000"
+    assert finding.remedy.commands[0] == "sudo setpci -s 0000:1d:00.0 ECAP_ACS+0x6.w=0000"
     assert finding.rollback.commands == ("sudo setpci -s 0000:1d:00.0 ECAP_ACS+0x6.w=001d",)
 
 

@@ -34,5 +34,5 @@ def test_gpus_without_fabric_are_skipped() -> None:
     assert compute_check(fabric, gpus(2, *off)).status is Status.SKIP
 
 
-def test_lost_gpu_is_ignored() -> None:
-    assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown() -> None:
+    assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN

@@ -46,7 +46,7 @@ def test_finding_has_kernel_parameters_and_rollback() -> None:
 
 def test_no_iommu_passes() -> None:
     result = judged({"iommu_group": None}, kernel_settings(iommu_groups=0))
-    assert [item.subject for item in result.evidence] == ["GPU at 0000:10:00.0", "GPU at 0000:20:00.0"]
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)", "GPU 1 (0000:20:00.0)"]
     assert judged({"iommu_group": None}, kernel_settings(iommu_groups=None)).status is Status.UNKNOWN
 
 
@@ -63,9 +63,10 @@ def test_virtual_machine_and_confidential_computing_are_skipped() -> None:
     assert compute_check(iommu, pci(1), IN_USE, gpus(1)).status is Status.SKIP
 
 
-def test_lost_gpu_is_ignored() -> None:
+def test_lost_gpu_is_unknown() -> None:
     result = judged({"iommu_type": "identity"}, gpus(2, gpu(0), lost_gpu(1)))
-    assert [item.subject for item in result.evidence] == ["GPU at 0000:10:00.0"]
+    assert [item.subject for item in result.evidence] == ["GPU 0 (0000:10:00.0)"]
+    assert [item.explained_by for item in result.unjudged] == [("gpu.responding",)]
 
 
 @pytest.mark.parametrize("group", [PciDevices, Kernel, Gpus])

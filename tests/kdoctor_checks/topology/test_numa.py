@@ -24,7 +24,7 @@ def test_process_bound_to_other_socket_warns() -> None:
     result = judged(host(cpu_affinity=near(0)))
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert [item.finding.subject[:5] for item in result.findings] == [f"GPU {index}" for index in range(4, 8)]
-    assert result.findings[0].finding.remedy.commands[-1] == "numactl --cpunodebind=1 '<command>'"
+    assert result.findings[0].finding.remedy.commands == ("taskset -pc 0-223 $$",)
 
 
 def test_memory_of_other_node_only_warns() -> None:
@@ -73,8 +73,8 @@ def test_unread_affinity_is_unknown() -> None:
     assert judged(host(cpu_affinity=None)).status is Status.UNKNOWN
 
 
-def test_lost_gpu_is_ignored() -> None:
-    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown() -> None:
+    assert judged(gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize("group", [Gpus, Host])

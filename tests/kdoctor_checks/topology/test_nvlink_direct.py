@@ -30,10 +30,13 @@ def test_partly_active_bridge_warns() -> None:
     assert len(result.evidence) == 1
 
 
-def test_links_to_lost_gpu_are_skipped() -> None:
+def test_inactive_links_next_to_lost_gpu_are_unknown() -> None:
     half = (*SIX[:4], NvLink(index=4, active=False), NvLink(index=5, active=False))
-    result = judged(v100(0, nvlinks=half), v100(1, nvlinks=half), lost_gpu(2))
-    assert result.status is Status.SKIP
+    result = judged(v100(0, nvlinks=half), v100(1), lost_gpu(2))
+    assert result.status is Status.UNKNOWN
+    assert [item.subject for item in result.unjudged] == ["GPU 2", f"NVLinks of {v100(0).subject}"]
+    assert {item.explained_by for item in result.unjudged} == {("gpu.responding",)}
+    assert [item.subject for item in result.evidence] == [v100(1).subject]
 
 
 def test_cards_without_bridge_are_ignored_next_to_bridged_ones() -> None:

@@ -44,8 +44,8 @@ def test_cards_whose_names_were_not_read_may_be_geforce() -> None:
     assert compute_check(p2p, unnamed).status is Status.UNKNOWN
 
 
-def test_lost_gpu_is_ignored_and_single_gpu_skipped() -> None:
-    assert compute_check(p2p, gpus(3, gpu(0), gpu(1), lost_gpu(2))).status is Status.PASS
+def test_lost_gpu_is_unknown_and_single_gpu_skipped() -> None:
+    assert compute_check(p2p, gpus(3, gpu(0), gpu(1), lost_gpu(2))).status is Status.UNKNOWN
     assert compute_check(p2p, gpus(1)).status is Status.SKIP
 
 

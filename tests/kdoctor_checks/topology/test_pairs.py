@@ -56,9 +56,9 @@ def test_every_pair_is_judged() -> None:
     assert len(result.evidence) == 6
 
 
-def test_lost_gpu_is_ignored_and_others_judged() -> None:
+def test_lost_gpu_is_unknown_and_others_judged() -> None:
     result = compute_check(pairs, gpus(4, a_gpu(0), lost_gpu(1), a_gpu(2), a_gpu(3)))
-    assert result.status is Status.PASS
+    assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.evidence] == ["GPU 0 - GPU 2", "GPU 0 - GPU 3", "GPU 2 - GPU 3"]
     assert compute_check(pairs, gpus(2, a_gpu(0), lost_gpu(1))).status is Status.SKIP
 
@@ -77,4 +77,4 @@ def test_single_gpu_is_skipped() -> None:
 def test_unread_list_of_gpus_is_unknown() -> None:
     assert compute_check(pairs, gpus(1, count=4)).status is Status.UNKNOWN
     assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN
-    assert compute_check(pairs, gpus(0)).status is Status.UNKNOWN
+    assert compute_check(pairs, gpus(0)).status is Status.SKIP

@@ -41,5 +41,5 @@ def test_busy_cards_are_judged_next_to_idle_ones() -> None:
     assert [item.subject[:5] for item in result.evidence] == [f"GPU {index}" for index in range(5)]
 
 
-def test_lost_gpu_is_ignored() -> None:
-    assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.PASS
+def test_lost_gpu_is_unknown() -> None:
+    assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN

@@ -98,7 +98,7 @@ class Page:
         self.commands(field.commands, indent=indent + 4)
 
     def commands(self, commands: tuple[str, ...], *, indent: int) -> None:
-        """Each command on lines of its own, as it is."""
+        """Each command on separate lines, as it is."""
         for command in commands:
             for line in command.split("\n"):
                 self.line(" " * indent + self.paint(line, "cyan"))

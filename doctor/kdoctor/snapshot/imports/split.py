@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.snapshot.imports import kernel_log, lspci, lstopo, proc_version, smi_failure, smi_nvlink
 from kdoctor.snapshot.imports.part import Kind, Section
 
@@ -79,6 +79,7 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 
 def _read(path: Path) -> str:
+    refuse_named_pipe(path)
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)

@@ -38,7 +38,7 @@ def terminal(report: Report, **canvas: int | bool) -> str:
 
 
 def busy(number: int, **changes: object) -> Result:
-    """A failure of a check of its own, with a fix of its own."""
+    """A failure of a separate check, with a separate fix."""
     remedy = Remedy(summary=f"Stop job {number}.", commands=(f"kill {number}",), action=Action.CONFIGURE)
     found = finding(f"host {number}", observed=f"busy with job {number}", remedy=remedy)
     return failure(f"host.busy-{number}", found, **changes)
@@ -76,7 +76,7 @@ def test_first_problem_is_shown_in_full_and_the_last_ones_in_a_line() -> None:
 def test_worst_problem_comes_first_and_is_in_the_verdict() -> None:
     text = terminal(cpu_report(results=(busy(1, severity=Severity.WARNING), busy(2))))
     assert text.index("✗ host 2") < text.index("! host 1")
-    assert "host 2: busy with job 2 (host.busy-2), and 1 more problem" not in text  # a warning is no blocking problem
+    assert "host 2: busy with job 2 (host.busy-2), and 1 more problem" not in text  # a warning does not block
     assert "host 2: busy with job 2 (host.busy-2)" in text.splitlines()[-1]
 
 

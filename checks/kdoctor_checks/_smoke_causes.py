@@ -27,17 +27,19 @@ NO_GPU = (
     "driver.device-nodes",
     "driver.unified-memory-node",
     "versions.cuda-build",
+    "driver.forward-compatibility",
     "versions.cuda-libraries",
+    "versions.cuda-libraries-match",
     "versions.libraries-searched",
     "versions.driver-for-cuda",
+    "topology.fabric",
+    "topology.fabric-manager",
     "environment.visible-devices",
 )
 """What makes TensorFlow register no GPU at all."""
 
 FEWER_GPUS = (
-    "gpu.responding",
     "gpu.visible-to-driver",
-    "gpu.mig-mode",
     "driver.device-nodes",
     "environment.visible-devices",
 )

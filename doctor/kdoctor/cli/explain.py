@@ -1,0 +1,206 @@
+"""``kdoctor explain``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kdoctor.check import Check, Parameter
+from kdoctor.checklist.load import load_checklist, read_text
+from kdoctor.cli.options import PluginOption
+from kdoctor.cli.stderr import show
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.failures.advice import advise
+from kdoctor.failures.known import KnownFailure, KnownFailures, KnownMessage, load_failures, source_link
+from kdoctor.failures.match import Match, find_matches, near_misses
+from kdoctor.model import FAMILIES
+from kdoctor.report.phrases import FAMILY_TITLES
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.text.lists import counted
+from kdoctor.text.wrap import wrap
+from kdoctor_lint.registry import RULES
+from kdoctor_lint.report.explain import render_rule
+
+_INDENT = "  "
+_LONGEST_INPUT = 10_000_000
+"""Characters that are read from stdin: more than a log of a day."""
+_SHOWN = 5
+"""Matches that are shown; a long log may have many."""
+
+
+def explain(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID|TEXT",
+            help="A check, family, scenario, checklist, lint rule or known failure; or an error message (- for stdin).",
+        ),
+    ],
+    *,
+    plugin: PluginOption = None,
+) -> None:
+    """Explain a check, a lint rule, a known failure, or an error message.
+
+    For an error message it names the known failures that print it, and the checks that detect them. A whole log may be
+    given on stdin. Exit codes: 0 explained; 1 no known failure has that message; 2 usage error.
+    """
+    catalog, known = load_catalog(plugin or ()), load_failures()
+    if words == ["-"]:
+        explain_text(sys.stdin.read(_LONGEST_INPUT), catalog, known)
+        return
+    name = " ".join(words)
+    text = explain_name(name, catalog, known)
+    if text:
+        show(text)
+    elif _is_name(name) and not find_matches(name, known):
+        names = [*catalog.checks, *catalog.scenarios, *FAMILIES, *catalog.checklists, *RULES, *known.by_id]
+        raise UsageError(f"nothing is called {name!r}{did_you_mean(name, names)}", hint="To list them: kdoctor list")
+    else:
+        explain_text(name, catalog, known)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text may be a misspelt name rather than a message."""
+    return text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
+
+
+def explain_name(name: str, catalog: Catalog, known: KnownFailures) -> str:
+    """Everything with that name; empty if there is nothing."""
+    parts = [explain_check(catalog.checks[name])] if name in catalog.checks else []
+    parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
+    parts += [explain_family(name, catalog)] if name in FAMILIES else []
+    parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
+    parts += [render_rule(RULES[rule]) for rule in (name, f"lint.{name}") if rule in RULES]
+    parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
+    return "\n".join(parts)
+
+
+def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
+    """Print the known failures with a message in the text, or end with 1.
+
+    Raises:
+        UsageError: the text is empty.
+    """
+    if not text.strip():
+        raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
+    matches = find_matches(text, known)
+    if not matches:
+        show(_no_match(near_misses(text, known)))
+        raise typer.Exit(1)
+    lines = [f"{counted(len(matches), 'known problem')} with a message in this text:", ""]
+    if len(matches) > 1:
+        lines[0] = f"{lines[0][:-1]}, the most specific first:"
+    for match in matches[:_SHOWN]:
+        lines += [_known(match.known, catalog, match.message), ""]
+    if len(matches) > _SHOWN:
+        lines += [f"{counted(len(matches) - _SHOWN, 'more is', 'more are')} not shown.", ""]
+    show("\n".join(lines[:-1]) + "\n")
+
+
+def _no_match(near: tuple[Match, ...]) -> str:
+    lines = ["No known failure has that message."]
+    if near:
+        lines += ["", "Similar messages:"]
+    for match in near:
+        name = match.known.id if isinstance(match.known, KnownFailure) else match.known.checks[0]
+        lines += [*wrap(match.message, first=f"{_INDENT}- ", rest=_INDENT * 2), f"{_INDENT * 2}kdoctor explain {name}"]
+    return "\n".join([*lines, "", "To look for the cause on this machine: kdoctor check", ""])
+
+
+def explain_failure(failure: KnownFailure, catalog: Catalog) -> str:
+    """A known failure: symptom, cause, and the checks that detect it."""
+    return _known(failure, catalog, failure.symptom) + "\n"
+
+
+def _known(known: KnownFailure | KnownMessage, catalog: Catalog, message: str) -> str:
+    advice = advise(known, catalog.checks, catalog.scenarios)
+    if isinstance(known, KnownFailure):
+        heading, cause, why_not = f"{known.id} ({known.kind})", known.cause, known.not_before_the_job or ""
+    else:
+        heading, cause, why_not = known.meaning, "", ""
+    sections = [
+        ("Message", _paragraph(message)),
+        ("Cause", _paragraph(cause)),
+        ("Why not before the job", _paragraph(why_not)),
+        ("Fix", _paragraph(advice.remedy)),
+        ("Detected by", _paragraph(", ".join((*advice.checks, *advice.rules)))),
+        ("Check for it", [f"{_INDENT}{command}" for command in advice.commands]),
+        ("Source", [f"{_INDENT}{source_link(source)}" for source in known.source]),
+    ]
+    return _sections("\n".join(wrap(heading)), "", sections).rstrip("\n")
+
+
+def explain_family(family: str, catalog: Catalog) -> str:
+    """The checks of a family."""
+    checks = [check for check in catalog.checks.values() if check.family == family]
+    lines = [f"{family}: {FAMILY_TITLES[family]} ({counted(len(checks), 'check')})", ""]
+    for check in checks:
+        lines += [f"{_INDENT}{check.id} ({check.severity.value})", *wrap(check.title, first=_INDENT * 3)]
+    lines += ["", f"To run only these: kdoctor check --select {family}", "Details: kdoctor explain ID"]
+    return "\n".join([*lines, ""])
+
+
+def explain_checklist(name: str, catalog: Catalog) -> str:
+    """What a shipped checklist is for, and what it contains."""
+    checklist = load_checklist(name, catalog)
+    comments = [line for line in read_text(name, catalog).partition("\n\n")[0].splitlines() if line.startswith("#")]
+    stated = ", ".join(sorted(checklist.assumptions.stated())) or "no GPUs"
+    sections = [
+        ("Contains", _paragraph(f"{counted(len(checklist.entries), 'check')}; assumptions: {stated}")),
+        ("Smoke trainings", [f"{_INDENT}{entry.scenario.id} ({entry.scenario.kind})" for entry in checklist.scenarios]),
+        ("To use it", [f"{_INDENT}kdoctor check --checklist {name}"]),
+        ("To print it", [f"{_INDENT}kdoctor checklist show {name} --resolved"]),
+    ]
+    about = " ".join(comment.lstrip("# ") for comment in comments)
+    return _sections(f"Checklist {name}, version {checklist.version}", about, sections)
+
+
+def explain_check(check: Check) -> str:
+    """Everything that its author says about a check."""
+    sections = [
+        ("Why it matters", _paragraph(check.why)),
+        ("Fix", _paragraph(check.remedy)),
+        ("Source", [f"{_INDENT}{source}" for source in check.sources]),
+        ("Detected failures", _paragraph(", ".join(check.failure_modes))),
+        ("Prerequisites", _paragraph(", ".join(check.requires))),
+        ("Scenario", _paragraph(check.scenario or "")),
+        ("GPUs", _paragraph("Skipped if the checklist expects no GPUs." if check.needs_gpus else "")),
+        ("Parameters for checklists", [_parameter(item) for item in check.parameters.values()]),
+    ]
+    return _sections(f"{check.id} ({check.severity.value})", check.title, sections)
+
+
+def explain_scenario(scenario: Scenario) -> str:
+    """What a scenario trains, and how long it takes."""
+    duration = (
+        f"At most {scenario.deadline_s:g} s for each case, in its own process. "
+        f"All cases took {scenario.typical_s:g} s on two CPU devices."
+    )
+    if scenario.pair_s:
+        duration += f" With three or more replicas, add {scenario.pair_s:g} s for each pair."
+    sections = [
+        ("Expected", _paragraph(scenario.expect)),
+        ("Cases", _paragraph(", ".join(scenario.cases))),
+        ("Tier, strategy and framework", [f"{_INDENT}{scenario.tier}, {scenario.strategy}, {scenario.framework}"]),
+        ("Duration", _paragraph(duration)),
+    ]
+    return _sections(f"Scenario {scenario.id}, version {scenario.version} ({scenario.kind})", scenario.title, sections)
+
+
+def _sections(heading: str, title: str, sections: list[tuple[str, list[str]]]) -> str:
+    lines = [heading, *_paragraph(title)]
+    for name, body in sections:
+        lines += ["", name, *body] if body else []
+    return "\n".join([*lines, ""])
+
+
+def _parameter(parameter: Parameter) -> str:
+    kind = getattr(parameter.annotation, "__name__", None) or str(parameter.annotation)
+    return f"{_INDENT}{parameter.name}: {kind} = {parameter.default!r}"
+
+
+def _paragraph(text: str) -> list[str]:
+    return wrap(text, first=_INDENT)

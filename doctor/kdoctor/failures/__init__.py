@@ -1,0 +1,1 @@
+"""Known failures of multi-GPU Keras jobs, and the messages by which people meet them."""

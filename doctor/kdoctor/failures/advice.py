@@ -1,0 +1,60 @@
+"""What to do about a known failure: the checks that detect it, their fix, and the command that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kdoctor.check import Check
+from kdoctor.failures.known import KnownFailure, KnownMessage
+from kdoctor.smoke.own_model import OWN_MODEL
+from kdoctor.smoke.scenario import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What to do about a failure."""
+
+    checks: tuple[str, ...]
+    rules: tuple[str, ...]
+    """Rules of the linter."""
+    remedy: str
+    """The fix of the first check; empty without one."""
+    commands: tuple[str, ...]
+    """Commands that run the checks."""
+
+
+def advise(
+    known: KnownFailure | KnownMessage, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]
+) -> Advice:
+    """The checks that detect a failure, and how to run them."""
+    if isinstance(known, KnownFailure):
+        # A check without prerequisites is nearer to the cause.
+        ours = (check for check in checks.values() if known.id in check.failure_modes)
+        detecting = sorted(ours, key=lambda check: len(check.requires))
+        rules = tuple(known.lint)
+    else:
+        detecting, rules = [checks[name] for name in known.checks if name in checks], ()
+    return Advice(
+        checks=tuple(check.id for check in detecting),
+        rules=rules,
+        remedy=detecting[0].remedy if detecting else "",
+        commands=(*_commands(detecting, scenarios), *(["kdoctor lint ."] if rules else [])),
+    )
+
+
+def _commands(checks: Iterable[Check], scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    selected: list[Check] = []
+    slower: list[str] = []
+    for check in checks:
+        scenario = scenarios.get(check.scenario or "")
+        if scenario is None or scenario.tier == "quick":
+            selected.append(check)
+        elif scenario.id != OWN_MODEL:
+            slower.append(scenario.id.removeprefix("smoke."))
+    if selected:
+        trains = any(check.scenario for check in selected)
+        patterns = (f"--select {check.id}" for check in selected)
+        yield " ".join(["kdoctor check", *([] if trains else ["--no-smoke"]), *patterns])
+    if slower:
+        yield " ".join(["kdoctor smoke", *dict.fromkeys(slower)])

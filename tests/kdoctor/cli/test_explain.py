@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from helpers.command import KDOCTOR, environ, kdoctor
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.failures.known import load_failures
+from kdoctor.model import FAMILIES
+from kdoctor_lint.registry import RULES
+
+LOG = (
+    "2026-11-21 15:18:02.514360: I tensorflow/tsl/cuda/cudart_stub.cc:31] Could not find cuda drivers on your machine, "
+    "GPU will not be used.\n"
+    "E0000 00:00:1795351963.3 11528 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: Failed call to "
+    "cuInit: UNKNOWN ERROR (303)\n"
+)
+
+
+def piped(text: str) -> subprocess.CompletedProcess[str]:
+    command = [*KDOCTOR, "explain", "-"]
+    return subprocess.run(command, check=False, capture_output=True, text=True, input=text, env=environ())
+
+
+def test_error_message_is_explained(screen: SnapshotAssertion) -> None:
+    done = kdoctor("explain", "Could not find cuda drivers")
+    assert done.returncode == 0
+    assert done.stdout == screen
+
+
+def test_log_on_stdin_is_explained_with_the_most_specific_failure_first(screen: SnapshotAssertion) -> None:
+    done = piped(LOG)
+    assert done.returncode == 0
+    assert done.stdout == screen
+
+
+def test_words_need_no_quotes() -> None:
+    assert kdoctor("explain", "could", "not", "find", "cuda", "drivers").stdout.count("cudart_not_found") == 1
+
+
+def test_unknown_message_exits_with_1_and_names_similar_ones() -> None:
+    done = kdoctor("explain", "ModuleNotFoundError: No module named 'requests'")
+    assert (done.returncode, "kdoctor explain" in done.stdout) == (1, False)
+    near = kdoctor("explain", "could nt find cuda librarys on the machine")
+    assert (near.returncode, "kdoctor explain cudart_not_found" in near.stdout) == (1, True)
+
+
+def test_empty_text_is_a_usage_error() -> None:
+    assert piped(" \n").returncode == 2
+    assert kdoctor("explain", "").returncode == 2
+
+
+def test_commands_of_an_explanation_name_the_checks() -> None:
+    shown = kdoctor("explain", "keras3_bn_empty_replica").stdout
+    assert "kdoctor check --select smoke.starved-replica" in shown
+    assert "kdoctor lint ." in shown
+    assert "kdoctor smoke misuse" in kdoctor("explain", "jit_compile_true_multi").stdout
+
+
+@pytest.mark.parametrize("name", ["gpu", "single-gpu-keras", "lint.no-prefetch", "no-prefetch", "nccl_system_error"])
+def test_every_kind_of_name_is_explained(name: str) -> None:
+    done = kdoctor("explain", name)
+    assert done.returncode == 0
+    assert name.removeprefix("lint.") in done.stdout.splitlines()[0]
+
+
+def test_names_are_unique_over_all_kinds() -> None:
+    catalog = load_catalog()
+    kinds = [set(catalog.checks) | set(catalog.scenarios), set(FAMILIES), set(catalog.checklists), set(RULES)]
+    kinds.append(set(load_failures().by_id))
+    assert sum(map(len, kinds)) == len(set[str]().union(*kinds))

@@ -1,0 +1,339 @@
+"""Messages as programs print them, and texts that only look like them.
+
+The messages are those of TensorFlow's, Keras's, NCCL's and the driver's own sources and logs (see the list's sources).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.failures.known import KnownFailure, KnownFailures, KnownMessage, load_failures
+from kdoctor.failures.match import Match, find_matches, near_misses
+
+
+@cache
+def known() -> KnownFailures:
+    return load_failures()
+
+
+def name_of(match: Match) -> str:
+    """The failure's id, or the first check of another message."""
+    if isinstance(match.known, KnownFailure):
+        return match.known.id
+    return match.known.checks[0] if match.known.checks else "harmless"
+
+
+def found(text: str) -> list[str]:
+    return [name_of(match) for match in find_matches(text, known())]
+
+
+CPU_ONLY_LOG = """\
+2026-11-21 15:18:02.514032: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
+2026-11-21 15:18:02.514360: I external/local_xla/xla/tsl/cuda/cudart_stub.cc:31] Could not find cuda drivers on your \
+machine, GPU will not be used.
+2026-11-21 15:18:02.560003: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary is optimized \
+to use available CPU instructions in performance-critical operations.
+E0000 00:00:1795351963.312537   11528 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: Failed call \
+to cuInit: UNKNOWN ERROR (303)
+"""
+CUDNN_LOG = """\
+E0000 00:00:1744708234.717753 1370911 cuda_dnn.cc:8579] Unable to register cuDNN factory: Attempting to register \
+factory for plugin cuDNN when one has already been registered
+2026-11-21 10:11:12.1: E tensorflow/compiler/xla/stream_executor/cuda/cuda_dnn.cc:445] Loaded runtime CuDNN library: \
+8.2.4 but source was compiled with: 8.6.0.  CuDNN library needs to have matching major version and equal or higher \
+minor version.
+Traceback (most recent call last):
+  File "/home/ada/train.py", line 41, in <module>
+    model.fit(dataset, epochs=30)
+tensorflow.python.framework.errors_impl.UnimplementedError: Graph execution error
+"""
+
+PART = "find cuda drivers on your machine"
+"""A part of a message is only recognised alone."""
+REAL = [
+    ("Could not find cuda drivers on your machine, GPU will not be used.", "cudart_not_found"),
+    ("could not find cuda drivers", "cudart_not_found"),
+    (PART, "cudart_not_found"),
+    (
+        (
+            "2023-01-04 12:03:44.481205: W "
+            "tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load "
+            "dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
+        ),
+        "cudart_not_found",
+    ),
+    ("I cudart_stub.cc:29] Ignore above cudart dlerror if you do not have a GPU set up.", "cudart_not_found"),
+    (CPU_ONLY_LOG, "libcuda_missing"),
+    ("failed call to cuInit: UNKNOWN ERROR (303)", "libcuda_missing"),
+    ("OSError: libcuda.so.1: cannot open shared object file: No such file or directory", "libcuda_missing"),
+    (
+        (
+            "W0000 00:00:1716972000.1 gpu_device.cc:2344] Cannot dlopen "
+            "some GPU libraries. Please make sure the missing "
+            "libraries mentioned above are installed properly.\nSkipping registering GPU devices..."
+        ),
+        "tf2161_runpath",
+    ),
+    (CUDNN_LOG, "cudnn_older_than_build"),
+    ("Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0.", "cudnn_older_than_build"),
+    (
+        "INTERNAL: Autotuner could not find any supported configs for HLO: %cudnn-conv-bias-activation.7 = (f32[8,1])",
+        "cudnn_too_old_tf221",
+    ),
+    (
+        "libcusolver.so.11: undefined symbol: cublasSetEnvironmentMode, version libcublas.so.12",
+        "mixed_cuda_components",
+    ),
+    ("ImportError: libnvJitLink.so.12: cannot open shared object file", "mixed_cuda_components"),
+    (
+        (
+            "kernel version 460.91.3 does not match DSO version 470.57.2 -- cannot find working devices in this "
+            "configuration"
+        ),
+        "kernel_dso_mismatch",
+    ),
+    (
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183",
+        "kernel_dso_mismatch",
+    ),
+    (
+        (
+            "NVRM: API mismatch: the client has the version 470.57.02, but\nNVRM: this kernel module has the version "
+            "460.91.03."
+        ),
+        "kernel_dso_mismatch",
+    ),
+    (
+        (
+            "failed call to cuInit: "
+            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: forward compatibility was attempted on non "
+            "supported HW"
+        ),
+        "compat_804",
+    ),
+    ("failed to load PTX text as a module: CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "ptx_newer_than_driver"),
+    ("InternalError: 'cuModuleLoadData(&module, data)' failed with 'CUDA_ERROR_INVALID_PTX'", "blackwell_invalid_ptx"),
+    (
+        "LLVM ERROR: PTX version 8.5 does not support target 'sm_120'. Minimum required PTX version is 8.7",
+        "blackwell_xla_ptx85",
+    ),
+    ("InternalError: libdevice not found at ./libdevice.10.bc [Op:__some_op]", "libdevice"),
+    ("W xla/service/gpu/llvm_gpu_backend: Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice.", "libdevice"),
+    (
+        "WARNING:tensorflow:There are non-GPU devices in `tf.distribute.Strategy`, not using nccl allreduce.",
+        "silent_one_cpu_replica",
+    ),
+    (
+        (
+            "WARNING:tensorflow:Some requested devices in `tf.distribute.Strategy` are not visible to TensorFlow: "
+            "/replica:0/task:0/device:GPU:1"
+        ),
+        "requested_devices_not_visible",
+    ),
+    (
+        (
+            "Ignoring visible gpu device (device: 1, name: NVIDIA T1000, pci bus id: 0000:65:00.0, compute capability: "
+            "7.5) with core count: 14. The minimum required count is 20."
+        ),
+        "slow_gpu_dropped",
+    ),
+    (
+        "NCCL is not supported when using virtual GPUs, fallingback to reduction to one device",
+        "virtual_gpu_no_nccl",
+    ),
+    (
+        (
+            "DMAR: [DMA Write] Request device [3b:00.0] PASID ffffffff "
+            "fault addr 387fc000e000 [fault reason 05] PTE Write "
+            "access is not set"
+        ),
+        "iommu_acs",
+    ),
+    (
+        "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000f address=0xb1139068 flags=0x0030]",
+        "iommu_acs",
+    ),
+    ("InternalError: NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.", "nccl_system_error"),
+    (
+        "gpu-3:312:401 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
+        "nccl_system_error",
+    ),
+    (
+        (
+            "InvalidArgumentError: Inputs to operation "
+            "while/body/_1/AddN of type AddN must have the same size and shape.  "
+            "Input 0: [17,4] != input 1: [16,4]"
+        ),
+        "keras3_indivisible_global_batch",
+    ),
+    (
+        (
+            "ValueError: Variable (<tf.Variable 'dense/kernel:0' shape=(3, 1)>) was not created in the distribution "
+            "strategy scope of (<MirroredStrategy object at 0x7f>). It is most likely because ..."
+        ),
+        "model_outside_scope",
+    ),
+    ('RuntimeError: Need to be inside "with strategy.scope()" for <MirroredStrategy>', "model_outside_scope"),
+    (
+        (
+            "RuntimeError: Mixing different tf.distribute.Strategy objects: <MirroredStrategy at 0x7f1> is not "
+            "<_DefaultDistributionStrategy at 0x7f2>"
+        ),
+        "optimizer_outside_scope",
+    ),
+    (
+        (
+            "InvalidArgumentError: Trying to access resource sequential/hidden/kernel/replica_1/3 (defined @ "
+            "/opt/job/lib/python3.11/site-packages/keras/src/backend/tensorflow/core.py:43) located in device "
+            "/job:localhost/replica:0/task:0/device:CPU:1 from device /job:localhost/replica:0/task:0/device:CPU:0"
+        ),
+        "jit_compile_true_multi",
+    ),
+    (
+        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.1.0 as it may crash.",
+        "numpy2_abi",
+    ),
+    ("nvidia-uvm: uvm_hmm.c: request_free_mem_region() err -34", "hmm_kaslr"),
+    ("NVRM: Xid (PCI:0000:4c:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu.responding"),
+    ("Unable to determine the device handle for GPU 0000:4C:00.0: GPU is lost.", "gpu.responding"),
+    ("NVRM: Xid (PCI:0000:9b:00): 119, pid=2281, Timeout after 6s of waiting for RPC response", "gpu.kernel-log"),
+    ("NVRM: Xid (0000:03:00): 48, Double Bit ECC Error", "gpu.ecc-errors"),
+    ("NVRM: Xid (PCI:0000:07:00): 74, pid=1, NVLink: fatal error detected on link 6", "topology.nvlink"),
+    ("NVRM: Xid (PCI:0000:07:00): 31, pid=9821, Ch 00000010, MMU Fault", "gpu.application-xids"),
+    (
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
+            "NVIDIA driver is installed and running."
+        ),
+        "driver.loaded",
+    ),
+    ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "environment.visible-devices"),
+    ("Failed to initialize NVML: Unknown Error", "driver.device-nodes"),
+    ("cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized", "topology.fabric-manager"),
+    (
+        (
+            "ResourceExhaustedError: OOM when allocating tensor with shape[64,512,56,56] and type float on "
+            "/job:localhost/replica:0/task:0/device:GPU:0"
+        ),
+        "gpu.free",
+    ),
+    ("CUDA driver version is insufficient for CUDA runtime version", "versions.driver-for-cuda"),
+    ("no kernel image is available for execution on the device", "versions.gpu-code"),
+    (
+        (
+            "TypeError: Descriptors cannot be created directly.\nIf this call came from a _pb2.py file, your generated "
+            "code is out of date"
+        ),
+        "versions.package-conflicts",
+    ),
+    ("cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED", "versions.cudnn-for-build"),
+    ("Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open", "versions.cuda-libraries"),
+    ("ModuleNotFoundError: No module named 'tensorflow'", "versions.tensorflow-installed"),
+    ("Your input ran out of data; interrupting training. Make sure that your dataset", "job.epoch-ends"),
+    ("120/120 ━━━━ 9s 71ms/step - accuracy: 0.1003 - loss: nan - val_loss: nan", "versions.keras-compatible"),
+    (
+        (
+            "Unable to register cuFFT factory: Attempting to register "
+            "factory for plugin cuFFT when one has already been "
+            "registered"
+        ),
+        "harmless",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "name"), REAL, ids=range(len(REAL)))
+def test_real_message_is_recognised_first(text: str, name: str) -> None:
+    assert found(text)[:1] == [name]
+
+
+WHOLE = [(text, name) for text, name in REAL if text != PART][::5]
+
+UNRELATED = [
+    "ModuleNotFoundError: No module named 'requests'",
+    "ModuleNotFoundError: No module named 'tensorflow_datasets_extra'",
+    "KeyError: 'label'",
+    "TypeError: build() missing 1 required positional argument: 'input_shape'",
+    "ValueError: Shapes (None, 10) and (None, 1) are incompatible",
+    "ConnectionRefusedError: [Errno 111] Connection refused",
+    "torch.cuda.is_available() returned False",
+    "PermissionError: [Errno 13] Permission denied: '/data/train.tfrecord'",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'weights.h5'",
+    "SyntaxError: invalid syntax",
+    "AssertionError",
+    "error",
+    "GPU",
+    "Epoch 1/30\n120/120 - 9s - loss: 0.4127 - accuracy: 0.8512",
+    (
+        "I tensorflow/core/common_runtime/gpu/gpu_device.cc:2022] "
+        "Created device /job:localhost/replica:0/task:0/device:"
+        "GPU:0 with 79111 MB memory:  -> device: 0, name: NVIDIA H100 80GB HBM3, pci bus id: 0000:18:00.0"
+    ),
+    "The quick brown fox jumps over the lazy dog.",
+    "fatal: not a git repository (or any of the parent directories): .git",
+    "ERROR: Could not find a version that satisfies the requirement kears (from versions: none)",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", UNRELATED, ids=range(len(UNRELATED)))
+def test_unrelated_text_matches_nothing(text: str) -> None:
+    assert found(text) == []
+
+
+def disguised(text: str) -> list[str]:
+    """The text as it arrives from terminals, mails and logs."""
+    words = text.split()
+    return [
+        text.upper(),
+        "\x1b[31m" + "\x1b[0m \x1b[1m".join(words) + "\x1b[0m",
+        "\n".join(text[start : start + 40] for start in range(0, len(text), 40)),
+        "\n".join(f"│ {line:<60} │" for line in text.splitlines()),
+        "\n".join(f"> {line}" for line in text.splitlines()),
+        text.replace("\n", "\r\n"),
+        text.replace("\n", "\\n").replace('"', '\\"'),
+        f"2026-11-22T10:11:12Z stderr F {text}\n2026-11-22T10:11:12Z stderr F done\n",
+        "import tensorflow as tf\n" * 2000 + text + "\nEpoch 1/30\n" * 2000,
+    ]
+
+
+@pytest.mark.parametrize(("text", "name"), WHOLE, ids=range(len(WHOLE)))
+def test_form_of_the_text_does_not_matter(text: str, name: str) -> None:
+    for other in disguised(text):
+        assert found(other)[:1] == [name], other[:200]
+
+
+def test_log_with_several_messages_names_each_once() -> None:
+    assert found(CPU_ONLY_LOG) == ["libcuda_missing", "cudart_not_found"]
+    assert found(CUDNN_LOG) == ["cudnn_older_than_build", "harmless"]
+
+
+def test_misspelt_message_is_a_near_miss() -> None:
+    assert found("could nt find cuda librarys on the machine") == []
+    assert [name_of(match) for match in near_misses("could nt find cuda librarys on the machine", known())] == [
+        "cudart_not_found"
+    ]
+    assert near_misses("ModuleNotFoundError: No module named 'requests'", known()) == ()
+
+
+@pytest.mark.parametrize("text", [text for text in UNRELATED if "module" not in text], ids=repr)
+def test_unrelated_text_is_no_near_miss(text: str) -> None:
+    assert near_misses(text, known()) == ()
+
+
+def test_every_message_recognises_itself_first() -> None:
+    """A template without gaps is a possible message. No other failure may claim it with a longer one."""
+    items: list[KnownFailure | KnownMessage] = [*known().failure_modes, *known().messages]
+    for item in items:
+        for message in item.messages:
+            text = message.replace("#", "12.3").replace("...", "any text")
+            assert any(match.known is item for match in find_matches(text, known())), message
+
+
+def test_named_checks_exist() -> None:
+    checks = load_catalog().checks
+    assert [name for message in known().messages for name in message.checks if name not in checks] == []
+    assert [message.meaning for message in known().messages if not message.checks and not message.harmless] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import random
 import sys
 from typing import Any
@@ -170,10 +171,14 @@ def _guard(strategy: Any) -> dict[str, Any]:
     with strategy.scope():
         good = job_models.compiled("dense", job_models.dense())
     printed = io.StringIO()
+    notes: list[Any] = []
+    handler = logging.Handler()
+    handler.emit = notes.append  # type: ignore[method-assign]
+    tf.get_logger().addHandler(handler)
     with contextlib.redirect_stdout(printed):
         shown = kdoctor.guard(good, data, strategy, steps=2)
     shown_as = {"html": report._repr_html_(), "text": repr(report)}
-    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), **shown_as}
+    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), "notes": len(notes), **shown_as}
 
 
 if __name__ == "__main__":

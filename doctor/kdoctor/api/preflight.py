@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -140,11 +142,12 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     }
     job = Job(model, data, steps=steps, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     try:
-        job.examine(
-            strategy,
-            lambda facts: found.update(job=plain(facts)),
-            lambda phase: found.update(phase=phase),
-        )
+        with _without_notes(tf.get_logger()):
+            job.examine(
+                strategy,
+                lambda facts: found.update(job=plain(facts)),
+                lambda phase: found.update(phase=phase),
+            )
     except Exception as error:  # noqa: BLE001 - the job may raise anything, which is a fact to report
         found.update(outcome="raised", error_type=type(error).__name__, error_message=str(error))
     run = SmokeRun(
@@ -163,6 +166,17 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         duration_s=time.monotonic() - started,
     )
     return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+
+
+@contextlib.contextmanager
+def _without_notes(logger: logging.Logger) -> Iterator[None]:
+    """Keep TensorFlow's notes about each reduction out of the user's output."""
+    level = logger.level
+    logger.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def guard(  # noqa: PLR0913 - the arguments of fit

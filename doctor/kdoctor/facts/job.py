@@ -106,7 +106,8 @@ class JobTraining:
     reference_losses: tuple[float | None, ...] = ()
     """Loss after each step with SGD, on one device."""
     deviation: float | None = None
-    """Largest difference of a weight from one device's, relative to the largest change of a weight there."""
+    """Largest difference of a weight from one device's, relative to the largest change of its variable there, or to a
+    tenth of the largest change of any variable."""
     noise: float | None = None
     """The same between two trainings on one device, if measured; more than rounding means randomness."""
     stilled: tuple[str, ...] = ()

@@ -199,6 +199,7 @@ class Cells(html.parser.HTMLParser):
 def test_guard_raises_and_result_renders() -> None:
     found = trials("guard")
     assert found["good"] is True
+    assert found["notes"] == 0
     assert re.fullmatch(r"kdoctor: READY in .*MirroredStrategy over 2 replicas\n", found["printed"])
     verdict, finding, *rest = found["raised"].splitlines()
     assert verdict.startswith("NOT READY in ")

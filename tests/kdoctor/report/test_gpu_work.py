@@ -69,7 +69,7 @@ def test_page_draws_each_curve_with_its_gap() -> None:
 
 def test_odd_name_is_text_on_the_page() -> None:
     odd = replace(GPU_WORK[0], name="<script>x</script>")
-    assert "<script>" not in render(gpu_report(gpu_work=(odd,)), "html")
+    assert "<script>x" not in render(gpu_report(gpu_work=(odd,)), "html")
 
 
 def test_prometheus_has_base_units() -> None:

@@ -29,6 +29,7 @@ from kdoctor.report.phrases import (
     INTERRUPTED,
     MARK_NAMES,
     SIGNS,
+    VERDICT_MARKS,
     Label,
     seconds,
     verdict_line,
@@ -93,7 +94,7 @@ def render_notebook(report: Report) -> str:
     order = list(_CHIPS)
     checks = [check(result) for result in sorted(report.results, key=lambda result: order.index(result.mark))]
     return _TEMPLATES.get_template("notebook.html.j2").render(
-        verdict=report.verdict.conclusion,
+        verdict=VERDICT_MARKS[report.verdict.conclusion],
         verdict_line=verdict_line(report),
         target=report.target,
         problems=[

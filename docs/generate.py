@@ -16,6 +16,8 @@ from kdoctor import __version__
 from kdoctor.check import Check
 from kdoctor.cli import app
 from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.matrix.compatibility import needed_driver
+from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
 from kdoctor.model import FAMILIES
@@ -69,9 +71,19 @@ release needs. The command does not import TensorFlow and needs no GPU. Exit cod
 *runs* means that the matrix has no known problem for the combination. Missing facts give *unknown*: a GPU that is not
 in the matrix, an unknown driver, another platform. Releases without a row are not guessed.
 
-A GPU runs machine code of its major architecture. Otherwise the driver compiles PTX, and must be as new as the
-toolkit that made the PTX; minor-version compatibility does not cover PTX. With several GPUs, all of them must run the
-release. The install command includes pins that prevent ranges from resolving to a known-bad combination.
+A GPU runs machine code of its major architecture. Otherwise the driver compiles PTX, and must know that version of
+PTX; minor-version compatibility does not cover PTX. TensorFlow has two kinds of kernels: compiled ones, and those of
+its kernel generator, which often lack machine code for the newest GPU of their time. A GPU needs code of both kinds.
+So H100 and H200 need driver 545 from TensorFlow 2.17, and 555 from 2.19. With several GPUs, all of them must run the
+release. The install command includes pins that prevent ranges from resolving to a known-bad combination, and a line for
+`LD_LIBRARY_PATH` where a release does not search all folders of the NVIDIA wheels.
+
+## Add a release
+
+`kdoctor matrix add --wheel FILE` or `--wheel tensorflow==2.21.0` reads a wheel and prints its row: metadata, build
+information, search path (RUNPATH), and the GPU code with its versions of PTX. The output is a file for `--matrix`, and
+its row fits into the shipped matrix. A wheel is for one Python version, so extend `python` by hand. `make test-wheels`
+reads the wheels of all shipped rows again.
 
 ## Custom matrices
 
@@ -90,7 +102,7 @@ strings.
     tensorflow:
     - version: "2.21.0+ours.1"
       same_as: "2.21.0"          # provides every key that is missing here
-      cubins: [80, 90, 100]
+      cubins: [80, 90, 100]      # without kernel_gen, this describes all its GPU code
       ptx: [100]
       source: our build farm
 
@@ -108,6 +120,8 @@ def matrix_page(_: Catalog) -> str:
         "CUDA",
         "cuDNN",
         "oldest driver",
+        "for A100",
+        "for H100",
         "machine code",
         "PTX",
         "NCCL",
@@ -118,8 +132,10 @@ def matrix_page(_: Catalog) -> str:
     for row in reversed(matrix.releases):
         wants = ", ".join(f"`{line}`" for line in asks(row, ["keras", "numpy"]))
         driver = matrix.oldest_driver(row.cuda) or ""
-        cells = (row.version, python_range(row), row.cuda, row.cudnn or "", driver, code_range(row))
-        rest = (f"{row.ptx[0] / 10:.1f}", nccl_text(row), row.glibc, wants, row.verified or "")
+        gpus = [needed_driver(matrix, row, [find_gpu(matrix, name)]) or "" for name in ("A100", "H100")]
+        cells = (row.version, python_range(row), row.cuda, row.cudnn or "", driver, *gpus, code_range(row))
+        ptx = "; ".join(f"{', '.join(each.ptx)} (PTX {each.ptx_isa})" for each in row.kernels)
+        rest = (ptx, nccl_text(row), row.glibc, wants, row.verified or "")
         lines.append(f"| {' | '.join((*cells, *rest))} |")
     lines += ["", "## Known-bad combinations", ""]
     lines += ["| failure | when | effect | fixed in | fix |", "|---|---|---|---|---|"]

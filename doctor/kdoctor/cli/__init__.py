@@ -37,9 +37,8 @@ class _Commands(LazyGroup):
             "Example: kdoctor lint --format github train.py notebooks/",
         ),
         "matrix": LazyCommand(
-            "kdoctor.cli.matrix:matrix",
+            "kdoctor.cli.matrix:app",
             "List the TensorFlow releases compatible with a driver, GPUs and Python version.",
-            'Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11',
         ),
         "topology": LazyCommand(
             "kdoctor.cli.topology:topology",

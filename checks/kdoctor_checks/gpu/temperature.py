@@ -72,7 +72,7 @@ def _brief(margin: int, margins: Sequence[int]) -> str:
 
 
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:
-    """What is the same heat, if the facts say so: a fan that stands still, or a thermal slowdown."""
+    """What is the same heat, if the facts say so: a stopped fan, or a thermal slowdown."""
     lasts = lasting(gpu)
     return (
         *(("gpu.fan",) if gpu.fan_speed_percent == 0 else ()),

@@ -48,6 +48,6 @@ def _reasons(gpu: Gpu) -> list[str]:
 
 
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:
-    """A fan that stands still explains the heat. A lasting thermal slowdown by the hardware is the same heat."""
+    """A stopped fan explains the heat. A lasting thermal slowdown by the hardware is the same heat."""
     hardware = ("gpu.clocks",) if lasting(gpu) & EVENT_HW_THERMAL_SLOWDOWN else ()
     return (*hardware, *(("gpu.fan",) if gpu.fan_speed_percent == 0 else ()))

@@ -194,7 +194,7 @@ def values(name: str, family: str) -> set[str]:
             {"NVLink (NV18) between every pair", "fabric ready"},
         ),
         ("rtx5090", {"580.105.08", "kernel log clean since boot"}, {"2 x NVIDIA GeForce RTX 5090", "all free"}, None),
-        ("one-gpu-lost", {"570.158.01"}, set(), set()),
+        ("one-gpu-lost", {"570.158.01"}, {"3 x NVIDIA A100-SXM4-80GB"}, set()),
         ("driver-not-loaded", {"kernel log clean since boot"}, set(), set()),
     ],
 )

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, PciDevices, Unavailable
+from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
     RESET_NEEDED,
     RESPONDING,
@@ -20,6 +22,8 @@ _OTHER_MACHINE = configure(
     "list, or correct gpus.count in the checklist.",
     look=("nvidia-smi -L", "lspci -nn -d 10de:"),
 )
+
+_LONGEST = 60
 
 
 @check(
@@ -56,6 +60,7 @@ def count_expected(gpus: Gpus, pci: PciDevices | Unavailable, assumptions: Assum
         expected=expected,
         remedy=RESET_NEEDED if gone else _OTHER_MACHINE,
         rollback=RESTART,
+        value=_models(answering(gpus)),
         brief=f"{found} {'responds' if found == 1 else 'respond'}, {expected} expected",
         explained_by=_explained_by(short, gpus, pci),
     )
@@ -71,3 +76,12 @@ def _explained_by(short: int, gpus: Gpus, pci: PciDevices | Unavailable) -> tupl
     if short == gone > 0:
         return (RESPONDING,)
     return (RESPONDING, "gpu.visible-to-driver") if 0 < short == gone + unlisted else ()
+
+
+def _models(gpus: Sequence[Gpu]) -> str:
+    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
+    counts = Counter(gpu.name for gpu in gpus)
+    if None in counts:
+        return counted(len(gpus), "GPU")
+    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
+    return shown if len(shown) <= _LONGEST else f"{len(gpus)} GPUs of {len(counts)} models"

@@ -68,3 +68,22 @@ def test_incomplete_list_of_gpus_is_unknown() -> None:
     assert judged(Gpus(state="failed", error="Unknown Error"), count=0).status is Status.SKIP
     assert judged(Gpus(state="failed", error="Unknown Error"), count=1).status is Status.UNKNOWN
     assert compute_check(count_expected).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("names", "value"),
+    [
+        (("NVIDIA A10",), "1 x NVIDIA A10"),
+        (("NVIDIA A10", "NVIDIA L4", "NVIDIA A10"), "2 x NVIDIA A10, 1 x NVIDIA L4"),
+        (("NVIDIA RTX 6000 Ada Generation", "NVIDIA GeForce RTX 4090", "Tesla V100S"), "3 GPUs of 3 models"),
+        (("NVIDIA A10", None), "2 GPUs"),
+    ],
+)
+def test_value_counts_the_gpus_of_each_model(names: tuple[str | None, ...], value: str) -> None:
+    found = gpus(len(names), *(gpu(index, name=name) for index, name in enumerate(names)))
+    assert [item.brief for item in compute_check(count_expected, found).evidence] == [value]
+
+
+def test_value_leaves_out_lost_gpus() -> None:
+    (found,) = compute_check(count_expected, gpus(2, gpu(0, name="NVIDIA A10"), lost_gpu(1))).evidence
+    assert found.brief == "1 x NVIDIA A10"

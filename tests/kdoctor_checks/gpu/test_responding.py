@@ -97,20 +97,6 @@ def test_lost_gpu_is_the_only_cause() -> None:
                 assert explained <= {("gpu.responding",)}, (check.id, result.reason)
 
 
-@pytest.mark.parametrize(
-    ("names", "value"),
-    [
-        (("NVIDIA A10",), "1 x NVIDIA A10"),
-        (("NVIDIA A10", "NVIDIA L4", "NVIDIA A10"), "2 x NVIDIA A10, 1 x NVIDIA L4"),
-        (("NVIDIA RTX 6000 Ada Generation", "NVIDIA GeForce RTX 4090", "Tesla V100S"), "3 GPUs of 3 models"),
-        (("NVIDIA A10", None), "2 GPUs"),
-    ],
-)
-def test_value_counts_the_gpus_of_each_model(names: tuple[str | None, ...], value: str) -> None:
-    found = gpus(len(names), *(gpu(index, name=name) for index, name in enumerate(names)))
-    assert {item.brief for item in judged(found).evidence} == {value}
-
-
 def test_headline_of_lost_gpu_names_the_xid() -> None:
     lost = gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3))
     log = logged(f"[ 7.0] NVRM: Xid (PCI:{bus_id(2)[:-2]}): 119, pid=1, Timeout")

@@ -7,7 +7,7 @@ import pytest
 from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus
-from kdoctor.model import Status
+from kdoctor.model import Finding, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
 from kdoctor_checks.gpu.responding import responding
@@ -39,6 +39,17 @@ def test_kernel_log_adds_xid() -> None:
     finding = result.findings[0].finding
     assert "Xid 79" in finding.observed
     assert "Xid 79" in finding.brief
+
+
+def test_headline_of_lost_gpu_names_the_xid() -> None:
+    lost = gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3))
+    log = logged(f"[ 7.0] NVRM: Xid (PCI:{bus_id(2)[:-2]}): 119, pid=1, Timeout")
+    assert judged(lost).findings[0].finding.headline == "lost"
+    assert judged(lost, log).findings[0].finding.headline == "lost (Xid 119)"
+    asks = gpu(1, errors={"memory_used_bytes": "NVML_ERROR_RESET_REQUIRED"})
+    found = judged(gpus(4, gpu(0), asks, gpu(2), gpu(3))).findings[0].finding
+    assert "reset" in found.headline
+    assert found.remedy.commands == (f"sudo nvidia-smi --gpu-reset -i {bus_id(1)}",)
 
 
 @pytest.mark.parametrize("error", ["NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_RESET_REQUIRED", "GPU is lost"])
@@ -92,17 +103,5 @@ def test_lost_gpu_is_the_only_cause() -> None:
                 "gpu.replicas-match",
             }:
                 result = compute_check(check, *h100_node(8), found)
-                explained = {item.explained_by for item in result.unjudged}
-                explained |= {item.finding.explained_by for item in result.findings}
-                assert explained <= {("gpu.responding",)}, (check.id, result.reason)
-
-
-def test_headline_of_lost_gpu_names_the_xid() -> None:
-    lost = gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3))
-    log = logged(f"[ 7.0] NVRM: Xid (PCI:{bus_id(2)[:-2]}): 119, pid=1, Timeout")
-    assert judged(lost).findings[0].finding.headline == "lost"
-    assert judged(lost, log).findings[0].finding.headline == "lost (Xid 119)"
-    asks = gpu(1, errors={"memory_used_bytes": "NVML_ERROR_RESET_REQUIRED"})
-    found = judged(gpus(4, gpu(0), asks, gpu(2), gpu(3))).findings[0].finding
-    assert "reset" in found.headline
-    assert found.remedy.commands == (f"sudo nvidia-smi --gpu-reset -i {bus_id(1)}",)
+                others: list[Finding | Unjudged] = [*result.unjudged, *(item.finding for item in result.findings)]
+                assert {item.explained_by for item in others} <= {("gpu.responding",)}, (check.id, result.reason)

@@ -57,30 +57,6 @@ def test_every_pair_is_judged() -> None:
     assert len(result.evidence) == 6
 
 
-def test_lost_gpu_is_unknown_and_others_judged() -> None:
-    result = compute_check(pairs, gpus(4, a_gpu(0), lost_gpu(1), a_gpu(2), a_gpu(3)))
-    assert result.status is Status.UNKNOWN
-    assert [item.subject for item in result.evidence] == ["GPU 0 - GPU 2", "GPU 0 - GPU 3", "GPU 2 - GPU 3"]
-    assert compute_check(pairs, gpus(2, a_gpu(0), lost_gpu(1))).status is Status.SKIP
-
-
-def test_unread_or_missing_levels_are_unknown() -> None:
-    result = compute_check(pairs, two(None, error="NotSupported"))
-    assert result.status is Status.UNKNOWN
-    assert re.fullmatch(r"GPU 0 - GPU 1: .*\(NotSupported\)", result.reason or "")
-    assert compute_check(pairs, gpus(3, pairs=gpus(2).pairs)).status is Status.UNKNOWN
-
-
-def test_single_gpu_is_skipped() -> None:
-    assert compute_check(pairs, gpus(1)).status is Status.SKIP
-
-
-def test_unread_list_of_gpus_is_unknown() -> None:
-    assert compute_check(pairs, gpus(1, count=4)).status is Status.UNKNOWN
-    assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN
-    assert compute_check(pairs, gpus(0)).status is Status.SKIP
-
-
 def test_value_names_the_paths_between_all_pairs() -> None:
     same = compute_check(pairs, gpus(3))
     assert {item.brief for item in same.evidence} == {"NVLink (NV18) between every pair"}
@@ -110,3 +86,27 @@ def test_pair_with_inactive_links_is_explained_by_topology_nvlink() -> None:
     far = (pair(0, 1, level="SYS", nvlinks=0),)
     (found,) = compute_check(pairs, gpus(2, down, a_gpu(1), pairs=far)).findings
     assert found.finding.explained_by == ("topology.nvlink", "topology.nvlink-direct")
+
+
+def test_lost_gpu_is_unknown_and_others_judged() -> None:
+    result = compute_check(pairs, gpus(4, a_gpu(0), lost_gpu(1), a_gpu(2), a_gpu(3)))
+    assert result.status is Status.UNKNOWN
+    assert [item.subject for item in result.evidence] == ["GPU 0 - GPU 2", "GPU 0 - GPU 3", "GPU 2 - GPU 3"]
+    assert compute_check(pairs, gpus(2, a_gpu(0), lost_gpu(1))).status is Status.SKIP
+
+
+def test_unread_or_missing_levels_are_unknown() -> None:
+    result = compute_check(pairs, two(None, error="NotSupported"))
+    assert result.status is Status.UNKNOWN
+    assert re.fullmatch(r"GPU 0 - GPU 1: .*\(NotSupported\)", result.reason or "")
+    assert compute_check(pairs, gpus(3, pairs=gpus(2).pairs)).status is Status.UNKNOWN
+
+
+def test_single_gpu_is_skipped() -> None:
+    assert compute_check(pairs, gpus(1)).status is Status.SKIP
+
+
+def test_unread_list_of_gpus_is_unknown() -> None:
+    assert compute_check(pairs, gpus(1, count=4)).status is Status.UNKNOWN
+    assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN
+    assert compute_check(pairs, gpus(0)).status is Status.SKIP

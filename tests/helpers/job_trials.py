@@ -173,7 +173,7 @@ def _guard(strategy: Any) -> dict[str, Any]:
     printed = io.StringIO()
     notes: list[Any] = []
     handler = logging.Handler()
-    handler.emit = notes.append  # type: ignore[method-assign]
+    handler.emit = notes.append  # type: ignore[method-assign, assignment]
     tf.get_logger().addHandler(handler)
     with contextlib.redirect_stdout(printed):
         shown = kdoctor.guard(good, data, strategy, steps=2)

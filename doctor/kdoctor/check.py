@@ -57,6 +57,8 @@ class Check:
     """Whether it is skipped if the checklist expects no GPUs."""
     scenario: str | None
     """The scenario that it judges, if it asks for a ``SmokeRun``."""
+    explained_by: tuple[str, ...]
+    """Ids of checks. If one of them failed, facts that this check asks for are unavailable because of it."""
     judges: tuple[str, ...]
     """Names of the checklist's assumptions that it tests (see ``Assumptions.stated``)."""
     facts: Mapping[str, type]
@@ -84,6 +86,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
     requires: Sequence[str] = (),
     needs_gpus: bool = False,
     scenario: str | None = None,
+    explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
 ) -> Callable[[CheckFunction], Check]:
     """Make a check from a function that yields outcomes.
@@ -104,6 +107,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
         requires: ids of checks that must not have failed.
         needs_gpus: whether to skip the check if the checklist expects no GPUs.
         scenario: the scenario that it judges.
+        explained_by: ids of checks whose failure explains that its facts are unavailable.
         judges: names of the checklist's assumptions that it tests.
 
     Raises:
@@ -128,6 +132,7 @@ def check(  # noqa: PLR0913 - the attributes of a check
             requires=tuple(requires),
             needs_gpus=needs_gpus,
             scenario=scenario,
+            explained_by=tuple(explained_by),
             judges=tuple(judges),
             facts=facts,
             tolerant=tolerant,

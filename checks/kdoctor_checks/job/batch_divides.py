@@ -6,11 +6,14 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
-@check("job.batch-divides", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)
+@check(
+    "job.batch-divides", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def batch_divides(run: SmokeRun) -> Iterator[Outcome]:
     """The global batch size is a multiple of the number of replicas.
 

@@ -6,11 +6,18 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
-@check("job.batch-is-global", severity=Severity.WARNING, requires=["job.batch-divides"], scenario=SCENARIO)
+@check(
+    "job.batch-is-global",
+    severity=Severity.WARNING,
+    requires=["job.batch-divides"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Outcome]:
     """The batch size is large enough to be a global batch size.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, data_of
 from kdoctor_checks.smoke._judging import evidence, finding
@@ -15,7 +16,13 @@ _REMEDY = (
 )
 
 
-@check("job.data-readable", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO)
+@check(
+    "job.data-readable",
+    severity=Severity.ERROR,
+    requires=["job.model-and-data"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def data_readable(run: SmokeRun) -> Iterator[Outcome]:
     """The data can be read, and its batches have one shape.
 

@@ -6,11 +6,14 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
-@check("job.epoch-ends", severity=Severity.WARNING, requires=["job.data-readable"], scenario=SCENARIO)
+@check(
+    "job.epoch-ends", severity=Severity.WARNING, requires=["job.data-readable"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def epoch_ends(run: SmokeRun) -> Iterator[Outcome]:
     """The dataset is finite, or steps_per_epoch is set.
 

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import of_weights
+from kdoctor_checks._causes import NO_GPU, of_weights
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import finding, unknown
 
@@ -16,7 +16,9 @@ _REMEDY = (
 )
 
 
-@check("job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO)
+@check(
+    "job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Outcome]:
     """The model trained on all replicas matches one device.
 

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of, model_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, starves, unknown
 
@@ -15,7 +16,9 @@ _REMEDY = (
 )
 
 
-@check("job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO)
+@check(
+    "job.final-batch", severity=Severity.ERROR, requires=["job.data-readable"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def final_batch(run: SmokeRun) -> Iterator[Outcome]:
     """The final batch leaves no replica of a model with BatchNormalization empty.
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of, training_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _REMEDY = "Cache what is read again, map with num_parallel_calls=tf.data.AUTOTUNE, and decode in advance."
 
 
-@check("job.input-bound", severity=Severity.INFO, requires=["job.trains"], scenario=SCENARIO)
+@check("job.input-bound", severity=Severity.INFO, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU)
 def input_bound(run: SmokeRun) -> Iterator[Outcome]:
     """The input pipeline is faster than the training steps.
 

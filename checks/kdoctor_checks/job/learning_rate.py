@@ -7,11 +7,14 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 
-@check("job.learning-rate", severity=Severity.INFO, requires=["job.model-and-data"], scenario=SCENARIO)
+@check(
+    "job.learning-rate", severity=Severity.INFO, requires=["job.model-and-data"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def learning_rate(run: SmokeRun) -> Iterator[Outcome]:
     """On several replicas, the learning rate is not the optimizer's default.
 

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, training_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _REMEDY = "Use a smaller per-replica batch size, or mixed precision."
 
 
-@check("job.memory-headroom", severity=Severity.WARNING, requires=["job.trains"], scenario=SCENARIO)
+@check(
+    "job.memory-headroom", severity=Severity.WARNING, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
+)
 def memory_headroom(run: SmokeRun, *, most_used: float = 0.9) -> Iterator[Outcome]:
     """GPUs have memory to spare at this batch size.
 

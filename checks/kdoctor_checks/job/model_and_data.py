@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._causes import of_end
+from kdoctor_checks._causes import NO_GPU, of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of
 from kdoctor_checks.smoke._cases import describe_end
@@ -18,7 +18,14 @@ _EXPECTED = {
 _REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
 
 
-@check("job.model-and-data", severity=Severity.ERROR, requires=TENSORFLOW, scenario=SCENARIO)
+@check(
+    "job.model-and-data",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def model_and_data(run: SmokeRun) -> Iterator[Outcome]:
     """The model and the data can be created.
 

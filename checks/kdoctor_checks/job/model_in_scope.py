@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, model_of
 from kdoctor_checks.smoke._judging import evidence, finding
 
@@ -14,7 +15,13 @@ _REMEDY = (
 )
 
 
-@check("job.model-in-scope", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO)
+@check(
+    "job.model-in-scope",
+    severity=Severity.ERROR,
+    requires=["job.model-and-data"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def model_in_scope(run: SmokeRun) -> Iterator[Outcome]:
     """The model was created in the strategy's scope.
 

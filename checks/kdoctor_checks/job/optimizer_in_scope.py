@@ -5,13 +5,20 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, model_of
 from kdoctor_checks.smoke._judging import evidence, finding
 
 _REMEDY = "Create the optimizer and call model.compile(...) inside with strategy.scope()."
 
 
-@check("job.optimizer-in-scope", severity=Severity.ERROR, requires=["job.model-in-scope"], scenario=SCENARIO)
+@check(
+    "job.optimizer-in-scope",
+    severity=Severity.ERROR,
+    requires=["job.model-in-scope"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def optimizer_in_scope(run: SmokeRun) -> Iterator[Outcome]:
     """The optimizer was created in the strategy's scope.
 

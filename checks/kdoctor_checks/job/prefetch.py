@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, data_of
 from kdoctor_checks.smoke._judging import evidence, finding
 
 _REMEDY = "End the pipeline with .prefetch(tf.data.AUTOTUNE)."
 
 
-@check("job.prefetch", severity=Severity.INFO, requires=["job.data-readable"], scenario=SCENARIO)
+@check("job.prefetch", severity=Severity.INFO, requires=["job.data-readable"], scenario=SCENARIO, explained_by=NO_GPU)
 def prefetch(run: SmokeRun) -> Iterator[Outcome]:
     """The input pipeline ends with prefetch.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._causes import of_losses
+from kdoctor_checks._causes import NO_GPU, of_losses
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown
@@ -13,7 +13,13 @@ from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unkno
 _REMEDY = "Multiply the loss that a custom train_step reports by tf.distribute.get_strategy().num_replicas_in_sync."
 
 
-@check("job.reported-loss", severity=Severity.INFO, requires=["job.equals-one-device"], scenario=SCENARIO)
+@check(
+    "job.reported-loss",
+    severity=Severity.INFO,
+    requires=["job.equals-one-device"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
     """The loss that fit reports matches one device.
 

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import of_end
+from kdoctor_checks._causes import NO_GPU, of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of, training_of
 from kdoctor_checks.smoke._cases import describe_end, format_losses
@@ -17,7 +17,7 @@ _REMEDY = "Run fit on a few batches under the same strategy and fix the error it
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
-@check("job.trains", severity=Severity.ERROR, requires=["job.batch-divides"], scenario=SCENARIO)
+@check("job.trains", severity=Severity.ERROR, requires=["job.batch-divides"], scenario=SCENARIO, explained_by=NO_GPU)
 def trains(run: SmokeRun) -> Iterator[Outcome]:
     """The model finishes its first steps on all replicas and stays finite.
 

@@ -6,13 +6,20 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._user_model import SCENARIO, model_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _REMEDY = "Create these layers inside with strategy.scope(), like the model itself."
 
 
-@check("job.variables-mirrored", severity=Severity.ERROR, requires=["job.model-in-scope"], scenario=SCENARIO)
+@check(
+    "job.variables-mirrored",
+    severity=Severity.ERROR,
+    requires=["job.model-in-scope"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
 def variables_mirrored(run: SmokeRun) -> Iterator[Outcome]:
     """Every trainable variable is mirrored on every replica.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._gpus import nvlinks
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, evidence, judge_cases, unknown
@@ -24,7 +25,7 @@ class _Link(NamedTuple):
     pair: str
 
 
-@check("smoke.bandwidth", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.speed")
+@check("smoke.bandwidth", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.speed")
 def bandwidth(
     run: SmokeRun, gpus: Gpus | Unavailable, environment: Environment | Unavailable, *, least_share: float = 0.15
 ) -> Iterator[Outcome]:

@@ -7,7 +7,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import of_replicas, of_weights
+from kdoctor_checks._causes import NO_GPU, of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
@@ -32,7 +32,7 @@ _LOSS_REMEDY = Remedy(
 )
 
 
-@check("smoke.baseline", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.baseline")
+@check("smoke.baseline", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.baseline")
 def baseline(
     run: SmokeRun,
     target: Target | Unavailable,

@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, fit_unsupported, judge_cases
 
 
-@check("smoke.central-storage", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.central-storage")
+@check(
+    "smoke.central-storage",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.central-storage",
+)
 def central_storage(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

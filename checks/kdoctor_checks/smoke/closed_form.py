@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -16,7 +17,9 @@ from kdoctor_checks.smoke._judging import (
 )
 
 
-@check("smoke.closed-form", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.closed-form")
+@check(
+    "smoke.closed-form", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.closed-form"
+)
 def closed_form(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
 
 
-@check("smoke.custom-loop", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.custom-loop")
+@check(
+    "smoke.custom-loop", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.custom-loop"
+)
 def custom_loop(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

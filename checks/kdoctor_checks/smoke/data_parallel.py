@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases
 
 
-@check("smoke.data-parallel", severity=Severity.ERROR, scenario="smoke.data-parallel")
+@check("smoke.data-parallel", severity=Severity.ERROR, scenario="smoke.data-parallel", explained_by=NO_GPU)
 def data_parallel(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, brief_end, finding, judge_cases
 
@@ -14,7 +15,12 @@ _REMEDY = (
 )
 
 
-@check("smoke.data-parallel-batches", severity=Severity.WARNING, scenario="smoke.data-parallel-batches")
+@check(
+    "smoke.data-parallel-batches",
+    severity=Severity.WARNING,
+    scenario="smoke.data-parallel-batches",
+    explained_by=NO_GPU,
+)
 def data_parallel_batches(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

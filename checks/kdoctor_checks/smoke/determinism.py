@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
@@ -14,7 +15,13 @@ _EXPENSIVE = 1.5
 """Relative time from which the cost of an operation is reported separately."""
 
 
-@check("smoke.determinism", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.determinism")
+@check(
+    "smoke.determinism",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.determinism",
+)
 def determinism(run: SmokeRun, *, tolerance: float = 0.0) -> Iterator[Outcome]:
     """Two trainings with the same seed produce the same weights.
 

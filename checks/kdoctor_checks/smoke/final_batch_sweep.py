@@ -6,10 +6,17 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, starves, unknown
 
 
-@check("smoke.final-batch-sweep", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.final-batch-sweep")
+@check(
+    "smoke.final-batch-sweep",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.final-batch-sweep",
+)
 def final_batch_sweep(run: SmokeRun) -> Iterator[Outcome]:
     """Weights stay finite for every final batch that feeds all replicas.
 

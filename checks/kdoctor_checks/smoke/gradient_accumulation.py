@@ -5,11 +5,18 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 
 
-@check("smoke.gradient-accumulation", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.state")
+@check(
+    "smoke.gradient-accumulation",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.state",
+)
 def gradient_accumulation(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, finding, judge_cases
 
 _REMEDY = "Use ReductionToOneDevice() or NcclAllReduce() as cross_device_ops, or an even number of replicas."
 
 
-@check("smoke.hierarchical-copy", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.cross-device")
+@check(
+    "smoke.hierarchical-copy",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.cross-device",
+)
 def hierarchical_copy(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

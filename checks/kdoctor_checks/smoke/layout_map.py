@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun, Weights
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
@@ -13,7 +14,7 @@ _NOTHING, _PARTIAL, _OUTSIDE = "matches-nothing", "partial-path", "model-outside
 _REMEDY = "Assert in the job that variable.value.sharding is what the layout specifies."
 
 
-@check("smoke.layout-map", severity=Severity.ERROR, scenario="smoke.layout-map")
+@check("smoke.layout-map", severity=Severity.ERROR, scenario="smoke.layout-map", explained_by=NO_GPU)
 def layout_map(
     run: SmokeRun,
     *,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
@@ -14,7 +15,13 @@ _REMEDY = (
 )
 
 
-@check("smoke.lost-worker", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.lost-worker")
+@check(
+    "smoke.lost-worker",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.lost-worker",
+)
 def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
     """Remaining workers raise an error soon after one is lost.
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, finding, judge_cases
 
 _REMEDY = "Remove jit_compile when training under a strategy, and create one strategy for the whole program."
 
 
-@check("smoke.misuse", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.misuse")
+@check("smoke.misuse", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.misuse")
 def misuse(
     run: SmokeRun,
     *,

@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, Problem, evidence, judge_cases, unknown
 
 
-@check("smoke.mixed-precision", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.mixed-precision")
+@check(
+    "smoke.mixed-precision",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.mixed-precision",
+)
 def mixed_precision(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = 0.01
 ) -> Iterator[Outcome]:

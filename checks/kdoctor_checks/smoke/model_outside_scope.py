@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end, was_refused
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -22,7 +23,13 @@ _REMEDY = (
 )
 
 
-@check("smoke.model-outside-scope", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.model-outside-scope")
+@check(
+    "smoke.model-outside-scope",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.model-outside-scope",
+)
 def model_outside_scope(
     run: SmokeRun, *, refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError")
 ) -> Iterator[Outcome]:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, evidence, finding, judge_cases, unknown
 
 
-@check("smoke.model-parallel", severity=Severity.ERROR, scenario="smoke.model-parallel")
+@check("smoke.model-parallel", severity=Severity.ERROR, scenario="smoke.model-parallel", explained_by=NO_GPU)
 def model_parallel(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
@@ -18,7 +19,13 @@ from kdoctor_checks.smoke._judging import (
 )
 
 
-@check("smoke.multi-worker", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.multi-worker")
+@check(
+    "smoke.multi-worker",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.multi-worker",
+)
 def multi_worker(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -22,7 +23,13 @@ _REMEDY = (
 )
 
 
-@check("smoke.multi-worker-fit", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.multi-worker")
+@check(
+    "smoke.multi-worker-fit",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.multi-worker",
+)
 def multi_worker_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator[Outcome]:
     """Model.fit under MultiWorkerMirroredStrategy matches one device.
 

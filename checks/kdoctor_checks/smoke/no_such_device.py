@@ -6,13 +6,16 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
 _REMEDY = "Take the devices from tf.config.list_logical_devices('GPU'), or name none."
 
 
-@check("smoke.no-such-device", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.misuse")
+@check(
+    "smoke.no-such-device", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.misuse"
+)
 def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
     """A strategy with a device that does not exist raises an error.
 

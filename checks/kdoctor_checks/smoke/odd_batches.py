@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     Comparison,
@@ -22,7 +23,9 @@ from kdoctor_checks.smoke._judging import (
 _NO_FALL = Problem("the loss does not fall", "the loss does not fall", "weights")
 
 
-@check("smoke.odd-batches", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.odd-batches")
+@check(
+    "smoke.odd-batches", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.odd-batches"
+)
 def odd_batches(run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable) -> Iterator[Outcome]:
     """Datasets of unknown size train, and batches are split among the replicas.
 

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
     TENSORFLOW,
@@ -25,7 +26,13 @@ _CASES = tuple(f"{part}-{optimizer}" for part in _PARTS for optimizer in ("sgd",
 _REMEDY = "Create model, optimizer and metrics, and load models, inside strategy.scope()."
 
 
-@check("smoke.outside-scope", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.outside-scope")
+@check(
+    "smoke.outside-scope",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.outside-scope",
+)
 def outside_scope(
     run: SmokeRun,
     *,

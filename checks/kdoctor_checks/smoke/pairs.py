@@ -9,6 +9,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, SmokeCase, SmokePair, SmokeRun, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._fault_location import FaultReporter, Pair
 from kdoctor_checks.smoke._judging import (
@@ -27,7 +28,7 @@ _MIN_COMPARED = 2
 """Other pairs of its topology level that a pair needs to be called slow."""
 
 
-@check("smoke.pairs", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.pairs")
+@check("smoke.pairs", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.pairs")
 def pairs(
     run: SmokeRun, gpus: Gpus | Unavailable, *, tolerance: float = TOLERANCE, slowest_share: float = 0.5
 ) -> Iterator[Outcome]:

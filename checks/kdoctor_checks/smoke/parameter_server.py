@@ -5,11 +5,18 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, loss_falls, unknown
 
 
-@check("smoke.parameter-server", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.parameter-server")
+@check(
+    "smoke.parameter-server",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.parameter-server",
+)
 def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
     """A custom loop trains under ParameterServerStrategy.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, fit_unsupported, judge_cases, loss_falls
 
@@ -14,7 +15,13 @@ _REMEDY = (
 )
 
 
-@check("smoke.parameter-server-fit", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.parameter-server")
+@check(
+    "smoke.parameter-server-fit",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.parameter-server",
+)
 def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
     """Model.fit trains under ParameterServerStrategy.
 

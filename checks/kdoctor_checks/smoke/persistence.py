@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, bit_equal, evidence, finding, judge_cases, unknown
 
 _REMEDY = "Save weights that were read from one replica instead, and compare them after loading."
 
 
-@check("smoke.persistence", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.persistence")
+@check(
+    "smoke.persistence", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.persistence"
+)
 def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
     """Saved models load bit-equal on fewer replicas, and interrupted training resumes.
 

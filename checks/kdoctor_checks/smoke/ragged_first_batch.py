@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import (
     NONFINITE_LOSS,
@@ -22,7 +23,13 @@ from kdoctor_checks.smoke._judging import (
 _REMEDY = "Make the batch size a multiple of strategy.num_replicas_in_sync, and batch with drop_remainder=True."
 
 
-@check("smoke.ragged-first-batch", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.odd-batches")
+@check(
+    "smoke.ragged-first-batch",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.odd-batches",
+)
 def ragged_first_batch(run: SmokeRun) -> Iterator[Outcome]:
     """Training works if the first batch does not divide over the replicas.
 

@@ -7,12 +7,13 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, judge_cases, unknown
 
 _RATE = re.compile(r"per_s (\d+)")
 
 
-@check("smoke.speed", severity=Severity.INFO, requires=TENSORFLOW, scenario="smoke.speed")
+@check("smoke.speed", severity=Severity.INFO, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.speed")
 def speed(run: SmokeRun) -> Iterator[Outcome]:
     """Training speed was measured on one replica and on all replicas.
 

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end, format_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -24,7 +25,13 @@ _REMEDY = (
 )
 
 
-@check("smoke.starved-replica", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.uneven-final-batch")
+@check(
+    "smoke.starved-replica",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.uneven-final-batch",
+)
 def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
     """A final batch that leaves a replica empty keeps BatchNormalization finite.
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, judge_cases
 
 
-@check("smoke.tpu", severity=Severity.WARNING, requires=TENSORFLOW, scenario="smoke.tpu")
+@check("smoke.tpu", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.tpu")
 def tpu(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = 0.02
 ) -> Iterator[Outcome]:

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import of_losses
+from kdoctor_checks._causes import NO_GPU, of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -21,7 +21,13 @@ from kdoctor_checks.smoke._judging import (
 )
 
 
-@check("smoke.uneven-final-batch", severity=Severity.ERROR, requires=TENSORFLOW, scenario="smoke.uneven-final-batch")
+@check(
+    "smoke.uneven-final-batch",
+    severity=Severity.ERROR,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.uneven-final-batch",
+)
 def uneven_final_batch(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:

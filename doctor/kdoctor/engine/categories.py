@@ -26,19 +26,31 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
         worst = [result for result in failed if result.severity is severity]
         if worst:
             return Category(family=family, mark=Mark(severity.value), text="; ".join(_headlines(worst, causes)))
-    unknown = [result for result in results if is_gap(result)]
-    values = _values(results)
-    if unknown:
-        reasons = _count_reasons(unknown, causes)
-        return Category(family=family, mark=Mark.UNKNOWN, text="; ".join([*([values] if values else []), reasons]))
-    if any(result.id in postponed for result in results):
-        return Category(family=family, mark=Mark.WARNING, text=values or _NOTHING_SHOWN)
-    if any(result.status in (Status.PASS, Status.FAIL) for result in results):
-        return Category(family=family, mark=Mark.PASS, text=values or _NOTHING_SHOWN)
-    accepted = [result for result in results if result.status is Status.UNKNOWN]
-    if accepted:
-        return Category(family=family, mark=Mark.UNKNOWN, text=f"not known: {accepted[0].reason}")
-    return _skipped(family, results, causes)
+    is_judged = any(result.status in (Status.PASS, Status.FAIL) for result in results)
+    gaps = [result for result in results if is_gap(result) or (result.status is Status.UNKNOWN and not is_judged)]
+    if gaps:
+        return _unknown(family, gaps, causes, _values(results), is_judged=is_judged)
+    if not is_judged:
+        return _skipped(family, results, causes)
+    mark = Mark.WARNING if any(result.id in postponed for result in results) else Mark.PASS
+    return Category(family=family, mark=mark, text=_values(results) or _NOTHING_SHOWN)
+
+
+def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], values: str, *, is_judged: bool) -> Category:
+    """What could not be judged: because of a cause, or for another reason."""
+    by_check = {check: cause for cause in reversed(causes) for check in cause.unjudged}
+    found = [by_check.get(result.id) for result in gaps]
+    first = found[0]
+    if first and all(found):
+        problem = describe_problem(first.problems[0])
+        if not is_judged:
+            return Category(family=family, mark=Mark.SKIP, text=f"not checked: {problem}")
+        reason = problem
+    else:
+        other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
+        reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
+    text = "; ".join([*([values] if values else []), f"not known: {reason}"])
+    return Category(family=family, mark=Mark.UNKNOWN, text=text)
 
 
 def is_gap(result: Result) -> bool:
@@ -67,16 +79,6 @@ def _values(results: Iterable[Result]) -> str:
         if evidence.brief
     )
     return ", ".join(dict.fromkeys(briefs))
-
-
-def _count_reasons(unknown: Sequence[Result], causes: Sequence[Cause]) -> str:
-    explained = {check for cause in causes for check in cause.unjudged}
-    if all(result.id in explained for result in unknown):
-        cause = next(cause for cause in causes if unknown[0].id in cause.unjudged)
-        return f"not known: {describe_problem(cause.problems[0])}"
-    first = next(result for result in unknown if result.id not in explained)
-    more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-    return f"not known: {first.reason}{more}"
 
 
 def _skipped(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:

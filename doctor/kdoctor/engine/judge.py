@@ -111,7 +111,12 @@ def _judge_one(
         return replace(base, blocked_by=blocker, reason=f"requires {blocker}, which failed")
     arguments = _arguments(check, facts, rules)
     if isinstance(arguments, Unavailable):
-        return _accept(replace(base, status=Status.UNKNOWN, reason=arguments.unavailable), entry, rules)
+        missing = Unjudged(
+            subject=check.scenario or check.id, reason=arguments.unavailable, explained_by=check.explained_by
+        )
+        gaps = (missing,) if check.explained_by else ()
+        unknown = replace(base, status=Status.UNKNOWN, reason=arguments.unavailable, unjudged=gaps)
+        return _accept(unknown, entry, rules)
     result = _from_outcomes(base, _evaluate(entry, arguments), rules, hidden)
     return _accept(_refuse_empty_pass(result, facts), entry, rules)
 

@@ -22,7 +22,6 @@ _REMEDY = "Fix the error above; to reproduce it, call the function in the same e
     "job.model-and-data",
     severity=Severity.ERROR,
     requires=TENSORFLOW,
-    explained_by=NO_GPU,
     scenario=SCENARIO,
     explained_by=NO_GPU,
 )

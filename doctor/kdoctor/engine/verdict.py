@@ -66,7 +66,7 @@ def _why_failed(failed: Sequence[str], causes: Sequence[Cause]) -> str:
     relevant = [cause for cause in causes if {*cause.checks, *cause.explains} & set(failed)]
     if not relevant:
         return f"{some(failed)} failed"
-    worst, more = relevant[0], len(relevant) - 1
+    worst, more = relevant[0], sum(not cause.after for cause in relevant[1:])
     headline = shorten(describe_problem(worst.problems[0]), _LONGEST_REASON)
     return f"{headline} ({worst.checks[0]})" + (f", and {counted(more, 'more problem')}" if more else "")
 

@@ -52,18 +52,19 @@ def gap_blocks(report: Report) -> tuple[Block, ...]:
 
 def cause_block(report: Report, cause: Cause) -> Block:
     """A cause with its fix, what it explains, and in the full report its details."""
+    later = f"{Label.LATER}: " if cause.after else ""
     return Block(
         id=cause.checks[0],
         note=cause.severity.value,
-        mark=Mark(cause.severity.value),
-        findings=tuple(map(describe_problem, cause.problems)),
+        mark=Mark.WARNING if cause.after else Mark(cause.severity.value),
+        findings=tuple(f"{later}{describe_problem(problem)}" for problem in cause.problems),
         fields=tuple(_cause_fields(report, cause)),
     )
 
 
 def _cause_fields(report: Report, cause: Cause) -> Iterator[Field]:
     if cause.after:
-        yield Field(label=Label.LATER, text=f"matters once {some(cause.after)} passes")
+        yield Field(label=Label.LATER, text=f"this matters once {some(cause.after)} passes")
     if cause.why:
         yield Field(label=Label.WHY, text=cause.why, detail=2)
     yield from _steps(report, cause)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from kdoctor.engine.report import Conclusion, Decision, GpuWork, JudgedFinding, Mark, Report, Result, Waiver
 from kdoctor.engine.verdict import ALL_PASSED
-from kdoctor.model import FAMILIES, Finding, Status
+from kdoctor.model import FAMILIES, Finding, Severity, Status
 from kdoctor.text.lists import counted
 
 FAMILY_TITLES = {
@@ -152,12 +153,16 @@ def describe_reason(result: Result) -> str:
 
 
 def tally(report: Report) -> str:
-    """``92 passed, 1 warning, 4 skipped``. A note is not counted."""
+    """``92 passed, 1 warning, 4 skipped``. Causes are counted, not the checks that report them.
+
+    Notes, and what matters only after another cause is solved, are left out.
+    """
     marks = report.marks()
+    causes = Counter(cause.severity for cause in report.causes if not cause.after)
     counts = (
-        counted(marks[Mark.ERROR], "error"),
+        counted(causes[Severity.ERROR], "problem"),
         f"{marks[Mark.PASS]} passed",
-        counted(marks[Mark.WARNING], "warning"),
+        counted(causes[Severity.WARNING], "warning"),
         f"{marks[Mark.UNKNOWN]} unknown",
         f"{marks[Mark.SKIP]} skipped",
     )

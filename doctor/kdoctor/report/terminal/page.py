@@ -90,6 +90,9 @@ class Page:
 
     def field(self, field: Field, *, indent: int = 4, most: int | None = None) -> None:
         """``Fix: ...``, and its commands on lines that can be pasted: never wrapped, never cut."""
+        if not field.text and len(field.commands) == 1 and "\n" not in field.commands[0]:
+            self.line(f"{' ' * indent}{self.paint(f'{field.label}:', 'dim')} {self.paint(field.commands[0], 'cyan')}")
+            return
         label, place = f"{field.label}:", self.height
         text = field.text if field.text or field.commands else "-"
         self.paragraph(f"{label} {text}", indent=indent, hang=indent + 2, most=most)

@@ -1,0 +1,143 @@
+"""The first screen in the situations that users meet most: real runs, and described GPU machines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
+
+from helpers.corpus import CORPUS
+from helpers.facts import gpu, gpus, h100_node, logged, lost_gpu, pair, smoke_case, smoke_run
+from helpers.machines import MACHINES, facts
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.report import Conclusion, Report
+from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRuns, Unavailable
+from kdoctor.facts.gpus import EVENT_NAMES
+from kdoctor.report.formats import render
+from kdoctor.report.terminal.short import SCREEN
+from kdoctor.run.assemble import build_report
+from kdoctor.run.plan import RunOptions
+from kdoctor.run.session import Collected
+from kdoctor.snapshot.document import loads
+from kdoctor.testing import fact_table, healthy
+
+RECORDED = Path(__file__).with_name("machines")
+STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+BRAKE = next(bit for bit, name in EVENT_NAMES.items() if name == "HW Power Brake Slowdown")
+
+
+def report(table: Facts, *options: str) -> Report:
+    """The report of a run with these facts."""
+    names = dict(zip(options[::2], options[1::2], strict=True))
+    wanted = RunOptions(
+        checklist=names.get("--checklist", "multi-gpu-keras"),
+        gpus=int(names["--gpus"]) if "--gpus" in names else None,
+        use_lock=False,
+        command=" ".join(("kdoctor", "check", *options)),
+    )
+    collected = Collected(
+        facts=table, target="/opt/job/bin/python", started_at=STARTED, duration_s=12.4, from_snapshot=True
+    )
+    return build_report(collected, wanted.plan(load_catalog()))
+
+
+def recorded(name: str) -> Facts:
+    """The facts of a real run."""
+    return loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"), load_catalog().fact_groups).facts
+
+
+def eight_h100(*changed: FactGroup, trained: bool = True) -> Facts:
+    """The facts of a healthy node with eight H100, and its trainings."""
+    pairs = tuple(pair(*indices) for indices in combinations(range(8), 2))
+    runs = {
+        name: smoke_run(name, 8, *(smoke_case(case) for case in cases))
+        for name, cases in (
+            ("smoke.baseline", ("mirrored",)),
+            ("smoke.uneven-final-batch", ("fed", "starved", "dropped")),
+            ("smoke.model-outside-scope", ("outside",)),
+        )
+    }
+    missing = Unavailable(unavailable="there is no result")
+    smoke = SmokeRuns(runs=runs if trained else dict.fromkeys(runs, missing))
+    return fact_table(*h100_node(8), replace(healthy(Gpus), pairs=pairs), smoke, *changed)
+
+
+def lost(*indices: int) -> tuple[FactGroup, ...]:
+    """Eight H100, of which some have fallen off the bus."""
+    devices = [lost_gpu(index) if index in indices else gpu(index) for index in range(8)]
+    lines = [
+        f"[ 100.000000] NVRM: Xid (PCI:{gpu(index).bus_id}): 79, pid=1, GPU has fallen off the bus."
+        for index in indices
+    ]
+    return gpus(8, *devices), logged(*lines)
+
+
+def throttled() -> Gpus:
+    """Eight H100 that a power brake holds at a low clock."""
+    held = [
+        gpu(index, performance_state=0, sm_clock_mhz=80 + index, clocks_event_reasons=BRAKE, utilization_gpu_percent=100)
+        for index in range(8)
+    ]
+    return gpus(8, *held)
+
+
+SITUATIONS = {
+    "all-well": lambda: report(eight_h100()),
+    "no-gpu": lambda: report(recorded("no-gpu")),
+    "keras-3.6": lambda: report(recorded("keras-3.6"), "--checklist", "cpu-smoke"),
+    "two-tensorflows": lambda: report(recorded("two-tensorflows"), "--checklist", "cpu-smoke"),
+    "broken-protobuf": lambda: report(recorded("broken-protobuf"), "--checklist", "cpu-smoke"),
+    "lost-gpu": lambda: report(eight_h100(*lost(2), trained=False)),
+    "throttled": lambda: report(eight_h100(throttled())),
+}
+FIRST = {
+    "no-gpu": "driver.loaded",
+    "keras-3.6": "versions.keras-compatible",
+    "two-tensorflows": "versions.one-tensorflow",
+    "broken-protobuf": "versions.package-conflicts",
+    "lost-gpu": "gpu.responding",
+    "throttled": "gpu.clocks",
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_screen(name: str, screen: SnapshotAssertion) -> None:
+    assert render(SITUATIONS[name](), "terminal") == screen
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_one_screen_with_the_cause_first(name: str) -> None:
+    found = SITUATIONS[name]()
+    lines = render(found, "terminal").splitlines()
+    commands = {command for step in found.plan for command in step.commands}
+    assert len(lines) <= SCREEN
+    assert all(cell_len(line) <= 80 or line.strip() in commands for line in lines)
+    assert [cause.checks[0] for cause in found.causes if cause.severity.value == "error" and not cause.after] == [
+        *([FIRST[name]] if name in FIRST else [])
+    ]
+    assert (found.verdict.conclusion is Conclusion.PASS) == (name == "all-well")
+
+
+@pytest.mark.parametrize("indices", [(2,), (2, 5)])
+def test_job_starts_without_the_lost_gpus(indices: tuple[int, ...]) -> None:
+    first = report(eight_h100(*lost(*indices), trained=False)).plan[0]
+    assert first.kind == "workaround"
+    variables = dict(re.findall(r"export (\w+)=(\S+)", " ".join(first.commands)))
+    again = first.check.split()
+    found, log = lost(*indices)
+    environment = replace(h100_environment(), variables={**h100_environment().variables, **variables})
+    runs = fact_table(*h100_node(8), found, log, environment)
+    following = report(runs, *again[2:])
+    assert not [cause for cause in following.causes if cause.severity.value == "error"]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_described_machine_fits_one_screen(name: str) -> None:
+    lines = render(report(facts(name)), "terminal").splitlines()
+    assert len(lines) <= SCREEN

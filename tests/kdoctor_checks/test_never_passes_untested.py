@@ -25,6 +25,7 @@ from helpers.facts import (
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
+    Environment,
     FactGroup,
     Gpu,
     Gpus,
@@ -90,6 +91,7 @@ JUDGED_IN_PART = {
     ("versions.runtime-expected", Libraries),
     ("versions.runtime-expected", Host),
     ("environment.variables-expected", KerasChoice),
+    ("gpu.count-expected", Environment),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
-
 from kdoctor.cli import options
-from kdoctor.cli.completion import complete_check
 from kdoctor.cli.deliver import ReportFormatOption, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
@@ -26,24 +20,8 @@ def check(
     *,
     python: options.PythonOption = None,
     checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Run only these checks: ids, families or globs (repeatable).",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-            autocompletion=complete_check,
-        ),
-    ] = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Skip these checks: ids, families or globs (repeatable).",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-            autocompletion=complete_check,
-        ),
-    ] = None,
+    select: options.SelectOption = None,
+    skip: options.SkipOption = None,
     no_smoke: options.NoSmokeOption = False,
     gpus: options.GpusOption = None,
     replicas: options.ReplicasOption = None,
@@ -56,34 +34,15 @@ def check(
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
     snapshot: options.SnapshotOption = None,
-    save_snapshot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Save the facts of this run as a snapshot.", show_default=False, rich_help_panel=options.OUTPUT
-        ),
-    ] = None,
+    save_snapshot: options.SaveSnapshotOption = None,
     lock: options.LockOption = None,
-    no_lock: Annotated[
-        bool,
-        typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=options.EXPECT),
-    ] = False,
+    no_lock: options.NoLockOption = False,
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            "-q",
-            help="Print one line (format 'line') and no progress.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = False,
+    quiet: options.QuietOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     model_timeout: options.ModelTimeoutOption = None,
-    log_format: Annotated[
-        Literal["text", "json"],
-        typer.Option(help="Format of stderr: text, or one JSON object per line.", rich_help_panel=options.ADVANCED),
-    ] = "text",
+    log_format: options.LogFormatOption = "text",
     plugin: options.PluginOption = None,
 ) -> None:
     """Check this machine, run smoke trainings, and report whether a job can start.

@@ -87,7 +87,6 @@ WORDING_ONLY = {
     ("topology.numa", PciDevices),
     ("topology.acs", Gpus),
     ("topology.acs-settings", Gpus),
-    ("gpu.count-expected", Environment),
     ("versions.known-bad", KerasChoice),
     *(
         (check_id, PciDevices)
@@ -116,6 +115,7 @@ JUDGED_IN_PART = {
     ("versions.runtime-expected", Libraries),
     ("versions.runtime-expected", Host),
     ("environment.variables-expected", KerasChoice),
+    ("gpu.count-expected", Environment),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
 

@@ -8,7 +8,17 @@ from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
-from kdoctor.model import Action, Assumptions, Evidence, GpuAssumption, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import (
+    Action,
+    Assumptions,
+    Evidence,
+    GpuAssumption,
+    Outcome,
+    Remedy,
+    Rollback,
+    Severity,
+    Unjudged,
+)
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESPONDING, RESTART, answering, configure, judge, silent
 
@@ -55,15 +65,20 @@ def count_expected(
         reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
         yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")
         return
-    mask = read_mask(environment, gpus.devices) if isinstance(environment, Environment) else None
-    if mask and mask.unknown_reason:
-        yield Unjudged(subject="GPUs", reason=f"{VARIABLE}={mask.value}: {mask.unknown_reason}")
-        return
-    noun = "usable GPU" if mask else "responding GPU"
-    yield _judge(gpus, pci, noun, mask or Mask(value=None, visible=gpus.devices), assumptions.gpus or GpuAssumption())
+    wanted = assumptions.gpus or GpuAssumption()
+    if isinstance(environment, Environment):
+        mask = read_mask(environment, gpus.devices)
+        unknown = f"{VARIABLE}={mask.value}: {mask.unknown_reason}" if mask.unknown_reason else None
+    else:
+        mask = Mask(value=None, visible=gpus.devices)
+        # The variable can only hide GPUs, so too few responding ones are too few whatever its value is.
+        fewest = 1 if wanted.at_least is None else wanted.at_least
+        too_few = len(answering(gpus)) < (fewest if wanted.count is None else wanted.count)
+        unknown = None if too_few else environment.unavailable
+    yield Unjudged(subject="GPUs", reason=unknown) if unknown else _judge(gpus, pci, mask, wanted)
 
 
-def _judge(gpus: Gpus, pci: PciDevices | Unavailable, noun: str, mask: Mask, wanted: GpuAssumption) -> Outcome:
+def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAssumption) -> Outcome:
     usable = [gpu for gpu in answering(gpus) if gpu in mask.visible]
     gone = [gpu for gpu in mask.visible if gpu not in usable]
     found, exact, least = len(usable), wanted.count, 1 if wanted.at_least is None else wanted.at_least
@@ -81,7 +96,7 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, noun: str, mask: Mask, wan
     expected = f"exactly {exact}" if exact is not None else f"at least {least}"
     outcome = judge(
         "GPUs",
-        "; ".join([f"{counted(found, noun)}", *notes]),
+        "; ".join([f"{counted(found, 'usable GPU')}", *notes]),
         ok=found == exact if exact is not None else found >= least,
         expected=expected,
         remedy=remedy,

@@ -164,4 +164,5 @@ def _brief(run: SmokeRun, case: SmokeCase) -> str:
     what = f"{'CPU ' if run.devices_kind == 'cpu' else ''}replica"
     if case.replicas == 1:
         return f"1 {what} trains, losses {format_losses(case.losses)}"
-    return f"{counted(case.replicas or 0, what)}, same weights as 1 device (within {case.weight_deviation:.0e})"
+    within = f" (within {case.weight_deviation:.0e})" if case.weight_deviation else ""
+    return f"{counted(case.replicas or 0, what)}, same weights as 1 device{within}"

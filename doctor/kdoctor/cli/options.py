@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from kdoctor.cli.completion import complete_checklist
+from kdoctor.cli.completion import complete_check, complete_checklist, complete_scenario
+from kdoctor.smoke.scenario import Strategy
 
 EXAMINE, EXPECT, OUTPUT, ADVANCED = "What to examine", "What to expect", "Output", "Advanced"
 """Panels of ``--help``."""
@@ -179,5 +180,114 @@ ModelTimeoutOption = Annotated[
         help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
         rich_help_panel=ADVANCED,
+    ),
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        help="Run only these checks: ids, families or globs (repeatable).",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+        autocompletion=complete_check,
+    ),
+]
+SkipOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--skip",
+        help="Skip these checks: ids, families or globs (repeatable).",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+        autocompletion=complete_check,
+    ),
+]
+SaveSnapshotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-snapshot", help="Save the facts of this run as a snapshot.", show_default=False, rich_help_panel=OUTPUT
+    ),
+]
+NoLockOption = Annotated[
+    bool,
+    typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=EXPECT),
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print one line (format 'line') and no progress.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+LogFormatOption = Annotated[
+    Literal["text", "json"],
+    typer.Option("--log-format", help="Format of stderr: text, or one JSON object per line.", rich_help_panel=ADVANCED),
+]
+ScenariosArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False, autocompletion=complete_scenario
+    ),
+]
+TierOption = Annotated[
+    Literal["quick", "standard", "full"] | None,
+    typer.Option(
+        "--tier",
+        help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+StrategyOption = Annotated[
+    Strategy | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="Run only scenarios of this strategy, such as mirrored.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+SmokeGpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        min=1,
+        help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
+        show_default=False,
+        rich_help_panel=EXPECT,
+    ),
+]
+SmokeReplicasOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        min=1,
+        max=64,
+        help="Train on this number of logical CPU devices instead of every visible GPU.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
+KeepArtifactsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep-artifacts",
+        metavar="DIR",
+        help="Keep the events, stderr and stacks of each case in DIR.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+FixScriptOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also write the fixes as a bash script, which asks for confirmation before each step.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
     ),
 ]

@@ -7,15 +7,10 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
 
 from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
-from kdoctor.cli.completion import complete_scenario
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
@@ -29,68 +24,19 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, smoke_plan
 from kdoctor.run.session import examination
-from kdoctor.smoke.scenario import Strategy
 from kdoctor.text.lists import counted
 
 _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
 
 
 def smoke(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False, autocompletion=complete_scenario
-        ),
-    ] = None,
+    scenario: options.ScenariosArgument = None,
     *,
-    tier: Annotated[
-        Literal["quick", "standard", "full"] | None,
-        typer.Option(
-            help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    strategy: Annotated[
-        Strategy | None,
-        typer.Option(
-            metavar="NAME",
-            help="Run only scenarios of this strategy, such as mirrored.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            "--gpus",
-            metavar="N",
-            min=1,
-            help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
-            show_default=False,
-            rich_help_panel=options.EXPECT,
-        ),
-    ] = None,
-    replicas: Annotated[
-        int | None,
-        typer.Option(
-            "--replicas",
-            min=1,
-            max=64,
-            help="Train on this number of logical CPU devices instead of every visible GPU.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    keep_artifacts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep the events, stderr and stacks of each case in DIR.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    tier: options.TierOption = None,
+    strategy: options.StrategyOption = None,
+    gpus: options.SmokeGpusOption = None,
+    replicas: options.SmokeReplicasOption = None,
+    keep_artifacts: options.KeepArtifactsOption = None,
     python: options.PythonOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,

@@ -43,12 +43,11 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
     first = found[0]
     if first and all(found):
         problem = describe_problem(first.problems[0])
-        if not is_judged:
-            return Category(family=family, mark=Mark.SKIP, text=f"not checked: {problem}")
-        reason = problem
-    else:
-        other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
-        reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
+        if is_judged:  # the cause names what is missing
+            return Category(family=family, mark=Mark.UNKNOWN, text=values or f"not known: {problem}")
+        return Category(family=family, mark=Mark.SKIP, text=f"not checked: {problem}")
+    other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
+    reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
     text = "; ".join([*([values] if values else []), f"not known: {reason}"])
     return Category(family=family, mark=Mark.UNKNOWN, text=text)
 

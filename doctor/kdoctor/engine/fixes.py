@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor.engine.causes import gpu_index, relevant
+from kdoctor.engine.causes import relevant
 from kdoctor.engine.report import Cause, Drift, FixStep
 from kdoctor.model import Severity
 from kdoctor.text.lists import counted, ranges
+from kdoctor.text.subjects import gpu_index
 
 
 def plan_fixes(

@@ -15,6 +15,7 @@ from kdoctor.facts import Environment, Facts, Gpus, SmokeRun, SmokeRuns, Unavail
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
+from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
 _OF_GPUS = ("gpu", "topology")
@@ -75,21 +76,36 @@ def judge(plan: Sequence[PlannedCheck], facts: Facts, rules: Rules) -> tuple[Res
     return tuple(results[check_id] for check_id in planned)
 
 
-def _hidden_subjects(facts: Facts) -> frozenset[str]:
+@dataclass(frozen=True, kw_only=True)
+class _Hidden:
     """The subjects that are about a GPU that CUDA_VISIBLE_DEVICES hides from the job, pairs with such a GPU included.
 
     What is wrong with such a GPU does not stop the job.
     """
+
+    indices: frozenset[int] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def __contains__(self, subject: str) -> bool:
+        # Checks may know the address of a lost GPU that the driver does not report.
+        return gpu_index(subject) in self.indices or subject in self.others
+
+
+_NOTHING = _Hidden()
+
+
+def _hidden_subjects(facts: Facts) -> _Hidden:
     gpus, environment = facts.get(Gpus), facts.get(Environment)
     if not isinstance(gpus, Gpus) or not isinstance(environment, Environment):
-        return frozenset()
+        return _Hidden()
     hidden = {gpu.index: gpu for gpu in hidden_gpus(environment, gpus.devices)}
-    alone = {name for gpu in hidden.values() for name in (gpu.subject, f"GPU at {gpu.bus_id}")}
-    return frozenset(alone | {pair.subject for pair in gpus.pairs if pair.first in hidden or pair.second in hidden})
+    others = {f"GPU at {gpu.bus_id}" for gpu in hidden.values()}
+    others |= {pair.subject for pair in gpus.pairs if pair.first in hidden or pair.second in hidden}
+    return _Hidden(indices=frozenset(hidden), others=frozenset(others))
 
 
 def _judge_one(
-    entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping[str, Result], hidden: frozenset[str]
+    entry: PlannedCheck, facts: Facts, rules: Rules, earlier: Mapping[str, Result], hidden: _Hidden
 ) -> Result:
     check = entry.check
     base = Result(
@@ -186,9 +202,7 @@ def _evaluate(entry: PlannedCheck, arguments: Mapping[str, object]) -> list[Outc
     return outcomes
 
 
-def _from_outcomes(
-    base: Result, outcomes: Sequence[Outcome], rules: Rules, hidden: frozenset[str] = frozenset()
-) -> Result:
+def _from_outcomes(base: Result, outcomes: Sequence[Outcome], rules: Rules, hidden: _Hidden = _NOTHING) -> Result:
     findings = tuple(
         replace(_apply_waivers(base.id, outcome, rules), hidden=outcome.subject in hidden)
         for outcome in outcomes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len
 
 WIDTH = 80
@@ -44,6 +46,11 @@ def shorten(text: str, width: int) -> str:
     while kept and cell_len(kept) > width - len(" ..."):
         kept = kept.rpartition(" ")[0] or kept[: max(0, len(kept) - 1)]
     return f"{kept.rstrip(' .,;:')} ..."
+
+
+def first_sentence(text: str) -> str:
+    """The text up to the first full stop that ends a sentence."""
+    return re.split(r"(?<=[.!?]) (?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 
 def to_ascii(text: str) -> str:

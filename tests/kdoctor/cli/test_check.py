@@ -106,7 +106,7 @@ def test_reports_are_written_to_files_and_stdout(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["schema"] == "kdoctor/report/v1"
     assert files[0].read_text().startswith("<?xml")
     assert files[1].read_text().startswith("#")
-    assert not done.stderr
+    assert done.stderr.splitlines() == [f"Wrote {path}" for path in files]
 
 
 def test_report_without_terminal_is_plain_and_80_columns_wide(tmp_path: Path) -> None:

@@ -23,8 +23,9 @@ MACHINE = tuple(
 """The checks of a described machine. Checks of libraries would judge the machine that the tests run on."""
 
 
-def report_on(machine: str, folder: Path, *arguments: str) -> dict[str, Any]:
-    done = kdoctor("check", *arguments, "--format", "json", variables=machines.environment(machine, folder))
+def report_on(machine: str, folder: Path, *arguments: str, **variables: str) -> dict[str, Any]:
+    described = {**machines.environment(machine, folder), **variables}
+    done = kdoctor("check", *arguments, "--format", "json", variables=described)
     report: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == report["exit_code"], done.stderr
     return report
@@ -64,6 +65,23 @@ def test_faulty_machine_has_errors_with_their_subject(
     report = report_on(machine, tmp_path, "--no-smoke", *MACHINE)
     assert failed(report, "error") == errors
     assert report["exit_code"] == 1
+
+
+SEEN = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0,1,3"}
+
+
+def test_job_on_the_other_gpus_passes_while_one_is_lost(tmp_path: Path) -> None:
+    options = ("--no-smoke", *MACHINE, "--select", "environment", "--gpus", "3")
+    report = report_on("one-gpu-lost", tmp_path, *options, **SEEN)
+    assert failed(report, "error") == {}
+    assert report["verdict"] == "pass"
+    hidden = [item for result in report["results"] for item in result["findings"] if item["hidden"]]
+    assert {item["subject"] for item in hidden} == {"GPU 2"}
+
+
+def test_more_visible_gpus_than_asked_for_fail(tmp_path: Path) -> None:
+    report = report_on("a100-nvlink", tmp_path, "--no-smoke", *MACHINE, "--gpus", "3")
+    assert failed(report, "error") == {"gpu.count-expected": ["GPUs"]}
 
 
 def test_driver_without_supported_calls_is_unknown(tmp_path: Path) -> None:

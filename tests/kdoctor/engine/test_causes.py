@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.reports import failure, finding, result
-from kdoctor.engine.causes import describe_problem, find_causes, gpu_index, name_subjects
+from kdoctor.engine.causes import describe_problem, find_causes
 from kdoctor.engine.report import Cause, JudgedFinding
 from kdoctor.model import Action, Finding, Remedy, Severity, Status, Unjudged
 
@@ -168,27 +168,3 @@ def test_errors_come_first_then_what_explains_most_and_later_causes_last() -> No
 def test_cause_is_not_later_if_what_it_waits_for_passed() -> None:
     libraries = failure("versions.cuda-libraries", about("CUDA", after=("driver.loaded",)))
     assert find_causes([result("driver.loaded"), libraries])[0].after == ()
-
-
-@pytest.mark.parametrize(
-    ("subjects", "shown"),
-    [
-        ([GPU_2], GPU_2),
-        ([GPU_2, GPU_5], "GPU 2, 5"),
-        (["GPU 1", "GPU 2", "GPU 3", "GPU 0"], "GPU 0-3"),
-        (["GPU 10", "GPU 9"], "GPU 9-10"),
-        (["a", "b", "a"], "a, b"),
-        (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
-        (["GPU 0", "memory"], "GPU 0, memory"),
-    ],
-)
-def test_subjects_are_named_in_short(subjects: list[str], shown: str) -> None:
-    assert name_subjects(subjects) == shown
-
-
-@pytest.mark.parametrize(
-    ("subject", "index"),
-    [(GPU_2, 2), ("GPU 12", 12), ("GPUs", None), ("GPU 0 - GPU 1", None), ("memory of GPU 1", None)],
-)
-def test_subject_names_a_single_gpu(subject: str, index: int | None) -> None:
-    assert gpu_index(subject) == index

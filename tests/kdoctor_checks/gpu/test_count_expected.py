@@ -38,7 +38,7 @@ def test_count_is_compared_with_checklist(found: int, count: int | None, at_leas
 
 
 def test_without_gpu_assumptions_one_is_enough() -> None:
-    assert compute_check(count_expected, gpus(1)).status is Status.PASS
+    assert compute_check(count_expected, gpus(1), environment()).status is Status.PASS
 
 
 def test_lost_gpu_does_not_count() -> None:
@@ -102,8 +102,11 @@ def test_fix_for_one_gpu_is_its_checklist() -> None:
     assert commands == ("kdoctor check --checklist single-gpu-keras",)
 
 
-def test_without_environment_every_responding_gpu_counts() -> None:
-    assert compute_check(count_expected, gpus(2)).evidence[0].observed == "2 responding GPUs"
+def test_without_environment_only_too_few_gpus_are_certain() -> None:
+    assert compute_check(count_expected, gpus(2)).status is Status.UNKNOWN
+    four = Assumptions(gpus=GpuAssumption(count=4))
+    assert compute_check(count_expected, gpus(2), assumptions=four).status is Status.FAIL
+    assert compute_check(count_expected, gpus(8), assumptions=four).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(

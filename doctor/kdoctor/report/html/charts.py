@@ -8,7 +8,7 @@ from itertools import groupby
 
 from markupsafe import Markup, escape
 
-from kdoctor.engine.causes import gpu_index
+from kdoctor.text.subjects import gpu_index
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
 from kdoctor.model import Severity
 

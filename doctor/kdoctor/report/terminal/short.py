@@ -11,6 +11,7 @@ from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.lists import counted
+from kdoctor.text.wrap import first_sentence
 
 SCREEN = 30
 """Lines that the short report does not exceed: causes that do not fit in full are one line each."""
@@ -30,9 +31,8 @@ def render_short(report: Report, canvas: Canvas) -> str:
     _categories(page, report.categories)
     below.blank()
     if report.command:
-        if report.plan:
-            _command(below, Label.CHECK_AGAIN, report.command)
-        _command(below, Label.EVERY_CHECK, f"{report.command} -v")
+        label, more = (Label.CHECK_AGAIN, " (every check: -v)") if report.plan else (Label.EVERY_CHECK, " -v")
+        below.line(f"{label}: {below.paint(report.command, 'cyan')}{more}")
     below.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
     page.append(_fitted([*cause_blocks(report), *gap_blocks(report)], SCREEN - page.height - below.height, canvas))
     page.append(below)
@@ -54,30 +54,26 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
             page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
 
 
-def _command(page: Page, label: str, command: str) -> None:
-    page.line(f"{label:{len(Label.CHECK_AGAIN)}}  {page.paint(command, 'cyan')}")
-
-
 def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
     """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
-    page = Page(canvas)
+    page = _drawn(blocks, len(blocks), len(blocks), canvas, with_reasons=True)
     for in_full in range(len(blocks), 0, -1):
-        page = _drawn(blocks, in_full, len(blocks), canvas)
         if page.height <= room:
             return page
+        page = _drawn(blocks, in_full, len(blocks), canvas)
     for shown in range(len(blocks) - 1, 0, -1):
-        page = _drawn(blocks, 1, shown, canvas)
         if page.height <= room:
             break
+        page = _drawn(blocks, 1, shown, canvas)
     return page
 
 
-def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas) -> Page:
+def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *, with_reasons: bool = False) -> Page:
     """The first causes in full, the next ones in one line each, and how many are left out."""
     page = Page(canvas)
     for block in blocks[:in_full]:
         page.blank()
-        _cause(page, block)
+        _cause(page, block, with_reasons=with_reasons)
     if blocks[in_full:]:
         page.blank()
     for block in blocks[in_full:shown]:
@@ -90,7 +86,7 @@ def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas) ->
     return page
 
 
-def _cause(page: Page, block: Block) -> None:
+def _cause(page: Page, block: Block, *, with_reasons: bool) -> None:
     """What is wrong, the fix, and what else it explains."""
     style = STYLES[_mark(block)]
     lead = f"{page.sign(_mark(block))} "
@@ -100,6 +96,9 @@ def _cause(page: Page, block: Block) -> None:
         )
     if len(block.findings) > _HEADINGS:
         page.line(f"  and {len(block.findings) - _HEADINGS} more")
+    reason = next((field.text for field in block.fields if field.label == Label.WHY), "")
+    if with_reasons and reason and block.mark is Mark.ERROR:
+        page.paragraph(first_sentence(reason), indent=2, hang=2, most=_HEADING_LINES)
     for field in block.fields:
         if not field.detail:
             page.field(field, indent=2, most=_TEXT_LINES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -12,24 +11,22 @@ import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.corpus import CORPUS
-from helpers.facts import gpu, gpus, h100_node, logged, lost_gpu, pair, smoke_case, smoke_run
+from helpers.facts import environment, gpu, gpus, h100_node, logged, lost_gpu, pair, smoke_case, smoke_run
 from helpers.machines import MACHINES, facts
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.report import Conclusion, Report
 from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRuns, Unavailable
-from kdoctor.facts.gpus import EVENT_NAMES
+from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE
 from kdoctor.report.formats import render
 from kdoctor.report.terminal.short import SCREEN
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import loads
-from kdoctor.testing import fact_table, healthy
+from kdoctor.testing import fact_table
 
 RECORDED = Path(__file__).with_name("machines")
 STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
-BRAKE = next(bit for bit, name in EVENT_NAMES.items() if name == "HW Power Brake Slowdown")
 
 
 def report(table: Facts, *options: str) -> Report:
@@ -65,7 +62,7 @@ def eight_h100(*changed: FactGroup, trained: bool = True) -> Facts:
     }
     missing = Unavailable(unavailable="there is no result")
     smoke = SmokeRuns(runs=runs if trained else dict.fromkeys(runs, missing))
-    return fact_table(*h100_node(8), replace(healthy(Gpus), pairs=pairs), smoke, *changed)
+    return fact_table(*h100_node(8), gpus(8, pairs=pairs), smoke, *changed)
 
 
 def lost(*indices: int) -> tuple[FactGroup, ...]:
@@ -81,7 +78,9 @@ def lost(*indices: int) -> tuple[FactGroup, ...]:
 def throttled() -> Gpus:
     """Eight H100 that a power brake holds at a low clock."""
     held = [
-        gpu(index, performance_state=0, sm_clock_mhz=80 + index, clocks_event_reasons=BRAKE, utilization_gpu_percent=100)
+        gpu(
+            index, clock_sm_mhz=80 + index, clock_event_reasons=(EVENT_HW_POWER_BRAKE,) * 3, utilization_gpu_percent=100
+        )
         for index in range(8)
     ]
     return gpus(8, *held)
@@ -130,9 +129,7 @@ def test_job_starts_without_the_lost_gpus(indices: tuple[int, ...]) -> None:
     assert first.kind == "workaround"
     variables = dict(re.findall(r"export (\w+)=(\S+)", " ".join(first.commands)))
     again = first.check.split()
-    found, log = lost(*indices)
-    environment = replace(h100_environment(), variables={**h100_environment().variables, **variables})
-    runs = fact_table(*h100_node(8), found, log, environment)
+    runs = eight_h100(*lost(*indices), environment(**variables))
     following = report(runs, *again[2:])
     assert not [cause for cause in following.causes if cause.severity.value == "error"]
 

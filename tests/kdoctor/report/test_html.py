@@ -15,7 +15,7 @@ import pytest
 from helpers.browser import CHROMIUM, Tab, browser
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import GpuLinkNote, GpuNote, Report
-from kdoctor.model import Severity
+from kdoctor.model import Action, Remedy, Severity
 from kdoctor.report.formats import render
 
 VOID = {"meta"}
@@ -93,12 +93,12 @@ def test_only_verdict_causes_changes_and_drawing_are_unfolded() -> None:
 
 
 def test_notes_are_folded_and_the_command_to_check_again_is_not() -> None:
-    report = gpu_report(
-        results=(failure("gpu.free"), failure("host.memlock", severity=Severity.INFO)), command="kdoctor check -q"
-    )
+    raised = Remedy(summary="Raise the limit:", action=Action.CONFIGURE, commands=("ulimit -l unlimited",))
+    note = failure("host.memlock", finding("ulimit -l", remedy=raised), severity=Severity.INFO)
+    report = gpu_report(results=(failure("gpu.free"), note), command="kdoctor check -q")
     found = page(report)
     assert "kdoctor check -q" in found.unfolded
-    assert "memlock is OK" not in found.unfolded
+    assert "ulimit" not in found.unfolded
     assert found.of("section", id="host.memlock")
 
 

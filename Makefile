@@ -40,7 +40,7 @@ contracts: $(DEV_STAMP) ## Check the import contracts
 pytest: $(DEV_STAMP) ## Run the tests, including real trainings, with the coverage gate
 	@$(BIN)/pytest --numprocesses auto --dist loadscope --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
 
-test-wheels: $(DEV_STAMP) ## Test library lookup with real NVIDIA wheels (downloads 3 GB)
+test-wheels: $(DEV_STAMP) ## Read the real wheels again: rows of the matrix, lookup of libraries (downloads 15 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)
 
 test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, PciDevices, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.matrix.model import Release, VersionMatrix, code_for
+from kdoctor.matrix.model import CodeKind, Kernels, Release, VersionMatrix, weakest
 from kdoctor.model import Outcome, Unjudged
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers, parse_version
@@ -22,35 +22,42 @@ _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """The GPU code in a build. 90 is compute capability 9.0."""
+    """The GPU code in a build."""
 
-    cubins: tuple[int, ...]
-    """Machine code, for GPUs of the same major capability that are not older."""
-    ptx: tuple[int, ...]
-    """Intermediate code, which the driver compiles for GPUs that are not older."""
+    kernels: tuple[Kernels, ...]
+    """The compiled kernels, then those of TensorFlow's generator."""
     read_from: Literal["the build", "the version matrix"]
 
-    def runs_by(self, capability: str) -> Literal["machine code", "PTX"] | None:
+    def runs_by(self, capability: str) -> CodeKind | None:
         """The kind of code that a GPU of that compute capability runs; None if the build has none for it."""
-        return code_for(self.cubins, self.ptx, capability)
+        return weakest(self.kernels, capability)
 
     def __str__(self) -> str:
-        cubins = ", ".join(f"{number / 10:.1f}" for number in sorted(self.cubins))
-        ptx = ", ".join(f"{number / 10:.1f}" for number in sorted(self.ptx)) or "none"
-        return f"machine code for {cubins or 'none'}; PTX for {ptx}"
+        common = set.intersection(*(set(each.cubins) for each in self.kernels))
+        cubins = ", ".join(f"{number / 10:.1f}" for number in sorted(common))
+        targets = dict.fromkeys(target for each in self.kernels for target in each.ptx)
+        ptx = ", ".join(f"{target[:-1]}.{target[-1]}" if target.isdecimal() else f"sm_{target}" for target in targets)
+        return f"machine code for {cubins or 'none'}; PTX for {ptx or 'none'}"
 
 
 def code_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Code | None:
     """The code in the installed build; None if neither the build nor the matrix lists it.
 
-    ``compute_XY`` in a build's list means both machine code and PTX for that architecture, as its fatbins show.
+    ``compute_XY`` in a build's list means machine code and PTX for the compiled kernels, and PTX alone for the
+    generated ones, as the fatbins of TensorFlow's wheels show. The matrix knows more about the builds that it lists:
+    the versions of their PTX.
     """
-    found = [match for entry in tensorflow.compute_capabilities if (match := _ARCHITECTURE.fullmatch(entry))]
-    if found:
-        ptx = tuple(int(match[2]) for match in found if match[1] == "compute")
-        return Code(cubins=tuple(int(match[2]) for match in found), ptx=ptx, read_from="the build")
     release = release_of(tensorflow, matrix)
-    return Code(cubins=release.cubins, ptx=release.ptx, read_from="the version matrix") if release else None
+    found = [match for entry in tensorflow.compute_capabilities if (match := _ARCHITECTURE.fullmatch(entry))]
+    cubins = tuple(sorted({int(match[2]) for match in found}))
+    if release is not None and cubins in ((), release.cubins):
+        return Code(kernels=release.kernels, read_from="the build" if found else "the version matrix")
+    if not found:
+        return None
+    ptx = tuple(match[2] for match in found if match[1] == "compute")
+    generated = tuple(sorted({int(match[2]) for match in found if match[1] == "sm"}))
+    kernels = (Kernels(cubins=cubins, ptx=ptx), Kernels(cubins=generated, ptx=ptx))
+    return Code(kernels=kernels, read_from="the build")
 
 
 def release_of(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> Release | None:

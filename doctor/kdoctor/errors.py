@@ -54,7 +54,7 @@ def did_you_mean_file(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_named_pipe(path: Path) -> None:
-    """Refuse to read a named pipe, which waits until a program writes to it, perhaps forever.
+    """Refuse to read a named pipe, which blocks until a process writes to it, perhaps forever.
 
     The pipe of a process substitution, ``<(zcat node.json.gz)``, has a writer and is read.
 

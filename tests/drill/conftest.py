@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import venv
@@ -27,16 +28,28 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def healthy(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An environment with TensorFlow and Keras of constraints.txt, installed by pip. Copy it; do not change it."""
-    folder = tmp_path_factory.mktemp("healthy") / "job"
+    """An environment with TensorFlow and Keras of constraints.txt, installed by pip. Copy it; do not change it.
+
+    ``DRILL_FOLDER`` names a folder that keeps it for the next run.
+    """
+    kept = os.environ.get("DRILL_FOLDER")
+    folder = (Path(kept).absolute() if kept else tmp_path_factory.mktemp("healthy")) / "job"
+    if not (folder / "finished").exists():
+        _install(bare, folder)
+    yield folder
+    if not kept:
+        shutil.rmtree(folder)  # gigabytes
+
+
+def _install(bare: Path, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
     copy(bare, folder)
-    wanted = CONSTRAINTS.with_name("constraints.txt").read_text(encoding="utf-8").splitlines()
-    limits = folder / "constraints.txt"  # pip may not be limited: it installs itself
-    limits.write_text("\n".join(line for line in wanted if not line.startswith(("pip==", "setuptools=="))))
+    limits = folder / "constraints.txt"
+    lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines()
+    limits.write_text("\n".join(line for line in lines if not line.startswith(("pip==", "setuptools=="))))
     done = pip(folder / "bin/python", "install", "--constraint", str(limits), "tensorflow")
     assert done.returncode == 0, done.stderr
-    yield folder
-    shutil.rmtree(folder)
+    (folder / "finished").touch()
 
 
 def copy(source: Path, target: Path) -> Path:

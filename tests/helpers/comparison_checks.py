@@ -17,6 +17,7 @@ from kdoctor.check import Check
 from kdoctor.facts import SmokeRun, Weights
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
+from kdoctor_checks.smoke._judging import training
 
 NAN = Weights(variables=6, mirrored=6, nonfinite=("hidden/kernel",), replicas_agree=True)
 DISAGREEING = Weights(variables=6, mirrored=6, nonfinite=(), replicas_agree=False)
@@ -39,7 +40,7 @@ class ComparisonCheck:
     def test_passes_if_every_case_matches_one_device(self) -> None:
         result = compute_check(self.check, self.run())
         assert result.status is Status.PASS
-        assert [item.subject for item in result.evidence] == [f"training {name}" for name in self.cases]
+        assert [item.subject for item in result.evidence] == [training(name) for name in self.cases]
 
     @pytest.mark.parametrize(
         ("changes", "decisive"),

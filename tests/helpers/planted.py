@@ -135,6 +135,7 @@ class Session:
             "COLUMNS": "80",
             "HOME": str(self._folder),
             "PIP_CACHE_DIR": _pip_cache(),
+            "PIP_NO_COMPILE": "no",  # pip reads it as "compile: no"
             "PYTHON": str(self._environment / "bin/python"),
             "SITE": str(site),
             **self._machine,

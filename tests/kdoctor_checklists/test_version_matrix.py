@@ -26,7 +26,7 @@ def test_shipped_matrix_is_valid_and_extends_no_other() -> None:
 def test_every_minor_from_2_10_to_2_21_and_a_nightly_is_listed() -> None:
     minors = {release.key.release[:2] for release in MATRIX.releases if not release.prerelease}
     assert minors == {(2, minor) for minor in range(10, 22)}
-    assert [release.distribution for release in MATRIX.releases if release.prerelease] == ["tf-nightly"]
+    assert [release.distribution for release in MATRIX.releases if release.prerelease] == ["tensorflow", "tf-nightly"]
 
 
 def test_releases_are_in_order_and_their_python_versions_only_rise() -> None:
@@ -49,14 +49,17 @@ def test_release_has_no_gap(version: str) -> None:
     assert release.source
     assert release.nccl.basis
     assert MATRIX.oldest_driver(release.cuda)
-    drivers = MATRIX.ptx_drivers(release.cuda)
-    assert drivers is not None
-    assert numbers(MATRIX.oldest_driver(release.cuda) or "") <= numbers(drivers[0]) <= numbers(drivers[1])
+    for kernels in release.kernels:
+        driver = MATRIX.ptx_driver(kernels, release.cuda)
+        assert driver is not None
+        assert kernels.ptx_isa is not None
     assert {Requirement(line).name for line in release.requires} >= {"numpy", "protobuf", "h5py"}
     assert any(Requirement(line).name in ("keras", "keras-nightly") for line in release.requires)
     assert release.cubins
     assert len(release.ptx) == 1
-    assert release.ptx[0] == release.cubins[-1]
+    assert release.ptx[0] == str(release.cubins[-1])
+    assert release.kernel_gen is not None
+    assert set(release.kernel_gen.cubins) == set(release.cubins[:-1])
     assert MATRIX.cudnn_major(release)
     sonames = MATRIX.sonames(release)
     assert sonames["cudart"].startswith(f"libcudart.so.{cuda[0]}")

@@ -13,6 +13,7 @@ from kdoctor.model import Evidence, Finding, Outcome
 
 FAMILIES = {"versions", "host", "environment", "smoke", "job"}
 MOST_CHARACTERS = 60
+MOST_OF_A_SUMMARY = 2 * 76
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,7 @@ def _short_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     def checked(base: Result, outcomes: Sequence[Outcome], *rest: Any) -> Result:
         for outcome in outcomes:
             if base.family in FAMILIES and isinstance(outcome, Finding):
+                assert len(outcome.remedy.summary) <= MOST_OF_A_SUMMARY, (base.id, outcome.remedy.summary)
                 assert len(outcome.headline) <= MOST_CHARACTERS, (base.id, outcome.headline)
             if isinstance(outcome, Evidence):
                 assert len(outcome.brief) <= MOST_CHARACTERS, (base.id, outcome.brief)

@@ -154,3 +154,21 @@ def test_files_of_one_machine_are_judged_together() -> None:
     assert failing(found) == {"gpu.clocks": H100}
     assert found["topology.acs"].status is Status.PASS
     assert found["gpu.visible-to-driver"].status in {Status.PASS, Status.UNKNOWN}
+
+
+@pytest.mark.parametrize("name", [*NAMED, *BUSY])
+def test_findings_have_short_headlines(name: str) -> None:
+    headlines = [item.finding.headline for result in results(name).values() for item in result.findings]
+    assert max(map(len, headlines)) <= 60
+
+
+def test_gpus_with_one_finding_share_headline_and_fix() -> None:
+    for name, check_id in (
+        ("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "gpu.clocks"),
+        ("smi-x/gtx-v100s-x8-460.73.xml", "gpu.persistence-mode"),
+        ("smi-x/gtx-v100s-x8-460.73.xml", "gpu.free"),
+        ("ecc/retired-pages-x8-bad.txt", "gpu.retired-pages"),
+    ):
+        findings = [item.finding for item in results(name)[check_id].findings]
+        assert len(findings) > 1
+        assert len({(finding.headline, finding.remedy) for finding in findings}) == 1

@@ -229,7 +229,12 @@ ROWS = (
         mode="blackwell_xla_ptx85",
         check="versions.known-hazards",
         bad=[one_of("NVIDIA GeForce RTX 5090", "12.0")],
-        good=[one_of("NVIDIA B200", "10.0")],
+        good=[one_of("NVIDIA H100", "9.0")],
+    ),
+    Row(
+        mode="blackwell_xla_ptx85",
+        check="versions.known-hazards",
+        bad=[one_of("NVIDIA B200", "10.0")],
     ),
     Row(
         mode="libdevice",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -153,3 +154,60 @@ def test_unavailable_group_does_not_pass(name: str) -> None:
             needed = {kind for name, kind in entry.check.facts.items() if name not in entry.check.tolerant}
             if group in needed and not results[entry.check.id].blocked_by:
                 assert results[entry.check.id].status is Status.UNKNOWN, entry.check.id
+
+
+LONGEST = 60
+PLACEHOLDER = re.compile(r"<[a-z ]+>")
+
+
+@pytest.mark.parametrize("name", machines.MACHINES)
+def test_findings_have_short_headlines_and_commands_with_values(name: str) -> None:
+    for result in of(name).values():
+        for item in result.findings:
+            assert len(item.finding.headline) <= LONGEST, result.id
+            assert item.finding.remedy.commands or item.finding.remedy.look, result.id
+            assert not PLACEHOLDER.search(" ".join(item.finding.remedy.commands[:-1])), result.id
+            assert not PLACEHOLDER.search(" ".join(item.finding.remedy.look)), result.id
+
+
+@pytest.mark.parametrize("name", machines.MACHINES)
+def test_findings_with_the_same_headline_share_their_fix(name: str) -> None:
+    for result in of(name).values():
+        if result.family != "host":
+            fixes = {(item.finding.headline, item.finding.remedy) for item in result.findings}
+            assert len(fixes) == len({headline for headline, _ in fixes}), result.id
+
+
+def values(name: str, family: str) -> set[str]:
+    """The values of a family's line in the short report."""
+    passed = (result for result in of(name).values() if result.family == family and result.status is Status.PASS)
+    return {item.brief for result in passed for item in result.evidence if item.brief}
+
+
+@pytest.mark.parametrize(
+    ("name", "driver", "gpu", "topology"),
+    [
+        (
+            "h100-nvswitch",
+            {"570.158.01", "kernel log clean since boot"},
+            {"8 x NVIDIA H100 80GB HBM3", "all free", "no memory errors"},
+            {"NVLink (NV18) between every pair", "fabric ready"},
+        ),
+        ("rtx5090", {"580.105.08", "kernel log clean since boot"}, {"2 x NVIDIA GeForce RTX 5090", "all free"}, None),
+        ("one-gpu-lost", {"570.158.01"}, {"3 x NVIDIA A100-SXM4-80GB"}, set()),
+        ("driver-not-loaded", {"kernel log clean since boot"}, set(), set()),
+    ],
+)
+def test_values_of_the_short_report(name: str, driver: set[str], gpu: set[str], topology: set[str] | None) -> None:
+    assert values(name, "driver") == driver
+    assert values(name, "gpu") == gpu
+    assert topology is None or values(name, "topology") == topology
+
+
+def test_lost_gpu_explains_everything_else() -> None:
+    """Findings and missing evidence of a machine with one lost GPU lead back to gpu.responding."""
+    found = [result for result in of("one-gpu-lost").values() if result.family != "host"]
+    others = [item.finding.explained_by for result in found for item in result.findings]
+    others += [item.explained_by for result in found for item in result.unjudged]
+    assert others.count(()) == 1  # gpu.responding
+    assert set(others) == {(), ("gpu.responding",)}

@@ -183,7 +183,7 @@ def test_folder_that_cannot_be_listed_is_not_clean(tmp_path: Path, monkeypatch: 
         onerror(PermissionError(13, "Permission denied", f"{top}/private"))
         yield top, [], []
 
-    monkeypatch.setattr("os.walk", walk)
+    monkeypatch.setattr(os, "walk", walk)
     assert files.find_files([str(tmp_path)]) == ([f"{tmp_path}/private"], [])
 
 

@@ -51,6 +51,9 @@ def visible_devices(
         reason = f"the driver does not list the GPUs: {gpus.error or gpus.state}"
         yield Unjudged(subject=VARIABLE, reason=reason, explained_by=NO_DRIVER)
         return
+    if not gpus.devices:
+        yield Unjudged(subject=VARIABLE, reason="the driver lists no GPUs", explained_by=NO_DRIVER)
+        return
     devices = gpus.devices  # a lost GPU keeps its index; gpu.visible-to-driver reports it
     mask = read_mask(environment, devices)
     # A GPU that is on the bus and not in the driver makes valid values invalid.
@@ -76,7 +79,7 @@ def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Ou
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"
     if mask.invalid:
         observed = f"{mask.value!r} is invalid from {mask.invalid}; {shown}"
-        return _finding(mask, observed, "existing GPUs, each once", f"invalid, so that {shown}")
+        return _finding(mask, observed, "existing GPUs, each once", f"its value is invalid, {shown}")
     least = max(1, wanted.count or wanted.at_least or 1)
     if len(mask.visible) < least:
         observed, expected = f"{mask.value!r} leaves {shown}", f"at least {counted(least, 'GPU')} visible"
@@ -91,8 +94,8 @@ def _finding(mask: Mask, observed: str, expected: str, brief: str) -> Finding:
         brief=brief,
         expected=expected,
         remedy=Remedy(
-            summary="Unset it to use all GPUs, or select GPUs by the UUIDs that nvidia-smi lists. Under a scheduler, "
-            "request the GPUs from it instead, because it sets the variable.",
+            summary="Unset it to use all GPUs, or select GPUs by UUID. Under a scheduler, request the GPUs from "
+            "it, because it sets the variable.",
             action=Action.CONFIGURE,
             commands=(set_variable(VARIABLE, None),),
             look=("nvidia-smi -L",),
@@ -114,7 +117,7 @@ def _judge_order(environment: Environment, devices: Sequence[Gpu]) -> Outcome:
     return Finding(
         subject=_ORDER,
         observed=f"{order or 'not set'} (fastest first), but {VARIABLE} has indices of {', '.join(models)}",
-        brief="the GPUs have other indices here than in nvidia-smi",
+        brief="CUDA's indices of the GPUs are not those of nvidia-smi",
         expected=f"PCI_BUS_ID, or UUIDs in {VARIABLE}",
         remedy=Remedy(
             summary="Use the order of nvidia-smi.",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ _ONE_GPU = Remedy(
     commands=("kdoctor check --checklist single-gpu-keras",),
     look=_LOOK,
 )
+
+_LONGEST = 60
 
 
 @check(
@@ -85,7 +88,7 @@ def _judge(gpus: Gpus, pci: PciDevices | Unavailable, noun: str, mask: Mask, wan
         rollback=RESTART if gone else Rollback.nothing("not needed (it changes a variable of your shell, or nothing)"),
     )
     if isinstance(outcome, Evidence):
-        return outcome
+        return replace(outcome, brief=_models(usable))
     short = (least if exact is None else exact) - found
     causes = ("environment.visible-devices",) if hidden else _explained_by(short, gpus, pci)
     return replace(outcome, brief=f"{found} usable, {expected} expected", explained_by=causes)
@@ -112,3 +115,12 @@ def _explained_by(short: int, gpus: Gpus, pci: PciDevices | Unavailable) -> tupl
     if short == gone > 0:
         return (RESPONDING,)
     return (RESPONDING, "gpu.visible-to-driver") if 0 < short == gone + unlisted else ()
+
+
+def _models(gpus: Sequence[Gpu]) -> str:
+    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
+    counts = Counter(gpu.name for gpu in gpus)
+    if None in counts:
+        return counted(len(gpus), "GPU")
+    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
+    return shown if len(shown) <= _LONGEST else f"{len(gpus)} GPUs of {len(counts)} models"

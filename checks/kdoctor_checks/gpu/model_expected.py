@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus
-from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity
+from kdoctor.model import Assumptions, NotApplicable, Outcome, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import answering, configure, judge, not_answering, unread
 
 
@@ -28,6 +28,8 @@ def model_expected(gpus: Gpus, assumptions: Assumptions) -> Iterator[Outcome]:
     if pattern is None:
         yield NotApplicable(reason="the checklist expects no specific model")
         return
+    if not gpus.devices:
+        yield Unjudged(subject="GPUs", reason="the driver lists no GPU", explained_by=("gpu.count-expected",))
     yield from not_answering(gpus)
     for gpu in answering(gpus):
         if problem := unread(gpu, "name"):

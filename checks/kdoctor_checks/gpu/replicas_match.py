@@ -11,8 +11,8 @@ from kdoctor.facts.visible import VARIABLE, read_mask
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
+from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._gpus import RESPONDING, answering, silent
-from kdoctor_checks._smoke_causes import NO_GPU, of_import
 
 _LINK = "TensorFlow's GPUs"
 _READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
@@ -57,6 +57,10 @@ def replicas_match(
         yield Unjudged(subject=_LINK, reason="the training ran on logical CPU devices, as requested")
         return
     visible = len(mask.visible)
+    if not visible:
+        reason = f"no GPU is visible ({VARIABLE}={mask.value})" if gpus.devices else "the driver lists no GPUs"
+        yield Unjudged(subject=_LINK, reason=reason, explained_by=("environment.visible-devices", *NO_DRIVER))
+        return
     chain = f"{len(pci.gpus)} on the PCI bus, {len(answering(gpus))} in the driver, {visible} visible to CUDA"
     if run.gpus_seen is None:
         reason = run.failure or "TensorFlow's list of GPUs was not recorded"
@@ -66,7 +70,7 @@ def replicas_match(
         yield Finding(
             subject=_LINK,
             observed=f"{run.gpus_seen} of {visible} registered ({chain})",
-            brief=f"{run.gpus_seen or 'none'} of {counted(visible, 'visible GPU')} registered",
+            brief=f"{run.gpus_seen} registered, {visible} visible to CUDA",
             explained_by=_explained_by(visible - run.gpus_seen, mask.visible, gpus),
             expected=f"{visible} registered{masked}",
             remedy=_KEEP_ALL if run.gpus_seen else _find_library(run, packages, target),

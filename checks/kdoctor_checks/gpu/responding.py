@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, field_label, hanging, located, lost, reset
 from kdoctor_checks._kernel_log import describe, is_failure
 
-_LONGEST = 60
 _XID_FALLEN = 79
 
 
@@ -27,7 +24,6 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
         https://docs.nvidia.com/deploy/xid-errors/
     """
     logged = log if isinstance(log, KernelLog) else None
-    models = _models(gpus)
     for gpu in located(gpus, pci):
         error = gpu.errors.get("handle")
         if lost(gpu) or hanging(gpu):
@@ -37,20 +33,11 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
         elif not (gpu.name or gpu.uuid or gpu.bus_id):
             yield Unjudged(subject=gpu.subject, reason="could be opened, but name, UUID and bus id were not read")
         else:
-            yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)", brief=models)
+            yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)")
     if gpus.count is None:
         yield Unjudged(subject="GPUs", reason=f"the number of GPUs was not read ({gpus.errors.get('count')})")
     elif gpus.count > len(gpus.devices):
         yield Unjudged(subject="GPUs", reason=f"NVML counts {gpus.count}, but only {len(gpus.devices)} were read")
-
-
-def _models(gpus: Gpus) -> str:
-    """The number of GPUs of each model: ``8 x NVIDIA H100 80GB HBM3``."""
-    counts = Counter(gpu.name for gpu in gpus.devices)
-    if None in counts:
-        return counted(len(gpus.devices), "GPU")
-    shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
-    return shown if len(shown) <= _LONGEST else f"{len(gpus.devices)} GPUs of {len(counts)} models"
 
 
 def _events(gpu: Gpu, log: KernelLog | None) -> list[KernelLogEvent]:

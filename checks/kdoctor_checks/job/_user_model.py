@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdoctor.facts import JobData, JobModel, JobRun, JobTraining, SmokeCase, SmokeRun
 from kdoctor.model import Unjudged
-from kdoctor_checks._smoke_causes import of_import
+from kdoctor_checks._causes import of_import
 from kdoctor_checks.smoke._judging import unknown
 
 SCENARIO = "smoke.own-model"

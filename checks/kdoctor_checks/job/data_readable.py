@@ -10,8 +10,8 @@ from kdoctor_checks.job._user_model import SCENARIO, data_of
 from kdoctor_checks.smoke._judging import evidence, finding
 
 _REMEDY = (
-    "Read one element with next(iter(dataset)). Pad ragged examples (padded_batch) or give them one length. If the "
-    "dataset is empty, check its file pattern and filters."
+    "Pad ragged examples (padded_batch) or give them one length. If the dataset is empty, check its file "
+    "pattern and filters."
 )
 
 

@@ -6,14 +6,13 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._smoke_causes import of_weights
+from kdoctor_checks._causes import of_weights
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import finding, unknown
 
 _REMEDY = (
-    "Return one number per example from the loss function, not their mean. Keras 3 averages numbers per example over "
-    "the global batch, but adds up single numbers over the replicas. In a custom train_step, call self.compute_loss "
-    "or divide the sum by the global batch size."
+    "Return one number per example from the loss function, not their mean. In a custom train_step, call "
+    "self.compute_loss."
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor_checks._smoke_causes import of_end
+from kdoctor_checks._causes import of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of
 from kdoctor_checks.smoke._cases import describe_end

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._smoke_causes import of_losses
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import evidence, finding, losses_match, unknown

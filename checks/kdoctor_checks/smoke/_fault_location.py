@@ -218,8 +218,8 @@ class FaultReporter:
             elif gpu.bus_id:
                 commands.append(f"sudo lspci -vv -s {gpu.bus_id} | grep -E 'LnkSta:|UESta:|CESta:'")
         return Remedy(
-            summary="Inspect the link: each of the two GPUs works with another one. If the pair works without "
-            "peer-to-peer transfers, the cause is the link, its driver, PCIe ACS or the IOMMU.",
+            summary="Inspect the link: each of the two GPUs works with another one. Try once without "
+            "peer-to-peer transfers.",
             action=Action.INSPECT_HARDWARE,
             look=(*commands, _NO_P2P),
         )

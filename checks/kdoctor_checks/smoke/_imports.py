@@ -9,7 +9,7 @@ from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Environment, PackageFault, Packages, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._smoke_causes import of_import
+from kdoctor_checks._causes import of_import
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, finding
 
@@ -17,8 +17,8 @@ _SUBJECT = "import tensorflow"
 _EXPECTED = "TensorFlow is imported, and the trainings run"
 _PYTHONPATH = "PYTHONPATH"
 _BACKEND_REMEDY = Remedy(
-    summary="Set the Keras backend to TensorFlow for a job that uses a tf.distribute strategy. A job on JAX uses "
-    "keras.distribution instead; test it with kdoctor smoke --strategy data-parallel.",
+    summary="Set the Keras backend to TensorFlow for tf.distribute. To test a job on JAX, run kdoctor smoke "
+    "--strategy data-parallel.",
     action=Action.CONFIGURE,
     commands=("export KERAS_BACKEND=tensorflow",),
 )

@@ -11,7 +11,7 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._smoke_causes import (
+from kdoctor_checks._causes import (
     WRONG_LOSSES,
     WRONG_WEIGHTS,
     has_keras,
@@ -59,7 +59,12 @@ CaseJudge = Callable[[SmokeCase], "Outcome | Iterable[Outcome]"]
 
 def subject(about: SmokeCase | str) -> str:
     """The subject of an outcome: a case, or what the string names."""
-    return about if isinstance(about, str) else f"training {about.name}"
+    return about if isinstance(about, str) else training(about.name)
+
+
+def training(name: str) -> str:
+    """What a case is called in reports."""
+    return "MirroredStrategy" if name == "mirrored" else f"training {name}"
 
 
 def evidence(about: SmokeCase | str, observed: str) -> Evidence:
@@ -118,7 +123,7 @@ def judge_cases(
         case = run.case(name)
         if case is None:
             reason = run.failure or "the run ended before it had a result"
-            yield unknown(f"training {name}", reason, of_import(run))
+            yield unknown(training(name), reason, of_import(run))
             continue
         if case.outcome == "skipped":
             yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")
@@ -192,8 +197,8 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.outcome == "died":
         return Remedy(
-            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions: native code crashed. "
-            "Check that LD_LIBRARY_PATH does not load another build of them first.",
+            summary=f"Reinstall {_framework(run)} and its CUDA libraries in matching versions, and check that "
+            "LD_LIBRARY_PATH loads no other build of them.",
             action=Action.REINSTALL,
         )
     if case.outcome == "timed-out":
@@ -203,10 +208,10 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
         )
     if case.workers and any(name in (case.error_message or "") for name in _LOST_PEER):
         return Remedy(
-            summary="Find out why one process stopped responding: it may have been stopped, killed for its memory, "
-            "or blocked by a firewall or proxy on the loopback interface. kdoctor smoke --keep-artifacts DIR keeps "
-            "its stacks and error output.",
+            summary="Find out why one process stopped responding: it may lack memory, or a firewall or proxy blocks "
+            "the loopback interface.",
             action=Action.CONFIGURE,
+            look=(f"kdoctor smoke {run.scenario.removeprefix('smoke.')} --keep-artifacts kdoctor-artifacts",),
         )
     version = f"{_framework(run)} {run.jax or run.tensorflow or ''}"
     return Remedy(

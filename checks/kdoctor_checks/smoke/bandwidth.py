@@ -111,8 +111,8 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
         explained_by=("topology.nvlink", "topology.pcie-width", "topology.pcie-generation", "smoke.pairs"),
         expected=expected,
         remedy=Remedy(
-            summary="Check which path NCCL uses. Its log reports P2P, SHM or NET for each channel, and NVLS where the "
-            "switches reduce. To test each pair of GPUs alone, run kdoctor smoke pairs.",
+            summary="Check which path NCCL uses: its log reports P2P, SHM or NET for each channel. kdoctor "
+            "smoke pairs tests each pair alone.",
             action=Action.CONFIGURE,
             commands=tuple(f"unset {name}" for name in assignments),
             look=("export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH", "nvidia-smi topo -m"),

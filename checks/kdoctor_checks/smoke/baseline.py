@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._smoke_causes import of_replicas, of_weights
+from kdoctor_checks._causes import of_replicas, of_weights
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._imports import judge_import
 from kdoctor_checks.smoke._judging import (
@@ -20,21 +21,13 @@ from kdoctor_checks.smoke._judging import (
     loss_falls,
     requested_replicas,
     subject,
+    training,
     unknown,
 )
 
-_NO_GPU_REMEDY = Remedy(
-    summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
-    "CUDA_VISIBLE_DEVICES and the driver.",
-    action=Action.CONFIGURE,
-    look=(
-        "python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"",
-        "nvidia-smi -L",
-    ),
-)
 _LOSS_REMEDY = Remedy(
-    summary="Train the same model on one device of this machine. If the loss falls there, the exchange between the "
-    "devices is at fault; if not, the installation or the hardware is.",
+    summary="Train the same model on one device. If its loss falls there, the exchange between the devices is "
+    "at fault.",
     action=Action.INSPECT_HARDWARE,
 )
 
@@ -67,18 +60,18 @@ def baseline(
     if case is None and run.failure:
         yield judge_import(run, target, packages, environment)
     elif case is None:
-        yield unknown("training mirrored", "the run ended before it had a result")
+        yield unknown(training("mirrored"), "the run ended before it had a result")
     elif case.outcome != "trained":
         yield did_not_finish(run, case)
     else:
         compare = Comparison(
             run=run, target=target, packages=packages, tolerance=tolerance, loss_tolerance=loss_tolerance
         )
-        problems = [*_replica_problems(run, case), *_weight_problems(run, case, compare)]
+        problems = [*_replica_problems(run, case, target), *_weight_problems(run, case, compare)]
         yield from problems or [_evidence(run, case)]
 
 
-def _replica_problems(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
+def _replica_problems(run: SmokeRun, case: SmokeCase, target: Target | Unavailable) -> Iterator[Outcome]:
     requested = requested_replicas(run)
     if case.replicas is None or requested is None:
         yield unknown(case, "the number of replicas is not known")
@@ -95,12 +88,23 @@ def _replica_problems(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     expected = counted(requested, "replica") if requested else "at least 1 replica"
     count = counted(case.replicas, "replica")
     yield finding(
-        "MirroredStrategy",
+        case,
         observed,
         expected + (", each on its GPU" if on_gpus else ""),
-        _NO_GPU_REMEDY,
+        _see_gpus(target),
         brief=f"trains on the CPU with {count}, without an error" if silent_cpu else f"{count} instead of {requested}",
         explained_by=of_replicas(run),
+    )
+
+
+def _see_gpus(target: Target | Unavailable) -> Remedy:
+    python = target.executable if isinstance(target, Target) else "python"
+    program = "import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))"
+    return Remedy(
+        summary="Find out why TensorFlow does not see the GPUs. Its messages name the missing library; then check "
+        "CUDA_VISIBLE_DEVICES and the driver.",
+        action=Action.CONFIGURE,
+        look=(quoted(python, "-c", program), "nvidia-smi -L"),
     )
 
 

@@ -18,7 +18,7 @@ _MIN_SAMPLES_IN_A_ROW = 2
 """The common flags may be set for a moment when the performance state changes."""
 
 
-@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True)
+@check("smoke.gpus-unslowed", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """GPUs are not slowed down by heat or a power brake while training.
 

@@ -29,7 +29,7 @@ _BUSY_PERCENT = 10
 """Mean utilization of another GPU from which the same work on this GPU would have been seen."""
 
 
-@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True)
+@check("smoke.gpus-worked", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
 def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: Environment) -> Iterator[Outcome]:
     """Every GPU with a replica was busy during training.
 
@@ -129,8 +129,7 @@ def _finding(gpu: SampledGpu, rose: Mapping[str, str], seen: str, busiest: float
     other = f", while another GPU was busy for {busiest:.0f} % of the time" if busiest else ""
     rising = f"{', '.join(rose.values())}, but " if rose else "memory in use, processes and "
     remedy = Remedy(
-        summary="Watch the GPUs during a longer training, and compare them with strategy.extended.worker_devices. "
-        "Check that the model is created in the strategy's scope.",
+        summary="Watch the GPUs during a longer training, and check that the model is created in the strategy's scope.",
         action=Action.CHANGE_CODE,
         look=("nvidia-smi dmon -s um", "kdoctor smoke speed -f json"),
     )

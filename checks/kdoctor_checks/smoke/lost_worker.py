@@ -9,8 +9,8 @@ from kdoctor_checks.smoke._cases import in_phase, innermost_frames
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
 _REMEDY = (
-    "Start the workers with a launcher that ends all of them when one is lost (srun --kill-on-bad-exit=1, a "
-    "Kubernetes Job), and set a deadline for the start."
+    "Use a launcher that ends all workers when one is lost (srun --kill-on-bad-exit=1, a Kubernetes Job), "
+    "with a deadline."
 )
 
 

@@ -18,8 +18,7 @@ from kdoctor_checks.smoke._judging import (
 )
 
 _REMEDY = (
-    "Create model, optimizer and metrics inside strategy.scope(), and assert in the job that "
-    "strategy.experimental_local_results(variable) has one copy per replica."
+    "Create model, optimizer and metrics inside strategy.scope(), and assert that a variable has one copy per replica."
 )
 
 

@@ -19,9 +19,8 @@ from kdoctor_checks.smoke._judging import (
 )
 
 _REMEDY = (
-    "Protect the job in one of these ways: dataset.batch(n, drop_remainder=True); "
-    "BatchNormalization(synchronized=True); or dataset.repeat() with fit(steps_per_epoch=...). "
-    "smoke.uneven-final-batch tests drop_remainder=True."
+    "Use dataset.batch(n, drop_remainder=True), BatchNormalization(synchronized=True), or repeat() with "
+    "steps_per_epoch."
 )
 
 

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._smoke_causes import of_losses
+from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._cases import format_losses
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,

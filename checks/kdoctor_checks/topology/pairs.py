@@ -51,7 +51,7 @@ def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:
 def _value(near: Sequence[GpuPair]) -> str:
     """The paths between the pairs, for the family's line."""
     paths = list(dict.fromkeys(f"NVLink (NV{pair.nvlinks})" if pair.nvlinks else f"{pair.level}" for pair in near))
-    return f"{' or '.join(paths)} between every pair" if len(near) > 1 else "".join(paths)
+    return f"{' or '.join(paths)} between {'every pair' if len(near) > 1 else 'both GPUs'}"
 
 
 def _judge(pair: GpuPair, gpus: Gpus, farthest: TopologyLevel, value: str, remedy: Remedy) -> Outcome:

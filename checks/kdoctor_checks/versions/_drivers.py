@@ -20,8 +20,8 @@ def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus, *,
         observed=observed,
         expected=f"driver {least} or later{reason}",
         remedy=Remedy(
-            summary=f"Install driver branch {branch_of(least)} or later (Ubuntu command shown) and restart; for a "
-            "container, do this on the host. Or choose a TensorFlow that supports the current driver.",
+            summary=f"Install driver branch {branch_of(least)} or later (on the host; Ubuntu command shown), or "
+            "choose a TensorFlow for this driver.",
             action=Action.REBOOT,
             commands=upgrade_driver(least),
             look=(f"kdoctor matrix --driver {gpus.driver_version}",),

@@ -46,8 +46,8 @@ def cuda_build(
 def _replacement(name: str, version: str | None, packages: Packages, target: Target) -> tuple[Remedy, Rollback]:
     if not target.platform.endswith("x86_64") or not target.platform.startswith("linux"):
         remedy = Remedy(
-            summary="Run the job in NVIDIA's TensorFlow container: no TensorFlow wheel has CUDA for this platform. The "
-            "container also supports Arm. On Windows, run it in WSL2.",
+            summary="Run the job in NVIDIA's TensorFlow container (on Windows, in WSL2): no wheel has CUDA for "
+            "this platform.",
             action=Action.REINSTALL,
             commands=("docker run --gpus all --rm -it '<NVIDIA TensorFlow image>' '<command>'",),
         )

@@ -108,7 +108,7 @@ def _install_all(release: Release | None, also_needed: str | None, command: str)
         )
         return Remedy(summary=summary, action=Action.REINSTALL, look=("kdoctor matrix",))
     summary = "Install TensorFlow with its NVIDIA libraries."
-    summary += f" This release does not find all of them; it also needs {also_needed}." if also_needed else ""
+    summary += " This release does not find all of them (see versions.libraries-searched)." if also_needed else ""
     return Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import KnownBad, VersionMatrix, code_for, specifier
+from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier, weakest
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import code_of, judge_gpus
 from kdoctor_checks._versions import parse_version
@@ -50,8 +50,7 @@ def gpu_code(
             brief=f"{build} {'crashes on this GPU' if bad else 'has no code for this GPU'}",
             expected="a build with code for this GPU",
             remedy=Remedy(
-                summary=f"{summary} kdoctor matrix lists the releases that run here. CUDA_VISIBLE_DEVICES can hide "
-                "the GPU instead.",
+                summary=summary,
                 action=Action.REINSTALL,
                 commands=(install(target, packages, wanted),),
                 look=("kdoctor matrix",),
@@ -75,7 +74,7 @@ def _known_bad(matrix: VersionMatrix, version: str | None, capability: str) -> K
 def _newest_for(matrix: VersionMatrix, capability: str) -> str:
     """The newest release with code for that capability that is not known to fail, as a requirement."""
     for release in reversed(matrix.releases):
-        has_code = code_for(release.cubins, release.ptx, capability)
+        has_code = weakest(release.kernels, capability)
         if has_code and not release.prerelease and not _known_bad(matrix, release.version, capability):
             return f"tensorflow{'[and-cuda]' if release.and_cuda else ''}=={release.version}"
     return "tensorflow[and-cuda]"

@@ -8,8 +8,8 @@ from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.model import VersionMatrix, specifier
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor_checks._versions import parse_version
+from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 
 _BRIEFS = {
     "keras3_grads_not_reduced": "does not combine the gradients of the replicas",
@@ -28,7 +28,7 @@ _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-ma
 
 @check("versions.keras-compatible", severity=Severity.ERROR, requires=["versions.tensorflow-installed"])
 def keras_compatible(
-    keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix
+    keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix, assumptions: Assumptions
 ) -> Iterator[Outcome]:
     """tf.keras uses the TensorFlow backend and trains correctly on several replicas.
 
@@ -46,9 +46,23 @@ def keras_compatible(
         https://github.com/keras-team/tf-keras
     Failure modes: keras3_grads_not_reduced, keras3_lr_times_replicas, keras3_metrics_wrong_or_nan
     """
-    yield _judge_release(keras, packages, target, matrix)
+    outcome = _judge_release(keras, packages, target, matrix)
+    if isinstance(outcome, Finding):
+        outcome = replace(outcome, explained_by=_other_than_agreed(keras, assumptions))
+    yield outcome
     if keras.package == "keras":
         yield _judge_backend(keras)
+
+
+def _other_than_agreed(keras: KerasChoice, assumptions: Assumptions) -> tuple[str, ...]:
+    """The checks that install the release in the checklist, which is the better fix."""
+    version = parse_version(keras.version)
+    agreed = {
+        "versions.packages-expected": assumptions.packages.get(keras.package),
+        "versions.runtime-expected": assumptions.framework.get("keras"),
+    }
+    specifiers = {check_id: parse_specifiers(text) for check_id, text in agreed.items() if text}
+    return tuple(check_id for check_id, item in specifiers.items() if item and not (version and meets(version, item)))
 
 
 def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix) -> Outcome:

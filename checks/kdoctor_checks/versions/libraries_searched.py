@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.search_path import restore_path, search_first
 from kdoctor.facts import Environment, Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
-from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.model import VersionMatrix, specifier
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._versions import parse_version
@@ -78,9 +78,11 @@ def _put_first(folders: Sequence[str]) -> Remedy:
 
 
 def _fixed_in(tensorflow: TensorFlowBuild, matrix: VersionMatrix) -> str | None:
-    """The releases without the defect, if the matrix lists it for this release."""
+    """The releases without the defect, if the matrix lists one of the same minor release."""
     version = parse_version(tensorflow.version)
     if version is None:
         return None
     rows = matrix.known_bad_for({"tensorflow": str(version)})
-    return next((row.ended_by["tensorflow"] for row in rows if row.effect == "no-gpu" and row.ended_by), None)
+    fixed = next((row.ended_by["tensorflow"] for row in rows if row.effect == "no-gpu" and row.ended_by), None)
+    later = [row.version for row in matrix.releases if row.key.release[:2] == version.release[:2]]
+    return fixed if fixed and any(True for _ in specifier(fixed).filter(later)) else None

@@ -8,7 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 
 _VARIANTS = frozenset({
     "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
@@ -36,6 +36,9 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
     separate = [package for package in found if package.name not in required]
     shown = [f"{package.name} {package.version or '(no version in its metadata)'}" for package in separate]
     kept = tensorflow.distribution or "tensorflow"
+    if not found:
+        yield Unjudged(subject="tensorflow", reason="no TensorFlow distribution has metadata in the environment")
+        return
     if len(separate) <= 1:
         observed = shown[0] if shown else f"{kept} {tensorflow.version}, required by another distribution"
         yield Evidence(subject=kept, observed=f"the only TensorFlow distribution ({observed})")

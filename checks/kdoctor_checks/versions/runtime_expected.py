@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import SpecifierSet
@@ -83,7 +84,8 @@ def _framework(
             name = tensorflow.distribution or "tensorflow"
             found = (tensorflow.version or "(not in its metadata)") if tensorflow.installed else None
             remedy, rollback = install_agreed(*tools, name, wanted["tensorflow"])
-            yield judge_version("TensorFlow", found, wanted["tensorflow"], remedy, rollback)
+            outcome = judge_version("TensorFlow", found, wanted["tensorflow"], remedy, rollback)
+            yield _because_of("versions.tensorflow-installed", outcome)
     if isinstance(keras, Unavailable):
         keys = (key for key in wanted if key != "tensorflow")
         yield from (Unjudged(subject=f"Keras: {key}", reason=keras.unavailable) for key in keys)
@@ -170,7 +172,11 @@ def _driver(wanted: str, gpus: Gpus | Unavailable) -> Outcome:
         look=("apt-cache policy 'nvidia-driver-*'",),
     )
     rollback = previous_driver(found) if found else Rollback.nothing("not needed (no driver was installed)")
-    return judge_version(subject, found, wanted, remedy, rollback)
+    return _because_of("driver.loaded", judge_version(subject, found, wanted, remedy, rollback))
+
+
+def _because_of(check_id: str, outcome: Outcome) -> Outcome:
+    return replace(outcome, explained_by=(check_id,)) if isinstance(outcome, Finding) else outcome
 
 
 def _library(

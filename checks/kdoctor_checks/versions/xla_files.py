@@ -49,8 +49,8 @@ def xla_files(
             after=after_a_gpu(pci),
             expected=f"{file.name} on XLA's search path",
             remedy=Remedy(
-                summary=f"Install {package}. If a CUDA toolkit is installed elsewhere, set its folder instead "
-                "(XLA_FLAGS=--xla_gpu_cuda_data_dir=FOLDER), or do not use jit_compile.",
+                summary=f"Install {package}, set the folder of a CUDA toolkit (XLA_FLAGS=--xla_gpu_cuda_data_dir=...), "
+                "or do not use jit_compile.",
                 action=Action.REINSTALL,
                 commands=(install(target, packages, pin or package),),
             ),

@@ -10,7 +10,7 @@ import typer
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
 from kdoctor.cli.stderr import report_errors
-from keras_doctor import check_name
+from keras_doctor.entry import check_name
 
 
 class _Commands(LazyGroup):
@@ -37,9 +37,8 @@ class _Commands(LazyGroup):
             "Example: kdoctor lint --format github train.py notebooks/",
         ),
         "matrix": LazyCommand(
-            "kdoctor.cli.matrix:matrix",
+            "kdoctor.cli.matrix:app",
             "List the TensorFlow releases compatible with a driver, GPUs and Python version.",
-            'Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11',
         ),
         "topology": LazyCommand(
             "kdoctor.cli.topology:topology",
@@ -119,8 +118,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Check whether this machine and Python environment are ready for a multi-GPU Keras job.",
     epilog="Start with: kdoctor check --checklist cpu-smoke",
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -129,15 +127,16 @@ app = typer.Typer(
 checklist_app = typer.Typer(
     cls=_ChecklistCommands,
     epilog="Example: kdoctor checklist validate ci/gpu-node.yaml",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @checklist_app.callback()
-def _checklist() -> None:
+def _checklist(ctx: typer.Context) -> None:
     """Write, validate, record and compare checklists."""
+    _help_without_command(ctx)
 
 
 def main() -> None:
@@ -154,9 +153,17 @@ def _version(value: bool) -> None:  # noqa: FBT001 - typer's callback
 
 @app.callback()
 def _root(
+    ctx: typer.Context,
     *,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    _help_without_command(ctx)
+
+
+def _help_without_command(ctx: typer.Context) -> None:
+    """``kdoctor`` is the same as ``kdoctor --help``."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help(), color=ctx.color)
+        raise typer.Exit

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from kdoctor.cli import options
+from kdoctor.cli.completion import complete_check
 from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
@@ -22,19 +23,58 @@ from kdoctor.run.log import style
 from kdoctor.run.plan import RunOptions, has_own_model, own_job
 from kdoctor.run.session import examination, read_snapshot
 
+_SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Run only these checks: ids, families or globs (repeatable).",
+        show_default=False,
+        rich_help_panel=options.EXAMINE,
+        autocompletion=complete_check,
+    ),
+]
+_SkipOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Skip these checks: ids, families or globs (repeatable).",
+        show_default=False,
+        rich_help_panel=options.EXAMINE,
+        autocompletion=complete_check,
+    ),
+]
+_NoLockOption = Annotated[
+    bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=options.EXPECT)
+]
+_FixScriptOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also write the fixes as a bash script, which asks for confirmation before each step.",
+        show_default=False,
+        rich_help_panel=options.OUTPUT,
+    ),
+]
+_SaveSnapshotOption = Annotated[
+    Path | None,
+    typer.Option(help="Save the facts of this run as a snapshot.", show_default=False, rich_help_panel=options.OUTPUT),
+]
+_QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print one line (format 'line') and no progress.", rich_help_panel=options.OUTPUT
+    ),
+]
+_LogFormatOption = Annotated[
+    Literal["text", "json"],
+    typer.Option(help="Format of stderr: text, or one JSON object per line.", rich_help_panel=options.ADVANCED),
+]
+
 
 def check(
     *,
-    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
     python: options.PythonOption = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(help="Run only these checks: ids, families or globs (repeatable).", show_default=False),
-    ] = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(help="Skip these checks: ids, families or globs (repeatable).", show_default=False),
-    ] = None,
+    checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
+    select: _SelectOption = None,
+    skip: _SkipOption = None,
     no_smoke: options.NoSmokeOption = False,
     gpus: options.GpusOption = None,
     replicas: options.ReplicasOption = None,
@@ -42,35 +82,22 @@ def check(
     data: options.DataOption = None,
     steps: options.StepsOption = None,
     steps_per_epoch: options.StepsPerEpochOption = None,
-    model_timeout: options.ModelTimeoutOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,
+    verbose: options.VerboseOption = 0,
     format: ReportFormatOption = None,  # noqa: A002 - the option's name
     output: options.OutputOption = None,
+    fix_script: _FixScriptOption = None,
     snapshot: options.SnapshotOption = None,
-    save_snapshot: Annotated[
-        Path | None, typer.Option(help="Save the facts of this run as a snapshot.", show_default=False)
-    ] = None,
+    save_snapshot: _SaveSnapshotOption = None,
     lock: options.LockOption = None,
-    no_lock: Annotated[bool, typer.Option("--no-lock", help="Do not compare with the last passing run.")] = False,
+    no_lock: _NoLockOption = False,
     matrix: options.MatrixOption = None,
     no_history: options.NoHistoryOption = False,
-    verbose: options.VerboseOption = 0,
-    fix_script: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the fixes as a bash script, which asks for confirmation before each step.",
-            show_default=False,
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.")
-    ] = False,
-    log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="Format of stderr: text, or one JSON object per line.")
-    ] = "text",
+    quiet: _QuietOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    model_timeout: options.ModelTimeoutOption = None,
+    log_format: _LogFormatOption = "text",
     plugin: options.PluginOption = None,
 ) -> None:
     """Check this machine, run smoke trainings, and report whether a job can start.

@@ -12,6 +12,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from kdoctor.cli.completion import beginning_with
+from kdoctor.cli.options import OUTPUT
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import Report
@@ -34,6 +36,8 @@ ReportFormatOption = Annotated[
         metavar="|".join(FORMATS),
         help="Output format. \\[default: terminal]",
         show_default=False,
+        rich_help_panel=OUTPUT,
+        autocompletion=lambda incomplete: beginning_with(incomplete, FORMATS),
     ),
 ]
 
@@ -74,6 +78,7 @@ def deliver(report: Report, outputs: Outputs, verbosity: int = 0) -> NoReturn:
     """Write the report to its files and to stdout, and end with its exit code."""
     for item in outputs.files:
         write_atomically(item.path, render(report, item.format, replace(PLAIN, verbosity=verbosity)))
+        wrote(item.path)
     show_report(report, outputs.stdout, verbosity)
     exit_code = exit_code_for(report.verdict, outputs.stdout)
     if style.as_json:
@@ -94,10 +99,17 @@ def keep_run(report: Report, scope: str, make_lock: Callable[[], Lock] | None = 
         warn(f"kdoctor: {note}")
 
 
+def wrote(path: Path) -> None:
+    """Say on stderr where a file was written."""
+    if not style.quiet:
+        warn(f"Wrote {path}", level="info", event="wrote")
+
+
 def save(path: Path | None, facts: Facts) -> None:
     """Write a snapshot to a file, or to stdout."""
     text = dumps(Snapshot.now(facts))
     if path:
         write_atomically(path, text)
+        wrote(path)
     else:
         show(text)

@@ -9,6 +9,7 @@ import typer
 
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.load import load_checklist, read_text
+from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
@@ -31,11 +32,20 @@ _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
 
+def _names(catalog: Catalog, known: KnownFailures) -> list[str]:
+    return [*FAMILIES, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id]
+
+
+def _complete(incomplete: str) -> list[str]:
+    return beginning_with(incomplete, _names(load_catalog(), load_failures()))
+
+
 def explain(
     words: Annotated[
         list[str],
         typer.Argument(
             metavar="ID|TEXT",
+            autocompletion=_complete,
             help="A check, family, scenario, checklist, lint rule or known failure; or an error message (- for stdin).",
         ),
     ],
@@ -56,8 +66,8 @@ def explain(
     if text:
         show(text)
     elif _is_name(name) and not find_matches(name, known):
-        names = [*catalog.checks, *catalog.scenarios, *FAMILIES, *catalog.checklists, *RULES, *known.by_id]
-        raise UsageError(f"nothing is called {name!r}{did_you_mean(name, names)}", hint="To list them: kdoctor list")
+        meant = did_you_mean(name, _names(catalog, known))
+        raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
         explain_text(name, catalog, known)
 

@@ -24,6 +24,8 @@ class ChecklistCommand(TyperCommand):
         Raises:
             UsageError: there is a positional argument. The hint shows it as ``--checklist``.
         """
+        if ctx.resilient_parsing:  # a shell completes the command line
+            return super().parse_args(ctx, args)
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
         if rest and not values.get("help"):
             raise UsageError(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
+from kdoctor.cli.lazy import LazyCommand, LazyGroup
 from kdoctor.cli.options import MatrixOption
 from kdoctor.cli.stderr import show
 from kdoctor.matrix.compatibility import compatible, judge
@@ -20,7 +22,28 @@ from kdoctor.output import parse_outputs
 from kdoctor.text.canvas import canvas_for
 
 
+class _Commands(LazyGroup):
+    lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
+        "add": LazyCommand(
+            "kdoctor.cli.matrix_add:add",
+            "Read a TensorFlow wheel and print its row of the version matrix, as a file for --matrix.",
+            "Example: kdoctor matrix add --wheel tensorflow==2.21.0 > own.yaml",
+        )
+    }
+
+
+app = typer.Typer(
+    cls=_Commands,
+    invoke_without_command=True,
+    epilog='Example: kdoctor matrix --driver 535.161.08 --gpu "A100" --python 3.11',
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
 def matrix(
+    context: typer.Context,
     *,
     tensorflow: Annotated[
         str | None,
@@ -59,6 +82,8 @@ def matrix(
 
     TensorFlow is not imported and no GPU is used. With several GPU models, a release must support each of them.
     """
+    if context.invoked_subcommand:
+        return
     chosen = parse_outputs((), FORMATS, stdout=format).stdout
     known = load_matrix(matrix, os.environ)
     asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python)

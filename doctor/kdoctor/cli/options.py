@@ -7,6 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from kdoctor.cli.completion import complete_checklist
+
+EXAMINE, EXPECT, OUTPUT, ADVANCED = "What to examine", "What to expect", "Output", "Advanced"
+"""Panels of ``--help``."""
+
 DEFAULT_CHECKLIST = "multi-gpu-keras"
 DEFAULT_TIMEOUT_S = 1800.0
 
@@ -17,12 +22,22 @@ PythonOption = Annotated[
         help="Target interpreter: a path, the folder of an environment, or a name on PATH. "
         "\\[default: the active environment, the project's, or kdoctor's]",
         show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 ChecklistOption = Annotated[
-    str, typer.Option("--checklist", "-c", help="Name of a shipped checklist, or path of yours.")
+    str,
+    typer.Option(
+        "--checklist",
+        "-c",
+        help="Name of a shipped checklist, or path of yours.",
+        rich_help_panel=EXPECT,
+        autocompletion=complete_checklist,
+    ),
 ]
-ChecklistArgument = Annotated[str, typer.Argument(metavar="FILE", help="Name or path of a checklist.")]
+ChecklistArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="Name or path of a checklist.", autocompletion=complete_checklist)
+]
 PluginOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -30,6 +45,7 @@ PluginOption = Annotated[
         metavar="MODULE:ATTRIBUTE",
         help="Load additional checks, probes or scenarios (repeatable).",
         show_default=False,
+        rich_help_panel=ADVANCED,
     ),
 ]
 ReplicasOption = Annotated[
@@ -40,6 +56,7 @@ ReplicasOption = Annotated[
         max=64,
         help="Train on this number of logical CPU devices instead of what the checklist says.",
         show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 GpusOption = Annotated[
@@ -51,10 +68,14 @@ GpusOption = Annotated[
         help="Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
         "CUDA_VISIBLE_DEVICES selects them.",
         show_default=False,
+        rich_help_panel=EXPECT,
     ),
 ]
 SnapshotOption = Annotated[
-    Path | None, typer.Option("--snapshot", help="Use this snapshot instead of this machine.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--snapshot", help="Use this snapshot instead of this machine.", show_default=False, rich_help_panel=EXAMINE
+    ),
 ]
 MatrixOption = Annotated[
     str | None,
@@ -63,30 +84,51 @@ MatrixOption = Annotated[
         metavar="FILE",
         help="Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
         show_default=False,
+        rich_help_panel=EXPECT,
     ),
 ]
-TimeoutOption = Annotated[float, typer.Option("--timeout", min=1, help="Time limit of the whole run, in seconds.")]
-NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.")]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=1, help="Time limit of the whole run, in seconds.", rich_help_panel=ADVANCED)
+]
+NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
 LockOption = Annotated[
     Path | None,
     typer.Option(
-        "--lock", help="Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", show_default=False
+        "--lock",
+        help="Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]",
+        show_default=False,
+        rich_help_panel=EXPECT,
     ),
 ]
-FailOnOption = Annotated[Literal["error", "warning", "info"], typer.Option(help="Minimum severity that fails the run.")]
-AllowUnknownOption = Annotated[
-    bool, typer.Option("--allow-unknown", help="Pass even if required checks could not be evaluated.")
+FailOnOption = Annotated[
+    Literal["error", "warning", "info"],
+    typer.Option(help="Minimum severity that fails the run.", rich_help_panel=EXPECT),
 ]
-NoHistoryOption = Annotated[bool, typer.Option("--no-history", help="Do not record this run in the history.")]
+AllowUnknownOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unknown", help="Pass even if required checks could not be evaluated.", rich_help_panel=EXPECT
+    ),
+]
+NoHistoryOption = Annotated[
+    bool, typer.Option("--no-history", help="Do not record this run in the history.", rich_help_panel=OUTPUT)
+]
 OutputOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--output", "-o", metavar="FORMAT=FILE", help="Also write a report to FILE (repeatable).", show_default=False
+        "--output",
+        "-o",
+        metavar="FORMAT=FILE",
+        help="Also write a report to FILE (repeatable).",
+        show_default=False,
+        rich_help_panel=OUTPUT,
     ),
 ]
 VerboseOption = Annotated[
     int,
-    typer.Option("--verbose", "-v", count=True, help="Show every check; twice also reasons and sources."),
+    typer.Option(
+        "--verbose", "-v", count=True, help="Show every check; twice also reasons and sources.", rich_help_panel=OUTPUT
+    ),
 ]
 ModelOption = Annotated[
     str | None,
@@ -95,6 +137,7 @@ ModelOption = Annotated[
         metavar="MODULE:FUNCTION",
         help="Also examine your model: a function in the target environment that returns it. Requires --data.",
         show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 DataOption = Annotated[
@@ -104,6 +147,7 @@ DataOption = Annotated[
         metavar="MODULE:FUNCTION",
         help="Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
         show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 StepsOption = Annotated[
@@ -114,12 +158,17 @@ StepsOption = Annotated[
         max=10_000,
         help="Number of training steps for your model. \\[default: 8]",
         show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 StepsPerEpochOption = Annotated[
     int | None,
     typer.Option(
-        "--steps-per-epoch", min=1, help="`steps_per_epoch` to use for infinite datasets.", show_default=False
+        "--steps-per-epoch",
+        min=1,
+        help="`steps_per_epoch` to use for infinite datasets.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
     ),
 ]
 ModelTimeoutOption = Annotated[
@@ -129,5 +178,6 @@ ModelTimeoutOption = Annotated[
         min=1,
         help="Time limit for your model and data, in seconds. \\[default: 600]",
         show_default=False,
+        rich_help_panel=ADVANCED,
     ),
 ]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import load_catalog
@@ -41,10 +42,18 @@ def document_schema(name: str, plugins: list[str] | None = None) -> dict[str, An
     return describe(load_catalog(plugins or ()).fact_groups) if name == "snapshot" else describe()
 
 
+def _complete(incomplete: str) -> list[str]:
+    return beginning_with(incomplete, DOCUMENTS)
+
+
 def schema(
     document: Annotated[
         str,
-        typer.Argument(metavar="DOCUMENT", help=f"One of {', '.join(DOCUMENTS)}. 'history' is a line of its export."),
+        typer.Argument(
+            autocompletion=_complete,
+            metavar="DOCUMENT",
+            help=f"One of {', '.join(DOCUMENTS)}. 'history' is a line of its export.",
+        ),
     ],
     *,
     plugin: PluginOption = None,

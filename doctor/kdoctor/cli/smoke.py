@@ -15,6 +15,7 @@ import typer
 from kdoctor.checklist.for_scenarios import typical_seconds
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import options
+from kdoctor.cli.completion import complete_scenario
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.errors import UsageError
@@ -36,7 +37,10 @@ _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
 
 def smoke(
     scenario: Annotated[
-        list[str] | None, typer.Argument(metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False, autocompletion=complete_scenario
+        ),
     ] = None,
     *,
     tier: Annotated[
@@ -44,11 +48,17 @@ def smoke(
         typer.Option(
             help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
             show_default=False,
+            rich_help_panel=options.EXAMINE,
         ),
     ] = None,
     strategy: Annotated[
         Strategy | None,
-        typer.Option(metavar="NAME", help="Run only scenarios of this strategy, such as mirrored.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Run only scenarios of this strategy, such as mirrored.",
+            show_default=False,
+            rich_help_panel=options.EXAMINE,
+        ),
     ] = None,
     gpus: Annotated[
         int | None,
@@ -58,6 +68,7 @@ def smoke(
             min=1,
             help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
             show_default=False,
+            rich_help_panel=options.EXPECT,
         ),
     ] = None,
     replicas: Annotated[
@@ -68,11 +79,17 @@ def smoke(
             max=64,
             help="Train on this number of logical CPU devices instead of every visible GPU.",
             show_default=False,
+            rich_help_panel=options.EXAMINE,
         ),
     ] = None,
     keep_artifacts: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the events, stderr and stacks of each case in DIR.", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            help="Keep the events, stderr and stacks of each case in DIR.",
+            show_default=False,
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     python: options.PythonOption = None,
     fail_on: options.FailOnOption = "error",

@@ -1,4 +1,4 @@
-"""Short names that tell the machines and environments of several runs apart."""
+"""Short names that distinguish the machines and environments of several runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COMMON = (".venv", "venv", "env")
 
 
 def series_names(pairs: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-    """Host and interpreter to a short name; an empty one if there is only one."""
+    """Host and interpreter to a short name; an empty one if all are the same."""
     known = sorted(set(pairs))
     targets = short_paths(target for _, target in known)
     several_hosts, several_targets = len({host for host, _ in known}) > 1, len(targets) > 1
@@ -23,7 +23,7 @@ def series_names(pairs: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], s
 def short_paths(paths: Iterable[str]) -> Mapping[str, str]:
     """The shortest ending of each path that no other path has.
 
-    The ``bin/python`` of an environment is left out where it tells nothing apart.
+    The ``bin/python`` of an environment is left out where the rest is unique.
     """
     known = sorted(set(paths))
     folders = {path: _environment(PurePath(path)) for path in known}

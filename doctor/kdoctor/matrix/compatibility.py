@@ -4,21 +4,30 @@ Pure: a matrix and a machine in, verdicts out. The rules are the functions named
 matrix.
 
 A GPU runs machine code of its major architecture that is not newer than the GPU. Otherwise the driver compiles PTX for
-it, and must be as new as the toolkit that made the PTX: minor-version compatibility does not cover PTX. With several
-GPUs, all of them must run the release.
+it, and must know that version of PTX: minor-version compatibility does not cover PTX. A release has two kinds of
+kernels, compiled and generated ones, and needs code for the GPU in both. With several GPUs, all of them must run the
+release.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 from packaging.requirements import Requirement
 
-from kdoctor.matrix import model as version_matrix
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
-from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement, numbers, python_minors, specifier
+from kdoctor.matrix.model import (
+    Kernels,
+    Release,
+    VersionMatrix,
+    cudnn_requirement,
+    numbers,
+    older_driver,
+    python_minors,
+    specifier,
+    weakest,
+)
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
 
 
@@ -46,11 +55,27 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     if not machine.for_cpu:
         reasons += [
             *_driver_rule(matrix, release, machine),
-            *_libraries_rule(release),
+            *_libraries_rule(matrix, release),
             *_gpu_rules(matrix, release, machine, pins),
         ]
-    requirements = _requirements(release, machine, pins)
-    return Verdict(release=release, reasons=tuple(dict.fromkeys(reasons)), requirements=requirements)
+    return Verdict(
+        release=release,
+        reasons=tuple(dict.fromkeys(reasons)),
+        requirements=_requirements(release, machine, pins),
+        hidden_folders=() if machine.for_cpu else hidden_folders(matrix, release),
+    )
+
+
+def hidden_folders(matrix: VersionMatrix, release: Release) -> tuple[str, ...]:
+    """Folders of the NVIDIA wheels with libraries that registering a GPU takes, and that the release does not search.
+
+    A library's folder has its name, but for two.
+    """
+    if release.and_cuda is None:
+        return ()
+    named = {"cudart": "cuda_runtime", "cublasLt": "cublas"}
+    needed = dict.fromkeys(named.get(name, name) for name in matrix.registering)
+    return tuple(folder for folder in needed if folder not in release.runpath)
 
 
 def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
@@ -73,12 +98,17 @@ def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> I
         yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
         yield Reason("missing", "driver", f"the driver; CUDA {release.cuda} needs {least} or newer")
-    elif numbers(machine.driver) < numbers(least):
+    elif older_driver(machine.driver, least):
         text = f"CUDA {release.cuda} needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text)
 
 
-def _libraries_rule(release: Release) -> Iterator[Reason]:
+def _libraries_rule(matrix: VersionMatrix, release: Release) -> Iterator[Reason]:
+    hidden = hidden_folders(matrix, release)
+    if hidden:
+        folders = ", ".join(f"nvidia/{folder}" for folder in hidden)
+        text = f"it does not search {folders}: without LD_LIBRARY_PATH as above it registers no GPU"
+        yield Reason("caution", "libraries", text, failure="tf2161_runpath")
     if release.and_cuda is None:
         text = f"no [and-cuda] extra: CUDA {release.cuda} and cuDNN {release.cudnn} must be installed on the system"
         yield Reason("caution", "libraries", text)
@@ -88,7 +118,7 @@ def _gpu_rules(
     matrix: VersionMatrix, release: Release, machine: Machine, pins: Mapping[str, Requirement]
 ) -> Iterator[Reason]:
     if machine.gpus is None:
-        yield Reason("missing", "gpu", f"the GPU; the build supports {_coverage(release)}")
+        yield Reason("missing", "gpu", f"the GPU; the build has {coverage(release.kernels[0])}")
     for name in machine.unnamed_gpus:
         yield Reason("missing", "gpu", f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
@@ -98,7 +128,7 @@ def _gpu_rules(
             continue
         yield from _gpu_driver_rule(matrix, machine, gpu)
         yield from _code_rule(matrix, release, machine, gpu)
-        if code_for(release, gpu.capability):
+        if weakest(release.kernels, gpu.capability):
             yield from _cudnn_rule(matrix, release, machine, gpu, pins)
 
 
@@ -110,48 +140,66 @@ def _distinct(gpus: Sequence[NamedGpu]) -> list[NamedGpu]:
 def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
     """The driver must support the GPU."""
     kind = matrix.capability(gpu.capability)
-    if kind is None or machine.driver is None:
+    if kind is None:
+        text = f"the oldest driver for compute capability {gpu.capability}, which the matrix does not list"
+        yield Reason("missing", "driver", text)
         return
-    driver = numbers(machine.driver)
-    if kind.oldest_driver is not None and driver < numbers(kind.oldest_driver):
+    if machine.driver is None:
+        return
+    if kind.oldest_driver is not None and older_driver(machine.driver, kind.oldest_driver):
         text = f"{gpu.name} ({kind.architecture}) needs driver {kind.oldest_driver} or newer, not {machine.driver}"
         yield Reason("against", "driver", text)
-    if kind.last_branch is not None and driver[0] > kind.last_branch:
+    if kind.last_branch is not None and numbers(machine.driver)[0] > kind.last_branch:
         last = f"branch {kind.last_branch} was the last for {kind.architecture}"
         text = f"driver {machine.driver} no longer supports {gpu.name}: {last}"
         yield Reason("against", "driver", text)
 
 
 def _code_rule(matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu) -> Iterator[Reason]:
-    code = code_for(release, gpu.capability)
+    for kernels in release.kernels:
+        yield from _kernels_rule(matrix, release, kernels, machine, gpu)
+
+
+def _kernels_rule(
+    matrix: VersionMatrix, release: Release, kernels: Kernels, machine: Machine, gpu: NamedGpu
+) -> Iterator[Reason]:
+    code = kernels.runs_on(gpu.capability)
     if code == "machine code":
         return
+    owner = "its generated kernels have" if kernels is release.kernel_gen else "the build has"
     if code is None:
-        text = f"no code for {gpu.name} (compute capability {gpu.capability}); the build supports {_coverage(release)}"
+        text = f"{owner} no code for {gpu.name} (compute capability {gpu.capability}), only {coverage(kernels)}"
         yield Reason("against", "gpu", text)
         return
-    drivers = matrix.ptx_drivers(release.cuda)
-    why = f"the build has only PTX for {gpu.name} ({gpu.capability}), made by CUDA {release.cuda}"
+    least = matrix.ptx_driver(kernels, release.cuda)
+    ptx = f"PTX {kernels.ptx_isa}" if kernels.ptx_isa else f"PTX of CUDA {release.cuda}"
+    why = f"{owner} only {ptx} for {gpu.name} ({gpu.capability})"
     failure = "ptx_newer_than_driver"
-    if drivers is None:
+    if least is None:
         yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
-        return
-    maybe, certainly = drivers
-    if machine.driver is None:
-        yield Reason("missing", "driver", f"the driver; {why}, which needs {certainly} or newer", failure=failure)
-    elif numbers(machine.driver) < numbers(maybe):
-        text = f"{why}; compiling it needs driver {certainly}, not {machine.driver}"
+    elif machine.driver is None:
+        yield Reason("missing", "driver", f"the driver; {why}, which needs {least} or newer", failure=failure)
+    elif older_driver(machine.driver, least):
+        text = f"{why}; compiling it needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text, failure=failure)
-    elif numbers(machine.driver) < numbers(certainly):
-        text = f"whether driver {machine.driver} compiles its PTX; {why}, and driver {certainly} does"
-        yield Reason("missing", "driver", text, failure=failure)
     else:
         yield Reason("caution", "gpu", f"{why}; the driver compiles it at the first start, which may take minutes")
 
 
-def code_for(release: Release, capability: str) -> Literal["machine code", "PTX"] | None:
-    """The kind of code in the build that a GPU of that capability runs; None if there is none."""
-    return version_matrix.code_for(release.cubins, release.ptx, capability)
+def needed_driver(matrix: VersionMatrix, release: Release, gpus: Sequence[NamedGpu]) -> str | None:
+    """The oldest driver that runs the release on these GPUs, ignoring cuDNN; None if not known."""
+    drivers = [matrix.oldest_driver(release.cuda)]
+    for gpu in gpus:
+        kind = matrix.capability(gpu.capability)
+        if kind is not None and kind.oldest_driver is not None:
+            drivers.append(kind.oldest_driver)
+        drivers += [
+            matrix.ptx_driver(kernels, release.cuda)
+            for kernels in release.kernels
+            if kernels.runs_on(gpu.capability) == "PTX"
+        ]
+    known = [driver for driver in drivers if driver is not None]
+    return max(known, key=numbers) if known and len(known) == len(drivers) else None
 
 
 def _cudnn_rule(
@@ -159,7 +207,7 @@ def _cudnn_rule(
 ) -> Iterator[Reason]:
     """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it can resolve to."""
     asked = cudnn_requirement(release)
-    by_ptx = code_for(release, gpu.capability) == "PTX"
+    by_ptx = release.kernels[0].runs_on(gpu.capability) == "PTX"
     if asked is None:
         if by_ptx:
             text = f"whether the system's cuDNN has code for {gpu.name}, which is newer than cuDNN {release.cudnn}"
@@ -187,7 +235,7 @@ def _cudnn_rule(
     least = min(drivers, key=numbers, default=None)
     if least is None or least == matrix.oldest_driver(release.cuda):
         return  # _driver_rule reports it
-    if machine.driver is not None and numbers(machine.driver) < numbers(least):
+    if machine.driver is not None and older_driver(machine.driver, least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
         yield Reason("against", "cudnn", text)
 
@@ -203,7 +251,12 @@ def _pythons(release: Release) -> str:
     return f"Python {minors[0]}" if len(minors) == 1 else f"Python {minors[0]} to {minors[-1]}"
 
 
-def _coverage(release: Release) -> str:
-    """``compute capability 6.0 to 9.0, and newer ones with PTX``."""
-    least, most = release.cubins[0], release.cubins[-1]
-    return f"compute capability {least / 10:.1f} to {most / 10:.1f}, and newer ones with PTX"
+def coverage(kernels: Kernels) -> str:
+    """``machine code for compute capability 6.0 to 9.0 and PTX for 9.0``."""
+    least, most = kernels.cubins[0], kernels.cubins[-1]
+    ptx = " and ".join(f"{int(target.rstrip('af')) / 10:.1f}{_only(target)}" for target in kernels.ptx)
+    return f"machine code for compute capability {least / 10:.1f} to {most / 10:.1f} and PTX for {ptx or 'none'}"
+
+
+def _only(target: str) -> str:
+    return " only" if target.endswith("a") else " and its family" if target.endswith("f") else " and newer"

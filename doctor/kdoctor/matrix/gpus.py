@@ -23,6 +23,7 @@ _SIZE = re.compile(r"\d+(gb|g|mb)|sxm\d?|pcie|nvl|hbm\d?e?|\d+q|\d+c")
 
 _GLUED = re.compile(r"\b(rtx|gtx)(?=\d)|(?<=\d{3})(?=(?:ti|super)\b)")
 _CAPABILITY = re.compile(r"(?:cc|sm_?|compute_?)?\s*(\d{1,2})\.?(\d)", re.IGNORECASE)
+_LOOKALIKES = str.maketrans("oil", "011")
 _FEWEST_CHARACTERS = 3
 _SUGGESTED = 6
 
@@ -37,6 +38,8 @@ class NamedGpu:
     """``8.0``."""
     arm_only: bool = False
     """Whether this model only comes with an Arm processor."""
+    data_center: bool = False
+    """Whether it is a data-center GPU, on which cuda-compat works."""
 
 
 class GpuNameError(UsageError):
@@ -59,8 +62,12 @@ def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
     capabilities = {kind.capability for kind, _ in found}
     if len(capabilities) == 1:
         kind = found[0][0]
-        arm_only = all(model in kind.arm_models for _, model in found)
-        return NamedGpu(name=name, capability=kind.capability, arm_only=arm_only)
+        return NamedGpu(
+            name=name,
+            capability=kind.capability,
+            arm_only=all(model in kind.arm_models for _, model in found),
+            data_center=all(model in kind.data_center for _, model in found),
+        )
     if capabilities:
         models = ", ".join(dict.fromkeys(f"{model} ({kind.capability})" for kind, model in found[:_SUGGESTED]))
         more = ", ..." if len(found) > _SUGGESTED else ""
@@ -76,11 +83,14 @@ def find_gpu(matrix: VersionMatrix, name: str) -> NamedGpu:
 
 
 def _of_capability(matrix: VersionMatrix, name: str, capability: str) -> NamedGpu:
+    """A GPU of that capability, also of one without models: the code of a build decides by the number."""
     kind = matrix.capability(capability)
-    if kind is None:
-        known = ", ".join(row.capability for row in matrix.gpus)
-        raise GpuNameError(f"--gpu {name}: unknown compute capability", hint=f"Known: {known}")
-    return NamedGpu(name=name, capability=capability, arm_only=not kind.models)
+    return NamedGpu(
+        name=f"a GPU of compute capability {capability}" if kind is None else name,
+        capability=capability,
+        arm_only=kind is not None and kind.arm_only,
+        data_center=kind is not None and bool(kind.data_center) and not kind.models,
+    )
 
 
 def _words(name: str) -> list[str]:
@@ -90,7 +100,7 @@ def _words(name: str) -> list[str]:
 
 def _models(matrix: VersionMatrix) -> Iterator[tuple[GpuKind, str, list[str]]]:
     for kind in matrix.gpus:
-        for model in (*kind.models, *kind.arm_models):
+        for model in kind.names:
             yield kind, model, model.lower().split()
 
 
@@ -120,5 +130,6 @@ def _in_order(words: list[str], parts: list[str]) -> bool:
 
 def _suggestion(matrix: VersionMatrix, words: list[str]) -> str:
     names = {" ".join(parts): model for _, model, parts in _models(matrix)}
-    meant = near_miss(" ".join(words), names)
-    return f"; did you mean {names[meant]!r}?" if meant else ""
+    found = _matches(matrix, [word.translate(_LOOKALIKES) for word in words])
+    meant = found[0][1] if found else names.get(near_miss(" ".join(words), names) or "")
+    return f"; did you mean {meant!r}?" if meant else ""

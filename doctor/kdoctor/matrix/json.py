@@ -57,6 +57,14 @@ class AnswerNccl(Part):
     basis: str | None
 
 
+class AnswerKernels(Part):
+    """GPU code that was built together."""
+
+    cubins: list[int]
+    ptx: list[str]
+    ptx_isa: str | None
+
+
 class AnswerRelease(Part):
     """A TensorFlow release."""
 
@@ -68,7 +76,11 @@ class AnswerRelease(Part):
     cuda: str | None
     cudnn: str | None
     cubins: Annotated[list[int], Field(description="Architectures of its machine code: 80 is sm_80.")]
-    ptx: Annotated[list[int], Field(description="Architectures of its intermediate code: 90 is compute_90.")]
+    ptx: Annotated[list[str], Field(description="Architectures of its intermediate code: 90 is compute_90.")]
+    ptx_isa: Annotated[str | None, Field(description="Version of that PTX; None for that of its CUDA.")]
+    kernel_gen: Annotated[
+        AnswerKernels | None, Field(description="The kernels of its generator; None if they have the same code.")
+    ]
     nccl: AnswerNccl
     glibc: str | None
     runpath: list[str]

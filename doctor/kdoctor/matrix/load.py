@@ -15,7 +15,7 @@ from typing import Any
 
 from kdoctor.errors import did_you_mean
 from kdoctor.matrix.model import Release, VersionMatrix, numbers, parse_requirement, python_minors
-from kdoctor.matrix.schema import KEYS, NOT_INHERITED, MatrixDocument
+from kdoctor.matrix.schema import KEYS, NOT_INHERITED, OPTIONAL, MatrixDocument
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import DocumentError, Problem
 from kdoctor.yamldoc.source import YamlSourceError, read_file, read_yaml
@@ -120,7 +120,7 @@ class _Builder:
     def _missing_sections(self, root: Node) -> Iterator[Problem]:
         if root.string("extends") in (None, "nothing"):
             for section in ("sources", "registering", *KEYS):
-                if root.get(section) is None:
+                if section not in OPTIONAL and root.get(section) is None:
                     yield root.problem(f"missing key {section!r}")
 
     def _inherit(self, root: Node) -> Iterator[Problem]:
@@ -132,10 +132,12 @@ class _Builder:
                 message = f"no row for TensorFlow {wanted} precedes this one{did_you_mean(wanted, self._releases)}"
                 yield row.value["same_as"].problem(message)
             elif base is not None:
+                # A row that states its own code describes all of it.
+                own = ("ptx_isa", "kernel_gen") if row.value.get("cubins") else ()
                 inherited = {
                     key: replace(node, mark=row.mark, key=None)
                     for key, node in base.value.items()
-                    if key not in NOT_INHERITED
+                    if key not in (*NOT_INHERITED, *own)
                 }
                 row.value = {**inherited, **row.value}
             self._releases[row.string("version") or ""] = row
@@ -168,6 +170,7 @@ class _Builder:
             releases=tuple(sorted(rows["tensorflow"], key=lambda row: row.key)),
             cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
             cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
+            ptx_versions=rows["ptx_versions"],
             cudnn=rows["cudnn"],
             gpus=tuple(sorted(rows["gpus"], key=lambda row: row.number)),
             libraries=rows["libraries"],
@@ -226,12 +229,12 @@ class _Builder:
     def _about_models(self) -> Iterator[Problem]:
         seen: dict[str, str] = {}
         for row, node in self._rows["gpus"].values():
-            for model in (*row.models, *row.arm_models):
+            for model in row.names:
                 other = seen.setdefault(model.lower(), row.capability)
                 if other != row.capability:
                     message = f"model {model!r} has two compute capabilities, {other} and {row.capability}"
                     yield node.problem(message)
-            if not row.models and not row.arm_models:
+            if not row.names:
                 yield node.problem("'models' or 'arm_models' is required")
 
 
@@ -240,8 +243,10 @@ def _contradictions(release: Release, matrix: VersionMatrix) -> Iterator[tuple[s
     major = numbers(release.cuda)[0]
     if matrix.oldest_driver(release.cuda) is None:
         yield "cuda", f"'cuda_majors' has no row for CUDA {release.cuda}"
-    if matrix.ptx_drivers(release.cuda) is None:
-        yield "cuda", f"'cuda_releases' has no driver for CUDA {release.cuda}"
+    for kernels in release.kernels:
+        if matrix.ptx_driver(kernels, release.cuda) is None:
+            source = f"PTX {kernels.ptx_isa} ('ptx_versions')" if kernels.ptx_isa else f"CUDA {release.cuda}"
+            yield "cuda", f"'cuda_releases' has no driver for {source}"
     if not python_minors(release.python):
         yield "python", f"no Python version matches {release.python!r}"
     for line in release.and_cuda or ():

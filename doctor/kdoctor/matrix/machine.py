@@ -116,12 +116,15 @@ def _driver(option: str | None, root: Path) -> tuple[str | None, Fact]:
         if version:
             return version, Fact("Driver", version, "the loaded kernel module")
         return None, Fact("Driver", "unknown", "no NVIDIA kernel module is loaded; see --driver")
-    text = option.strip()
+    text = option.strip().lower().removeprefix("r")
     parts = _numbers(text)
-    if len(parts) < 2 or parts[0] < 100:  # noqa: PLR2004 - 535.161.08
-        hint = "Expected a version such as 535.161.08; see: nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+    if not parts or not 100 <= parts[0] < 10_000:  # noqa: PLR2004 - 535.161.08
+        hint = (
+            "Expected a version such as 535.161.08, or a branch such as 535; see: nvidia-smi "
+            "--query-gpu=driver_version --format=csv,noheader"
+        )
         raise UsageError(f"--driver {option}: not an NVIDIA driver version", hint=hint)
-    return text, Fact("Driver", text, "--driver")
+    return text, Fact("Driver", text if len(parts) > 1 else f"{text}, the newest release of this branch", "--driver")
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ Effect = Literal["not-installable", "no-gpu", "crash", "wrong-results", "unprove
 incorrectly; it has not been shown to work."""
 
 _CAPABILITY = re.compile(r"\d{1,2}\.\d")
+_TARGET = re.compile(r"\d{2,3}[af]?")
 _SHORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -39,6 +40,12 @@ def numbers(text: str) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise ValueError(f"{text!r} is not a dotted version")
     return tuple(int(part) for part in parts)
+
+
+def older_driver(driver: str, least: str) -> bool:
+    """Whether a driver is older than another. A bare branch such as ``545`` stands for its newest release."""
+    given = numbers(driver)
+    return given < numbers(least)[: len(given)]
 
 
 @cache
@@ -77,10 +84,18 @@ def _capability(text: str) -> str:
 
 
 def _architectures(value: Any) -> Any:
-    is_list = isinstance(value, list) and all(isinstance(item, int) and 10 <= item < 1000 for item in value)  # noqa: PLR2004
-    if not is_list or value != sorted(set(value)):
+    is_list = isinstance(value, list | tuple) and all(isinstance(item, int) and 10 <= item < 1000 for item in value)  # noqa: PLR2004
+    if not is_list or list(value) != sorted(set(value)):
         raise invalid(f"expected ascending architectures such as [70, 80, 90], not {value!r:.60}")
     return value
+
+
+def _targets(value: Any) -> Any:
+    """PTX targets; a number is one without a suffix."""
+    texts = [str(item) if type(item) is int else item for item in value] if isinstance(value, list | tuple) else None
+    if texts is None or not all(isinstance(text, str) and _TARGET.fullmatch(text) for text in texts):
+        raise invalid(f"expected PTX targets such as [90] or [90a], not {value!r:.60}")
+    return texts
 
 
 Text = Annotated[str, AfterValidator(_filled)]
@@ -92,7 +107,9 @@ Capability = Annotated[Text, AfterValidator(_capability)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(strings_of)]
 Requirements = Annotated[tuple[RequirementText, ...], Field(strict=False), BeforeValidator(strings_of)]
 Architectures = Annotated[tuple[int, ...], Field(strict=False), BeforeValidator(_architectures)]
+Targets = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_targets)]
 Positive = Annotated[int, Field(gt=0)]
+CodeKind = Literal["machine code", "PTX"]
 Sources = Texts
 """Where a row is from: short names of the matrix's sources, or text."""
 
@@ -106,6 +123,42 @@ class Nccl(StrictPart):
     """The version inside, or the requested range for ``dynamic``; None if it was not measured."""
     basis: Text
     """``measured``, or what it was inferred from."""
+
+
+class Kernels(StrictPart):
+    """GPU code that was built together: every kernel of it has code for the same GPUs."""
+
+    cubins: Architectures
+    """Architectures that it has machine code for: 80 is sm_80."""
+    ptx: Targets
+    """Architectures that it has intermediate code (PTX) for: ``90``, or ``90a`` for code that only 9.0 compiles."""
+    ptx_isa: Dotted | None = None
+    """Version of the PTX language, which decides about the driver; None for that of the build's CUDA."""
+
+    def runs_on(self, capability: str) -> CodeKind | None:
+        """The kind of code that a GPU of that compute capability runs; None if there is none.
+
+        Machine code runs on GPUs of the same major capability and the same or a newer minor, PTX on all newer GPUs.
+        PTX for a specific architecture (``90a``) runs on no other, and for a family (``100f``) within its major.
+        """
+        major, minor = numbers(capability)
+        number = major * 10 + minor
+        if any(cubin // 10 == major and cubin <= number for cubin in self.cubins):
+            return "machine code"
+        return "PTX" if any(_compiles(target, number) for target in self.ptx) else None
+
+
+def _compiles(target: str, number: int) -> bool:
+    least = int(target.rstrip("af"))
+    if target.endswith("a"):
+        return least == number
+    return least <= number and (not target.endswith("f") or least // 10 == number // 10)
+
+
+def weakest(kernels: Sequence[Kernels], capability: str) -> CodeKind | None:
+    """The kind of code that a GPU needs for all these kernels; None if it has none for some of them."""
+    kinds = [each.runs_on(capability) for each in kernels]
+    return None if None in kinds or not kinds else "PTX" if "PTX" in kinds else "machine code"
 
 
 class Release(StrictPart):
@@ -126,9 +179,13 @@ class Release(StrictPart):
     cudnn: Dotted | None = None
     """cuDNN release that it was built with, ``major.minor``; None if the build does not say."""
     cubins: Architectures
-    """Architectures that it has machine code for: 80 is sm_80."""
-    ptx: Architectures
-    """Architectures that it has intermediate code (PTX) for: 90 is compute_90."""
+    """Architectures that its compiled kernels have machine code for: 80 is sm_80."""
+    ptx: Targets
+    """Architectures that its compiled kernels have intermediate code (PTX) for: 90 is compute_90."""
+    ptx_isa: Dotted | None = None
+    """Version of that PTX; None for that of its CUDA."""
+    kernel_gen: Kernels | None = None
+    """The kernels of TensorFlow's kernel generator; None if they have the same code as the compiled ones."""
     nccl: Nccl
     glibc: Dotted
     """The oldest C library that the wheel supports."""
@@ -145,6 +202,12 @@ class Release(StrictPart):
     def key(self) -> Version:
         """The version, for comparing."""
         return Version(self.version)
+
+    @cached_property
+    def kernels(self) -> tuple[Kernels, ...]:
+        """All its GPU code."""
+        compiled = Kernels(cubins=self.cubins, ptx=self.ptx, ptx_isa=self.ptx_isa)
+        return (compiled, self.kernel_gen) if self.kernel_gen else (compiled,)
 
     @property
     def prerelease(self) -> bool:
@@ -180,6 +243,16 @@ class CudaRelease(StrictPart):
     source: Sources
 
 
+class PtxVersion(StrictPart):
+    """A version of the PTX language."""
+
+    isa: Dotted
+    """``8.5``, as a PTX file states it in ``.version``."""
+    cuda: Dotted
+    """The CUDA release that introduced it: its drivers and all newer ones compile it."""
+    source: Sources
+
+
 class CudnnSupport(StrictPart):
     """What some releases of cuDNN support."""
 
@@ -198,8 +271,10 @@ class GpuKind(StrictPart):
     capability: Capability
     """``8.6``."""
     architecture: Text
+    data_center: Texts = ()
+    """Models of NVIDIA's data-center lists, on which the package cuda-compat works."""
     models: Texts = ()
-    """Names, and patterns of names (``RTX 30[5-9]0``), as the driver spells them without the brand."""
+    """Other models. Names, and patterns of names (``RTX 30[5-9]0``), as the driver spells them without the brand."""
     arm_models: Texts = ()
     """Models that only come with an Arm processor, for which TensorFlow's wheels are CPU builds."""
     oldest_driver: Dotted | None = None
@@ -207,6 +282,16 @@ class GpuKind(StrictPart):
     last_branch: Positive | None = None
     """The last driver branch that supports them, if support has ended."""
     source: Sources
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All models, the known ones first."""
+        return (*self.data_center, *self.models, *self.arm_models)
+
+    @property
+    def arm_only(self) -> bool:
+        """Whether all models only come with an Arm processor."""
+        return not self.data_center and not self.models
 
     @property
     def number(self) -> int:
@@ -280,6 +365,7 @@ class VersionMatrix:
     cuda_majors: tuple[CudaMajor, ...]
     cuda_releases: tuple[CudaRelease, ...]
     """Oldest first."""
+    ptx_versions: tuple[PtxVersion, ...]
     cudnn: tuple[CudnnSupport, ...]
     gpus: tuple[GpuKind, ...]
     """By rising capability."""
@@ -308,16 +394,23 @@ class VersionMatrix:
         major = numbers(cuda)[0]
         return next((row.oldest_driver for row in self.cuda_majors if row.major == major), None)
 
-    def ptx_drivers(self, cuda: str) -> tuple[str, str] | None:
-        """The oldest driver that may compile PTX of that CUDA release, and the oldest that does; None if not known.
+    def ptx_cuda(self, kernels: Kernels, cuda: str) -> str | None:
+        """The CUDA release that compiles the PTX of kernels that were built with that CUDA; None if not known."""
+        if kernels.ptx_isa is None:
+            return cuda
+        return next((row.cuda for row in self.ptx_versions if row.isa == kernels.ptx_isa), None)
 
-        They differ if the build names only a minor release such as ``12.2``: then they belong to its first and last
-        patch release.
+    def ptx_driver(self, kernels: Kernels, cuda: str) -> str | None:
+        """The oldest driver that compiles the PTX of kernels that were built with that CUDA; None if not known.
+
+        It is the first driver of a minor release of CUDA, because patch releases do not change PTX.
         """
-        wanted = numbers(cuda)
-        drivers = [row.driver for row in self.cuda_releases if numbers(row.release)[: len(wanted)] == wanted]
-        known = sorted((driver for driver in drivers if driver is not None), key=numbers)
-        return (known[0], known[-1]) if known and len(known) == len(drivers) else None
+        known = self.ptx_cuda(kernels, cuda)
+        wanted = numbers(known)[:2] if known else ()
+        if known and wanted[1:] == (0,):
+            return self.oldest_driver(known)  # what every driver of that major compiles
+        drivers = [row.driver for row in self.cuda_releases if numbers(row.release)[:2] == wanted and row.driver]
+        return min(drivers, key=numbers, default=None)
 
     def sonames(self, release: Release) -> dict[str, str]:
         """The libraries that a release loads: short name to file name."""
@@ -366,18 +459,6 @@ def cudnn_requirement(release: Release) -> Requirement | None:
         if line.startswith("nvidia-cudnn-"):
             return parse_requirement(line)
     return None
-
-
-def code_for(cubins: Sequence[int], ptx: Sequence[int], capability: str) -> Literal["machine code", "PTX"] | None:
-    """The kind of code in a build that a GPU of that compute capability runs; None if there is none.
-
-    Machine code runs on GPUs of the same major capability and the same or a newer minor, PTX on all newer GPUs.
-    """
-    major, minor = numbers(capability)
-    number = major * 10 + minor
-    if any(cubin // 10 == major and cubin <= number for cubin in cubins):
-        return "machine code"
-    return "PTX" if any(architecture <= number for architecture in ptx) else None
 
 
 def python_minors(text: str) -> tuple[str, ...]:

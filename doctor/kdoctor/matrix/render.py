@@ -106,7 +106,7 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
 
 
 def _install(verdict: Verdict, canvas: Canvas) -> Iterator[str]:
-    yield f"    {verdict.command}"
+    yield from (f"    {command}" for command in verdict.commands)
     for note in notes(verdict):
         yield from wrap(note, canvas.width, first="  Note: ", rest="        ")
 
@@ -158,9 +158,7 @@ def _needs_rows(needs: Needs) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(kinds: Sequence[GpuKind]) -> str:
-    return (
-        "; ".join(f"{kind.capability} ({', '.join([*kind.models, *kind.arm_models][:3])})" for kind in kinds) or "none"
-    )
+    return "; ".join(f"{kind.capability} ({', '.join(kind.names[:3])})" for kind in kinds) or "none"
 
 
 def _known_bad(row: KnownBad) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from kdoctor.errors import UsageError
-from kdoctor.matrix.compatibility import code_for, judge
+from kdoctor.matrix.compatibility import judge
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import may_meet
-from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
+from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix, numbers, weakest
 from kdoctor.matrix.verdict import Machine
 
 _MINOR = 2
@@ -80,13 +80,14 @@ def requirements(matrix: VersionMatrix, text: str) -> Needs:
         UnknownReleaseError: the matrix has no row for it.
     """
     release = find_release(matrix, text)
-    ptx = matrix.ptx_drivers(release.cuda)
-    runs = [(kind, code_for(release, kind.capability)) for kind in matrix.gpus]
+    drivers = [matrix.ptx_driver(kernels, release.cuda) for kernels in release.kernels]
+    known = [driver for driver in drivers if driver is not None]
+    runs = [(kind, weakest(release.kernels, kind.capability)) for kind in matrix.gpus]
     excluded = [kind for kind, code in runs if code is not None and not _may_run(matrix, release, kind)]
     return Needs(
         release=release,
         oldest_driver=matrix.oldest_driver(release.cuda),
-        ptx_driver=ptx[1] if ptx else None,
+        ptx_driver=max(known, key=numbers) if len(known) == len(drivers) else None,
         by_machine_code=tuple(kind for kind, code in runs if code == "machine code" and kind not in excluded),
         by_ptx=tuple(kind for kind, code in runs if code == "PTX" and kind not in excluded),
         excluded=tuple(excluded),
@@ -98,7 +99,7 @@ def requirements(matrix: VersionMatrix, text: str) -> Needs:
 
 def _may_run(matrix: VersionMatrix, release: Release, kind: GpuKind) -> bool:
     """Whether it runs on this kind of GPU, ignoring problems of the release itself."""
-    gpu = NamedGpu(name=kind.architecture, capability=kind.capability, arm_only=not kind.models)
+    gpu = NamedGpu(name=kind.architecture, capability=kind.capability, arm_only=kind.arm_only)
     verdict = judge(matrix, release, Machine(gpus=(gpu,)))
     alone = {row.id for row in matrix.known_bad if set(row.when) == {"tensorflow"}}
     return all(reason.failure in alone for reason in verdict.against)

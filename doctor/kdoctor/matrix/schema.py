@@ -17,6 +17,7 @@ from kdoctor.matrix.model import (
     KerasBehaviour,
     KnownBad,
     Libraries,
+    PtxVersion,
     Release,
     Text,
     Texts,
@@ -26,6 +27,7 @@ from kdoctor.yamldoc.validation import StrictDocument, invalid
 KEYS: Mapping[str, tuple[str, ...]] = {
     "cuda_majors": ("major",),
     "cuda_releases": ("release",),
+    "ptx_versions": ("isa",),
     "cudnn": ("cuda", "versions", "capabilities"),
     "gpus": ("capability",),
     "libraries": ("cuda", "cudnn", "nccl"),
@@ -34,6 +36,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
+
+OPTIONAL = ("ptx_versions",)
+"""Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
 """Keys of a release that a row with ``same_as`` does not take from the other row."""
@@ -59,6 +64,7 @@ class MatrixDocument(StrictDocument):
     registering: Texts = ()
     cuda_majors: list[CudaMajor] = []
     cuda_releases: list[CudaRelease] = []
+    ptx_versions: list[PtxVersion] = []
     cudnn: list[CudnnSupport] = []
     gpus: list[GpuKind] = []
     libraries: list[Libraries] = []

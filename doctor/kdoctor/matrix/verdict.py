@@ -9,6 +9,9 @@ from typing import Literal
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
 
+_REST = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+"""What the variable had before."""
+
 Outcome = Literal["runs", "does-not-run", "unknown"]
 Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
 
@@ -55,6 +58,8 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     requirements: tuple[str, ...] = ()
     """What to install, with pins against known-bad combinations."""
+    hidden_folders: tuple[str, ...] = ()
+    """Folders of ``site-packages/nvidia`` with libraries that it opens and does not search."""
 
     @property
     def against(self) -> tuple[Reason, ...]:
@@ -80,3 +85,20 @@ class Verdict:
     def command(self) -> str:
         """The command that installs it."""
         return shlex.join(["python", "-m", "pip", "install", *self.requirements])
+
+    @property
+    def export(self) -> str | None:
+        """The command that makes the loader find the libraries in folders that the release does not search."""
+        if not self.hidden_folders:
+            return None
+        place = 'sysconfig.get_path("purelib")'
+        if len(self.hidden_folders) == 1:
+            program = f'import sysconfig; print({place} + "/nvidia/{self.hidden_folders[0]}/lib")'
+        else:
+            program = f'import glob, sysconfig; print(":".join(glob.glob({place} + "/nvidia/*/lib")))'
+        return f"export LD_LIBRARY_PATH=\"$(python -c '{program}'){_REST}\""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to run: the installation, then what each shell that starts a job needs."""
+        return (self.command, self.export) if self.export else (self.command,)

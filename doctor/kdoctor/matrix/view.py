@@ -42,12 +42,12 @@ class View:
 
     @property
     def nearest(self) -> Verdict | None:
-        """If none runs: the newest one that only lacks facts, else the one with the fewest problems."""
+        """If none runs: the newest one that only lacks facts, else the newest one with the fewest kinds of problems."""
         if self.best is not None or self.needs is not None:
             return None
         stable = [item for item in self.verdicts if not item.release.prerelease]
         undecided = [item for item in stable if item.outcome == "unknown"]
-        return min(undecided or stable, key=lambda item: len(item.against), default=None)
+        return min(undecided or stable, key=lambda item: len({reason.rule for reason in item.against}), default=None)
 
 
 def reasons(verdict: Verdict) -> list[str]:
@@ -68,8 +68,9 @@ def python_range(release: Release) -> str:
 
 
 def code_range(release: Release) -> str:
-    """``6.0-9.0``: the range of capabilities with machine code."""
-    return f"{release.cubins[0] / 10:.1f}-{release.cubins[-1] / 10:.1f}"
+    """``6.0-8.9``: the range of capabilities that all its kernels have machine code for."""
+    common = sorted(set.intersection(*(set(kernels.cubins) for kernels in release.kernels)))
+    return f"{common[0] / 10:.1f}-{common[-1] / 10:.1f}" if common else "none"
 
 
 def asks(release: Release, names: Sequence[str]) -> list[str]:

@@ -40,8 +40,9 @@ _PREFIXES = (
 )
 """Line prefixes of dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog."""
 
+# With MIG, the address is followed by the instance: "0000:01:00 GPU-I:05".
 _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
-    ("xid", re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+    ("xid", re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:\d+)?\): (?P<code>\d+)")),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)

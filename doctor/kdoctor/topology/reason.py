@@ -1,4 +1,4 @@
-"""Why GPUs were chosen, as text. It claims nothing about pairs that are unknown."""
+"""Why GPUs were chosen, without claims about pairs that are unknown."""
 
 from __future__ import annotations
 

@@ -52,6 +52,14 @@ class Header(NamedTuple):
     """The program headers: offset, size of one, number."""
 
 
+class Section(NamedTuple):
+    """A section of an ELF file that has bytes in the file."""
+
+    name: str
+    offset: int
+    size: int
+
+
 class Library(NamedTuple):
     """The fields of a shared library that the loader uses."""
 
@@ -165,6 +173,36 @@ def read_library(path: str) -> Library:
             runpath=text(_DT_RUNPATH),
             no_default_folders=bool(entries.get(_DT_FLAGS_1, [0])[0] & _DF_1_NODEFLIB),
         )
+
+
+def read_sections(file: BinaryIO) -> List[Section]:
+    """The sections of a 64-bit ELF file. The loader does not use them; a stripped file has none.
+
+    Raises:
+        ElfError: it is damaged, or has 32 bits.
+        OSError: it cannot be read.
+    """
+    _seek(file, 0)
+    if read_header(file).bits != 64:  # noqa: PLR2004 - one of two
+        raise ElfError("sections of 32-bit files are not read")
+    _seek(file, 0)
+    head = file.read(64)
+    (offset,) = struct.unpack_from("=Q", head, 40)
+    size, count, names = struct.unpack_from("=HHH", head, 58)
+    layout = "=IIQQQQIIQQ"
+    if count and size != struct.calcsize(layout):
+        raise ElfError(f"damaged (section headers of {size} bytes)")
+    _seek(file, offset)
+    table = file.read(size * count)
+    if len(table) < size * count or (count and names >= count):
+        raise ElfError("truncated: its section headers are missing")
+    rows = list(struct.iter_unpack(layout, table)) if count else []
+    no_bits = 8
+    return [
+        Section(_text(file, rows[names][4] + name), start, length)
+        for name, kind, _, _, start, length, *_ in rows
+        if kind != no_bits
+    ]
 
 
 def _segments(file: BinaryIO, header: Header) -> List[Tuple[int, int, int, int]]:

@@ -19,6 +19,13 @@ _UNCHECKED = re.compile(r"\.(dist|egg)-info/|\.pyc$|^\.\.")
 
 def find_faults(error: BaseException) -> List[Fault]:
     """The faults by the names of ``PackageFault``'s fields: those that the error mentions, or else all."""
+    try:
+        return _search(error)
+    except Exception:  # a broken installation must not hide the error of the import
+        return []
+
+
+def _search(error: BaseException) -> List[Fault]:
     text = "\n".join(_mentioned(error))
     found: List[Tuple[Fault, bool]] = []
     seen = set()

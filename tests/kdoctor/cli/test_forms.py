@@ -88,3 +88,10 @@ def test_full_disk_is_an_error_and_closed_stdout_is_not() -> None:
         ["sh", "-c", 'exec "$@" >&-', "sh", *command], check=False, capture_output=True, env=environ()
     )
     assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_written_files_are_named_on_stderr_unless_quiet(tmp_path: Path) -> None:
+    page, facts = tmp_path / "report.html", tmp_path / "facts.json"
+    files = ("-o", f"html={page}", "--save-snapshot", facts)
+    assert sorted(kdoctor(*QUICK, *files).stderr.splitlines()) == [f"Wrote {facts}", f"Wrote {page}"]
+    assert not kdoctor(*QUICK, *files, "--quiet").stderr

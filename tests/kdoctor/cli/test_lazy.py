@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ def test_help_imports_nothing_beyond_typer() -> None:
     empty = modules_of(f"runpy.run_path({str(YARDSTICK)!r}, run_name='__main__')")
     ours = modules_of("from kdoctor.cli import main; main()")
     extra = {name.partition(".")[0] for name in ours - empty} - set(sys.stdlib_module_names)
-    assert extra == {"kdoctor"}
+    assert extra == {"kdoctor", "keras_doctor"}
     commands = {command.target.partition(":")[0] for command in _Commands.lazy_commands.values()}
     assert commands & ours == {"kdoctor.cli"}
 
@@ -76,3 +77,15 @@ def test_misspelt_command_is_an_error_with_a_suggestion(arguments: tuple[str, ..
 
 def test_version_is_printed() -> None:
     assert kdoctor("--version").stdout.startswith("kdoctor ")
+
+
+@pytest.mark.parametrize("group", [(), ("checklist",)], ids=str)
+def test_bare_command_is_its_help(group: tuple[str, ...]) -> None:
+    bare, asked = kdoctor(*group), kdoctor(*group, "--help")
+    assert (bare.returncode, bare.stdout, bare.stderr) == (0, asked.stdout, asked.stderr)
+
+
+def test_help_of_check_groups_its_options() -> None:
+    shown = kdoctor("check", "--help").stdout
+    panels = re.findall(r"^╭─ (.+?) ─", shown, re.MULTILINE)
+    assert panels == ["Options", "What to examine", "What to expect", "Output", "Advanced"]

@@ -58,7 +58,7 @@ def test_duration_is_what_past_runs_took_here(tmp_path: Path) -> None:
     assert "limit: 1 s" in first
     with closing(sqlite3.connect(place)) as connection, connection:
         ((scope,),) = connection.execute("SELECT scope FROM runs").fetchall()
-        assert scope == "smoke.closed-form --replicas 2"  # so that other scenarios are not compared
+        assert scope == "smoke.closed-form --replicas 2"  # so that it is not compared with other scenarios
         connection.execute("UPDATE runs SET conclusion = 'pass', duration_s = 42")
     assert "the last passing run here took 42 s" in kdoctor(*asked, variables=variables).stderr
     with closing(sqlite3.connect(place)) as connection, connection:

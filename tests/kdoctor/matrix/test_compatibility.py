@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kdoctor.matrix.compatibility import best, code_for, compatible
+from kdoctor.matrix.compatibility import best, compatible, needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.model import specifier
+from kdoctor.matrix.model import specifier, weakest
 from kdoctor.matrix.verdict import Machine, Verdict
 
 MATRIX = load_matrix(environ={})
@@ -52,26 +52,82 @@ def test_cuda_12_needs_driver_525_60_13(driver: str, outcome: str) -> None:
     assert found["2.13.1"].outcome == "runs"
 
 
-def test_h100_runs_2_15_with_ptx_and_later_releases_with_machine_code() -> None:
-    for version, code in (("2.15.1", "PTX"), ("2.14.1", "PTX"), ("2.16.2", "machine code"), ("2.21.0", "machine code")):
-        release = MATRIX.release(version)
-        assert release is not None
-        assert code_for(release, "9.0") == code
-    caution = judged(machine("535.161.08", "H100"))["2.15.1"].cautions
-    assert any("PTX" in reason.text for reason in caution)
+@pytest.mark.parametrize(
+    ("version", "gpu", "code"),
+    [
+        ("2.15.1", "9.0", "PTX"),
+        ("2.21.0", "9.0", "PTX"),  # its compiled kernels have machine code, the generated ones PTX 8.5
+        ("2.21.0", "8.9", "machine code"),
+        ("2.21.0", "7.5", "machine code"),
+        ("2.15.1", "8.0", "PTX"),
+        ("2.16.2", "8.0", "machine code"),
+        ("2.20.0", "10.0", None),  # the generated kernels' PTX is for sm_90a, which no newer GPU compiles
+        ("2.21.0", "10.0", "PTX"),
+        ("2.17.1", "5.2", None),
+    ],
+)
+def test_gpu_needs_code_of_both_kinds(version: str, gpu: str, code: str | None) -> None:
+    release = MATRIX.release(version)
+    assert release is not None
+    assert weakest(release.kernels, gpu) == code
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "driver"),
+    [  # the versions of PTX in the wheels, and the first driver of the CUDA release that introduced each
+        ("2.14.1", "A100", "455.23.05"),
+        ("2.15.1", "A100", "525.60.13"),
+        ("2.15.1", "H100", "530.30.02"),
+        ("2.16.2", "H100", "525.60.13"),
+        ("2.17.1", "H100", "545.23.06"),
+        ("2.18.1", "H200", "545.23.06"),
+        ("2.19.1", "H100", "555.42.02"),
+        ("2.20.0", "H200", "555.42.02"),
+        ("2.21.0", "H100", "555.42.02"),
+        ("2.21.0", "A100", "525.60.13"),
+        ("2.21.0", "B200", "570.26"),
+        ("2.21.0", "B300", "575.51.03"),
+    ],
+)
+def test_release_needs_the_driver_that_compiles_its_ptx(version: str, gpu: str, driver: str) -> None:
+    release = MATRIX.release(version)
+    assert release is not None
+    assert needed_driver(MATRIX, release, (find_gpu(MATRIX, gpu),)) == driver
+
+
+def test_h100_on_535_is_told_which_releases_run() -> None:
+    found = judged(machine("535.161.08", "H100"))
+    for version in ("2.17.1", "2.18.1", "2.19.1", "2.20.0", "2.21.0"):
+        assert failures(found[version]) == {"ptx_newer_than_driver"}, version
+    assert newest(machine("535.161.08", "H100")) == "2.16.2"
+    assert newest(machine("545.23.08", "H100")) == "2.18.1"
+    assert newest(machine("550.54.15", "H100")) == "2.18.1"
+    assert newest(machine("555.42.02", "H100")) == "2.21.0"
 
 
 @pytest.mark.parametrize(
     ("driver", "outcome"),
-    [("525.147.05", "does-not-run"), ("535.54.03", "unknown"), ("535.104.05", "runs"), ("550.54.14", "runs")],
+    [("525.147.05", "does-not-run"), ("530.30.02", "runs"), ("535.54.03", "runs"), ("550.54.14", "runs")],
 )
-def test_ptx_needs_the_driver_of_its_toolkit(driver: str, outcome: str) -> None:
-    """2.15 states only CUDA 12.2. The driver of 12.2.0 may suffice, that of 12.2.2 does, and an older one does not."""
+def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcome: str) -> None:
+    """2.15 was built with CUDA 12.2, and clang wrote PTX 8.1, the version of CUDA 12.1."""
     verdict = judged(machine(driver, "H100"))["2.15.1"]
     assert verdict.outcome == outcome
     if outcome == "does-not-run":
         assert failures(verdict) == {"ptx_newer_than_driver"}
     assert judged(machine(driver, "H100"))["2.16.2"].outcome == "runs"
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"), [("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2")]
+)
+def test_bare_branch_stands_for_its_newest_release(branch: str, expected: str) -> None:
+    assert newest(machine(branch, "H100")) == expected
+
+
+def test_h100_on_470_does_not_run_anything() -> None:
+    found = judged(machine("470.256.02", "H100", python="3.10"))
+    assert {verdict.outcome for verdict in found.values()} == {"does-not-run"}
 
 
 def test_unmeasured_libraries_on_a_newer_gpu_are_unknown() -> None:
@@ -88,7 +144,7 @@ def test_blackwell_needs_2_21(gpu: str) -> None:
     assert found["2.21.0"].outcome == "runs"
     assert "blackwell_invalid_ptx" in failures(found["2.20.0"])
     runs = {version for version, verdict in found.items() if verdict.outcome == "runs" and "dev" not in version}
-    assert runs == {"2.21.0"}
+    assert runs == {"2.21.0", "2.22.0rc0"}
 
 
 def test_driver_before_570_does_not_support_blackwell() -> None:
@@ -122,6 +178,17 @@ def test_cudnn_of_2_21_on_a_v100_is_a_caution() -> None:
     assert {reason.failure for reason in cautions} == {"cudnn_too_old_tf221", "tf2161_runpath"}
 
 
+@pytest.mark.parametrize(
+    ("version", "folders"),
+    [("2.16.1", ("cublas", "cufft", "cusolver", "cusparse", "cudnn")), ("2.21.0", ("cusolver",)), ("2.20.0", ())],
+)
+def test_command_exports_the_folders_that_a_release_does_not_search(version: str, folders: tuple[str, ...]) -> None:
+    verdict = judged(machine("580.95.05", "A100"))[version]
+    assert verdict.outcome == "runs"
+    assert verdict.hidden_folders == folders
+    assert len(verdict.commands) == (2 if folders else 1)
+
+
 @pytest.mark.parametrize(("python", "expected"), [("3.13", "2.21.0"), ("3.9", "2.20.0"), ("3.8", "2.13.1")])
 def test_python_decides_the_newest(python: str, expected: str) -> None:
     assert newest(machine("535.161.08", "A100", python=python)) == expected
@@ -130,6 +197,7 @@ def test_python_decides_the_newest(python: str, expected: str) -> None:
 def test_python_3_13_needs_2_20() -> None:
     found = judged(machine("535.161.08", "A100", python="3.13.1"))
     assert {version for version, item in found.items() if item.outcome == "runs" and "dev" not in version} == {
+        "2.22.0rc0",
         "2.21.0",
         "2.20.0",
     }
@@ -156,12 +224,6 @@ def test_every_gpu_must_run_the_release() -> None:
     assert both["2.20.0"].outcome == "does-not-run"
     assert both["2.21.0"].outcome == "runs"
     assert "nvidia-cudnn-cu12==9.10.2.21" in judged(machine("580.95.05", "V100", "B200"))["2.21.0"].requirements
-
-
-def test_2_16_1_finds_no_gpu_and_2_16_2_does() -> None:
-    found = judged(machine("535.161.08", "A100"))
-    assert failures(found["2.16.1"]) == {"tf2161_runpath"}
-    assert found["2.16.2"].outcome == "runs"
 
 
 def test_extras_that_pip_cannot_resolve_are_excluded() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kdoctor.matrix.gpus import GpuNameError, find_gpu
@@ -45,6 +47,10 @@ MATRIX = load_matrix(environ={})
         ("sm_90", "9.0"),
         ("compute_100", "10.0"),
         ("cc 7.5", "7.5"),
+        ("5.0", "5.0"),
+        ("3.5", "3.5"),
+        ("10.7", "10.7"),
+        ("8.8", "8.8"),
     ],
 )
 def test_name_has_its_capability(name: str, capability: str) -> None:
@@ -58,8 +64,8 @@ def test_models_of_arm_machines_are_marked(name: str) -> None:
 
 def test_every_model_of_the_matrix_is_found_by_its_name() -> None:
     for kind in MATRIX.gpus:
-        for model in (*kind.models, *kind.arm_models):
-            plain = model.replace("[5-9]", "6").replace("[6-8]", "6").replace("[5-8]", "6").replace("[5-6]", "6")
+        for model in kind.names:
+            plain = re.sub(r"\[\d-(\d)\]", r"\1", model)
             assert find_gpu(MATRIX, plain).capability == kind.capability, model
 
 
@@ -71,7 +77,16 @@ def test_ambiguous_name_lists_the_models(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "suggested"),
-    [("H1000", "H100"), ("A", "A2"), ("", ""), ("80GB", ""), ("Radeon", ""), ("40", ""), ("9.9", "Known: 3.7")],
+    [
+        ("H1000", "H100"),
+        ("A", "A2"),
+        ("", ""),
+        ("80GB", ""),
+        ("Radeon", ""),
+        ("40", ""),
+        ("A1OO", "A100"),
+        ("RTX 4O90", "RTX 40"),
+    ],
 )
 def test_unknown_name_has_a_suggestion(name: str, suggested: str) -> None:
     with pytest.raises(GpuNameError, match="unknown") as caught:

@@ -43,7 +43,7 @@ def test_text_that_is_not_a_version_is_refused(text: str) -> None:
 
 def test_requirements_of_2_19() -> None:
     needs = requirements(MATRIX, "2.19")
-    assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.06")
+    assert (needs.oldest_driver, needs.ptx_driver) == ("525.60.13", "555.42.02")
     assert needs.release.cudnn == "9.3"
     assert [kind.capability for kind in needs.by_machine_code] == [
         "6.0",
@@ -53,9 +53,8 @@ def test_requirements_of_2_19() -> None:
         "8.0",
         "8.6",
         "8.9",
-        "9.0",
     ]
-    assert needs.by_ptx == ()
+    assert [kind.capability for kind in needs.by_ptx] == ["9.0"]
     assert "10.0" in {kind.capability for kind in needs.excluded}
     assert needs.sonames["cudnn"] == "libcudnn.so.9"
     assert "nccl" not in needs.sonames
@@ -64,7 +63,7 @@ def test_requirements_of_2_19() -> None:
 
 def test_2_21_runs_blackwell_with_ptx_and_loads_nccl() -> None:
     needs = requirements(MATRIX, "2.21")
-    assert {kind.capability for kind in needs.by_ptx} == {"10.0", "10.3", "12.0"}
+    assert {kind.capability for kind in needs.by_ptx} == {"9.0", "10.0", "10.3", "12.0"}
     assert needs.sonames["nccl"] == "libnccl.so.2"
     assert needs.release.glibc == "2.27"
     assert {row.id for row in needs.known_bad} >= {"cudnn_too_new_pre_turing", "cudnn_too_old_tf221"}

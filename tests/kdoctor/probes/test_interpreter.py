@@ -9,7 +9,7 @@ import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -369,3 +369,17 @@ def quickest() -> Callable[[Callable[[], object]], float]:
         return min(times)
 
     return measure
+
+
+def test_stand_in_is_recorded(job: Job) -> None:
+    settings: dict[str, Any] = {
+        "python": str(job.python),
+        "chosen_by": "example",
+        "environ": job.environ,
+        "children": Children(),
+    }
+    assert job.read(Target).stand_in is False
+    collected = interpreter.collect(Context(**settings, stand_in=True, root=Path("/")))
+    target = collected[Target]
+    assert isinstance(target, Target)
+    assert (target.chosen_by, target.stand_in) == ("example", True)

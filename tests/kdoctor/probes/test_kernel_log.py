@@ -48,6 +48,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("line", "kind", "bus_id", "code"),
     [
         ("NVRM: Xid (PCI:0008:01:00): 48, pid=1, An uncorrectable double bit error", "xid", "0008:01:00.0", 48),
+        ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel", "xid", "0000:01:00.0", 94),
         ("NVRM: Xid (0000:03:00): 62, 00000000 0000", "xid", "0000:03:00.0", 62),
         ("nvidia-nvswitch3: SXid (PCI:0000:86:00.0): 12028, Non-fatal, Link 32", "sxid", "0000:86:00.0", 12028),
         ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "fallen-off-the-bus", "0000:09:00.0", None),

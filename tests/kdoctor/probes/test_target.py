@@ -53,7 +53,7 @@ def test_own_environment_with_a_framework_is_that_of_the_job(tmp_path: Path) -> 
     assert "tensorflow" in chosen.chosen_by
 
 
-def test_own_environment_without_a_framework_is_examined_instead(apart: None, tmp_path: Path) -> None:
+def test_own_environment_without_a_framework_is_a_stand_in(apart: None, tmp_path: Path) -> None:
     chosen = choose_target(None, {}, folder=tmp_path)
     assert (chosen.python, chosen.version, chosen.stand_in) == (sys.executable, OWN_VERSION, True)
 
@@ -86,7 +86,7 @@ def test_own_environment_in_the_project_is_that_of_the_job(tmp_path: Path) -> No
     assert chosen.chosen_by == f".venv of the project {tmp_path}"
 
 
-def test_own_environment_in_the_project_without_a_framework_is_examined_instead(apart: None, tmp_path: Path) -> None:
+def test_own_environment_in_the_project_without_a_framework_is_a_stand_in(apart: None, tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(sys.prefix)
     chosen = choose_target(None, {}, folder=tmp_path)
     assert (chosen.python, chosen.stand_in) == (sys.executable, True)
@@ -96,7 +96,7 @@ def test_own_environment_in_the_project_without_a_framework_is_examined_instead(
     "named",
     [{"option": sys.prefix}, {"environ": {"VIRTUAL_ENV": sys.prefix}}, {"environ": {"CONDA_PREFIX": sys.prefix}}],
 )
-def test_named_own_environment_does_not_stand_in(apart: None, tmp_path: Path, named: dict[str, Any]) -> None:
+def test_named_own_environment_is_no_stand_in(apart: None, tmp_path: Path, named: dict[str, Any]) -> None:
     chosen = choose_target(named.get("option"), named.get("environ", {}), folder=tmp_path)
     assert not chosen.stand_in
 

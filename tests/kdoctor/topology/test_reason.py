@@ -39,7 +39,7 @@ def test_nothing_is_claimed_where_all_pairs_are_unknown(replicas: int) -> None:
     text = why(machine({}, *gpus(8)), replicas)
     assert "not known" in text
     assert not any(claim in text for claim in FASTER)
-    # With all GPUs there is nothing to choose, and nothing to guess.
+    # With all GPUs there is nothing to guess.
     assert (f"any {replicas} GPUs are a guess" in text) == (replicas < 8)
 
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from helpers.facts import log
+from helpers.facts import log, logged
 from kdoctor.facts import KernelLog
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
@@ -29,3 +30,14 @@ def test_unread_log_is_unknown_with_the_reason() -> None:
     why = "the kernel log may not be read by this user: Permission denied (kernel.dmesg_restrict)"
     result = compute_check(kernel_log, missing={KernelLog: why})
     assert (result.status, result.reason) == (Status.UNKNOWN, why)
+
+
+def test_value_says_clean_only_of_a_complete_log_without_events() -> None:
+    def value(log: KernelLog) -> str:
+        (evidence,) = compute_check(kernel_log, log).evidence
+        return evidence.brief
+
+    clean = logged("usb 1-1: new device")
+    assert value(clean) == "kernel log clean since boot"
+    assert value(replace(clean, complete=None)) == ""
+    assert value(logged("NVRM: Xid (PCI:0000:20:00): 79, pid=1")) == ""

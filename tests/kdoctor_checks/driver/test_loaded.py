@@ -158,3 +158,17 @@ def test_rejected_module_is_ignored_once_a_module_is_loaded() -> None:
 def test_unread_log_gives_the_general_cause() -> None:
     found = finding(KernelDriver(loaded=False), NO_MODULE, pci(2), host(), missing={KernelLog: "no"})
     assert found.remedy.commands == ("sudo modprobe nvidia",)
+
+
+def test_value_is_the_version_of_the_driver() -> None:
+    result = compute_check(loaded, kernel(2), gpus(2), pci(2), host())
+    assert [item.brief for item in result.evidence] == [DRIVER]
+    mismatch = compute_check(loaded, kernel(2), gpus(0, state="library-mismatch"), pci(2), host())
+    assert [item.brief for item in mismatch.evidence] == [""]
+
+
+def test_closed_nodes_share_one_command() -> None:
+    nodes = tuple(node(f"/dev/nvidia{index}", writable=False) for index in range(3))
+    found = compute_check(loaded, kernel(nodes=nodes), gpus(3, state="no-permission"), pci(3), host()).findings
+    assert len({(item.finding.headline, item.finding.remedy) for item in found}) == 1
+    assert found[0].finding.remedy.commands == ('sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"',)

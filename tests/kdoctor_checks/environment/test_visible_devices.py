@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import environment, gpu, gpus, host, lost_gpu
+from helpers.facts import environment, gpu, gpus, host, lost_gpu, pci
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus
 from kdoctor.model import Assumptions, GpuAssumption, Status
@@ -129,3 +129,17 @@ def test_gpus_are_compared_with_the_request_to_the_container_runtime(
 def test_failing_driver_is_unknown() -> None:
     assert judged("0", Gpus(state="failed", error="Unknown Error")).status is Status.UNKNOWN
     assert compute_check(visible_devices, gpus(4), host()).status is Status.UNKNOWN
+
+
+def test_driver_without_gpus_is_unknown() -> None:
+    result = judged(None, gpus(0, devices=(), count=0))
+    assert result.status is Status.UNKNOWN
+    assert "driver.loaded" in result.unjudged[0].explained_by
+
+
+@pytest.mark.parametrize(("on_the_bus", "explained_by"), [(5, ("gpu.visible-to-driver",)), (4, ())])
+def test_index_of_a_gpu_that_the_driver_lost_is_explained(on_the_bus: int, explained_by: tuple[str, ...]) -> None:
+    finding = judged("0,1,2,3,4", pci(on_the_bus)).findings[0].finding
+    assert finding.explained_by == explained_by
+    assert finding.brief.endswith("4 of 4 GPUs visible")
+    assert finding.remedy.commands == ("unset CUDA_VISIBLE_DEVICES",)

@@ -53,3 +53,21 @@ def test_one_of_eight_is_slowed_while_parent_flag_is_clear() -> None:
 
 def test_lost_gpu_is_unknown() -> None:
     assert compute_check(clocks, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
+
+
+def test_gpus_with_one_cause_share_headline_and_fix() -> None:
+    speeds = (86, 84, 90)
+    braked = [gpu(index, clock_event_reasons=(0x88,) * 3, clock_sm_mhz=speed) for index, speed in enumerate(speeds)]
+    hot = gpu(3, clock_event_reasons=(0x48,) * 3, clock_sm_mhz=900)
+    found = [item.finding for item in compute_check(clocks, gpus(4, *braked, hot)).findings]
+    assert [finding.headline for finding in found] == [
+        *["held at 84 to 90 of 1980 MHz by HW Power Brake Slowdown"] * 3,
+        "held at 900 of 1980 MHz by HW Thermal Slowdown",
+    ]
+    assert len({finding.remedy for finding in found}) == 1
+    assert found[0].remedy.look[-1] == "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK"
+
+
+def test_unread_clock_leaves_the_cause_as_headline() -> None:
+    found = compute_check(clocks, gpus(1, gpu(0, clock_event_reasons=(0x88,) * 3, clock_sm_mhz=None)))
+    assert found.findings[0].finding.headline == "slowed down by HW Power Brake Slowdown"

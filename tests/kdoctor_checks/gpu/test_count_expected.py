@@ -104,3 +104,22 @@ def test_fix_for_one_gpu_is_its_checklist() -> None:
 
 def test_without_environment_every_responding_gpu_counts() -> None:
     assert compute_check(count_expected, gpus(2)).evidence[0].observed == "2 responding GPUs"
+
+
+@pytest.mark.parametrize(
+    ("names", "value"),
+    [
+        (("NVIDIA A10",), "1 x NVIDIA A10"),
+        (("NVIDIA A10", "NVIDIA L4", "NVIDIA A10"), "2 x NVIDIA A10, 1 x NVIDIA L4"),
+        (("NVIDIA RTX 6000 Ada Generation", "NVIDIA GeForce RTX 4090", "Tesla V100S"), "3 GPUs of 3 models"),
+        (("NVIDIA A10", None), "2 GPUs"),
+    ],
+)
+def test_value_counts_the_gpus_of_each_model(names: tuple[str | None, ...], value: str) -> None:
+    found = gpus(len(names), *(gpu(index, name=name) for index, name in enumerate(names)))
+    assert [item.brief for item in compute_check(count_expected, found).evidence] == [value]
+
+
+def test_value_leaves_out_lost_gpus() -> None:
+    (found,) = compute_check(count_expected, gpus(2, gpu(0, name="NVIDIA A10"), lost_gpu(1))).evidence
+    assert found.brief == "1 x NVIDIA A10"

@@ -10,8 +10,8 @@ from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.free import free
 
 
-def judged(device: Gpu, **parameters: Any) -> Result:
-    return compute_check(free, gpus(1, device), **parameters)
+def judged(*devices: Gpu, **parameters: Any) -> Result:
+    return compute_check(free, gpus(len(devices), *devices), **parameters)
 
 
 def test_free_gpus_pass() -> None:
@@ -57,3 +57,21 @@ def test_busy_gpu_does_not_hide_others() -> None:
     result = compute_check(free, gpus(3, gpu(0), gpu(1, memory_used_bytes=40 * GIB), gpu(2)))
     assert [item.finding.subject for item in result.findings] == ["GPU 1 (0000:20:00.0)"]
     assert len(result.evidence) == 2
+
+
+def test_gpus_in_use_share_headline_and_commands() -> None:
+    def busy(index: int, pid: int, used: int) -> Gpu:
+        held = (GpuProcess(pid=pid, used_memory_bytes=used),)
+        return gpu(index, memory_used_bytes=used, processes=held)
+
+    result = judged(busy(0, 11, 30 * GIB), busy(1, 11, 20 * GIB))
+    assert {item.finding.headline for item in result.findings} == {"in use by process 11 (20.0 GiB to 30.0 GiB used)"}
+    result = judged(busy(0, 11, 30 * GIB), busy(1, 12, 30 * GIB), gpu(2))
+    assert {item.finding.headline for item in result.findings} == {"in use by 2 processes (30.0 GiB used)"}
+    assert {item.finding.remedy.look[-1] for item in result.findings} == {"ps -o pid,user,lstart,args -p 11,12"}
+
+
+def test_value_names_no_gpu_with_an_allowed_process() -> None:
+    held = (GpuProcess(pid=11, used_memory_bytes=0),)
+    result = judged(gpu(0), gpu(1, processes=held), allow_processes=True)
+    assert [item.brief for item in result.evidence] == ["all free", ""]

@@ -41,3 +41,9 @@ def test_checklist_can_expect_off() -> None:
     assert (
         compute_check(persistence_mode, gpus(1, gpu(0, persistence_mode=False)), expected=False).status is Status.PASS
     )
+
+
+def test_one_command_sets_the_mode_of_the_gpus_without_it() -> None:
+    off = (gpu(index, persistence_mode=index == 1) for index in range(3))
+    commands = {item.finding.remedy.commands for item in compute_check(persistence_mode, gpus(3, *off)).findings}
+    assert commands == {("sudo nvidia-smi -i 0000:10:00.0,0000:30:00.0 -pm 1",)}

@@ -104,3 +104,22 @@ def test_missing_facts_are_unknown(facts: tuple[FactGroup, ...]) -> None:
 def test_missing_training_is_unknown() -> None:
     result = compute_check(replicas_match, *h100_node(4), SmokeRuns())
     assert (result.status, result.reason) == (Status.UNKNOWN, "scenario smoke.baseline was not run")
+
+
+def test_without_visible_gpus_nothing_is_compared() -> None:
+    hidden = judged(environment(CUDA_VISIBLE_DEVICES=""), smoke_run("smoke.baseline", 1, gpus_seen=0))
+    assert hidden.status is Status.UNKNOWN
+    assert "environment.visible-devices" in hidden.unjudged[0].explained_by
+    assert judged(gpus(0, devices=(), count=0), smoke_run("smoke.baseline", 1, gpus_seen=0)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("seen", "cause", "other"),
+    [(0, "versions.cuda-libraries", "gpu.responding"), (3, "gpu.responding", "versions.cuda-libraries")],
+)
+def test_no_gpu_and_too_few_have_different_causes(seen: int, cause: str, other: str) -> None:
+    run = smoke_run("smoke.baseline", 4, smoke_case(replicas=max(seen, 1)), gpus_seen=seen)
+    finding = judged(run).findings[0].finding
+    assert cause in finding.explained_by
+    assert other not in finding.explained_by
+    assert finding.remedy.commands

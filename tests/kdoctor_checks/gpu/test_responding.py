@@ -41,6 +41,17 @@ def test_kernel_log_adds_xid() -> None:
     assert "Xid 79" in finding.brief
 
 
+def test_headline_of_lost_gpu_names_the_xid() -> None:
+    lost = gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3))
+    log = logged(f"[ 7.0] NVRM: Xid (PCI:{bus_id(2)[:-2]}): 119, pid=1, Timeout")
+    assert judged(lost).findings[0].finding.headline == "lost"
+    assert judged(lost, log).findings[0].finding.headline == "lost (Xid 119)"
+    asks = gpu(1, errors={"memory_used_bytes": "NVML_ERROR_RESET_REQUIRED"})
+    found = judged(gpus(4, gpu(0), asks, gpu(2), gpu(3))).findings[0].finding
+    assert "reset" in found.headline
+    assert found.remedy.commands == (f"sudo nvidia-smi --gpu-reset -i {bus_id(1)}",)
+
+
 @pytest.mark.parametrize("error", ["NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_RESET_REQUIRED", "GPU is lost"])
 def test_gpu_lost_during_reading_is_named_with_address(error: str) -> None:
     broken = gpu(1, memory_used_bytes=None, errors={"memory_used_bytes": error})

@@ -49,3 +49,17 @@ def test_unsupported_gpus_are_skipped() -> None:
     )
     assert result.status is Status.SKIP
     assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("state", "explained_by"),
+    [
+        ({}, ()),
+        ({"ecc_uncorrected_volatile": 1}, ("gpu.ecc-errors",)),
+        ({"remapped_rows_failure": True}, ("gpu.row-remapping",)),
+        ({"recovery_action": "reset"}, ("gpu.recovery-action",)),
+    ],
+)
+def test_pending_row_is_explained_by_other_counters(state: dict[str, Any], explained_by: tuple[str, ...]) -> None:
+    (found,) = compute_check(row_remapping_pending, gpus(1, gpu(0, remapped_rows_pending=True, **state))).findings
+    assert found.finding.explained_by == explained_by

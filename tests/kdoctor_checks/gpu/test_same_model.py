@@ -47,3 +47,12 @@ def test_unread_field_is_unknown(field: str) -> None:
     assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.unjudged] == ["GPU 1 (0000:20:00.0)"]
     assert len(result.evidence) == 2
+
+
+def test_fix_names_the_identical_gpus() -> None:
+    odd = gpus(3, gpu(0, uuid="GPU-a"), gpu(1, uuid="GPU-b"), gpu(2, name="NVIDIA L4", uuid="GPU-c"))
+    (found,) = compute_check(same_model, odd).findings
+    assert found.finding.remedy.commands == ("export CUDA_VISIBLE_DEVICES=GPU-a,GPU-b",)
+    unnamed = gpus(3, gpu(0), gpu(1, uuid=None), gpu(2, name="NVIDIA L4"))
+    (found,) = compute_check(same_model, unnamed).findings
+    assert found.finding.remedy.commands == ("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=0,1")

@@ -59,3 +59,10 @@ def test_virtual_gpus_are_skipped() -> None:
 
 def test_lost_gpu_is_unknown() -> None:
     assert compute_check(temperature, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
+
+
+def test_hot_gpus_share_the_headline_and_name_the_same_heat() -> None:
+    hot = (gpu(0, temperature_margin_c=2), gpu(1, temperature_margin_c=4, clock_event_reasons=(0x20,) * 3))
+    found = [item.finding for item in compute_check(temperature, gpus(3, *hot, gpu(2))).findings]
+    assert {finding.headline for finding in found} == {"2 to 4 C below the throttling threshold"}
+    assert [finding.explained_by for finding in found] == [(), ("gpu.thermal-slowdown",)]

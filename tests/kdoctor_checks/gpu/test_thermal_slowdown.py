@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -32,3 +33,13 @@ def test_finding_separates_lasting_from_transient_slowdown() -> None:
     found = gpus(1, gpu(0, clock_event_reasons=(0x20, 0x60, 0x20)))
     observed = compute_check(thermal_slowdown, found).findings[0].finding.observed
     assert re.search(r"SW Thermal Slowdown, transient HW Thermal Slowdown\), SM clock 345 of 1980 MHz", observed)
+
+
+def test_heat_with_another_cause_is_explained_by_it() -> None:
+    def explained(**state: Any) -> tuple[str, ...]:
+        (found,) = compute_check(thermal_slowdown, gpus(1, gpu(0, **state))).findings
+        return found.finding.explained_by
+
+    assert explained(clock_event_reasons=(0x20,) * 3) == ()
+    assert explained(clock_event_reasons=(0x60,) * 3) == ("gpu.clocks",)
+    assert explained(clock_event_reasons=(0x20,) * 3, fan_speed_percent=0) == ("gpu.fan",)

@@ -11,6 +11,7 @@ from kdoctor.facts import Environment, PackageFault, SmokeRun, Weights
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke.baseline import baseline
+from kdoctor_checks.smoke.uneven_final_batch import uneven_final_batch
 
 HANG = """Timeout (0:03:58)!
 Thread 0x00007f1 (most recent call first):
@@ -50,7 +51,7 @@ def test_is_unknown_without_a_result() -> None:
     run = replace(_run(), cases=())
     result = compute_check(baseline, run)
     assert result.status is Status.UNKNOWN
-    assert "training mirrored" in (result.reason or "")
+    assert "MirroredStrategy" in (result.reason or "")
     assert compute_check(baseline, missing={SmokeRun: "none"}).status is Status.UNKNOWN
 
 
@@ -133,7 +134,7 @@ def test_shadowing_file_is_taken_from_the_search_path(value: str | None, command
 )
 def test_unfinished_training_fails_with_how_it_ended(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     finding = _finding(compute_check(baseline, _run(**changes)))
-    assert finding.subject == "training mirrored"
+    assert finding.subject == "MirroredStrategy"
     assert all(part in finding.observed for part in parts)
     assert "threading.py" not in finding.observed
     assert finding.remedy.summary
@@ -154,6 +155,7 @@ def test_silent_cpu_training_fails(requested: int | None) -> None:
     assert finding.subject == "MirroredStrategy"
     assert "0 GPUs" in finding.observed
     assert "device:CPU:0" in finding.observed
+    assert {"versions.cuda-libraries", "gpu.replicas-match"} <= set(finding.explained_by)
 
 
 def test_fewer_replicas_than_requested_fail() -> None:
@@ -204,3 +206,18 @@ def test_different_losses_alone_fail() -> None:
     assert "1, 0.5 instead of 1, 0.55" in finding.observed
     assert finding.remedy.commands == ("pip install 'keras>=3.10'",)
     assert finding.rollback.commands == ("pip install 'keras==3.8.0'",)
+
+
+@pytest.mark.parametrize(
+    ("keras", "explained"), [("keras 3.6.0", True), ("keras 3.8.0", False), ("keras 3.15.1", False)]
+)
+def test_different_weights_are_explained_by_a_keras_with_that_defect(keras: str, *, explained: bool) -> None:
+    finding = _finding(compute_check(baseline, replace(_run(weight_deviation=0.05), keras=keras)))
+    assert ("versions.keras-compatible" in finding.explained_by) is explained
+    assert bool(finding.remedy.commands) is explained
+
+
+def test_missing_result_of_another_training_is_explained_by_the_failed_import() -> None:
+    run = replace(_run(), cases=(), tensorflow=None, failure="ModuleNotFoundError: No module named 'wrapt'")
+    (first, *_) = compute_check(uneven_final_batch, replace(run, scenario="smoke.uneven-final-batch")).unjudged
+    assert {"versions.package-conflicts", "smoke.baseline"} <= set(first.explained_by)

@@ -78,4 +78,4 @@ def test_unresponsive_worker_is_not_blamed_on_versions() -> None:
     finding = compute_check(multi_worker, run).findings[0].finding
     assert finding.observed.endswith("are unhealthy: /job:worker/task:1")
     assert finding.remedy.action is Action.CONFIGURE
-    assert "--keep-artifacts" in finding.remedy.summary
+    assert "--keep-artifacts" in finding.remedy.look[0]

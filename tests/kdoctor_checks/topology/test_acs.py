@@ -6,10 +6,10 @@ import pytest
 
 from helpers.facts import gpu, gpus, pair, pci, pci_gpu, way
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus, PciDevices
+from kdoctor.facts import FactGroup, Gpus, PciBridge, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks.topology.acs import acs
+from kdoctor_checks.topology.acs import acs, turn_off
 from kdoctor_checks.topology.acs_settings import acs_settings
 
 REDIRECTS = 0x1D
@@ -103,3 +103,11 @@ def test_harmless_redirection_is_a_note_in_acs_settings() -> None:
 
 def test_missing_evidence_is_unknown() -> None:
     assert compute_check(acs, over_pcie(), missing={PciDevices: "hung"}).status is Status.UNKNOWN
+
+
+def test_one_command_turns_acs_off_for_all_ports() -> None:
+    ports = [PciBridge(bus_id=f"0000:{number:02x}:00.0", device_id="c030") for number in (1, 2)]
+    remedy = turn_off(ports, "Turn ACS off.")
+    assert remedy.commands == (
+        "for port in 0000:01:00.0 0000:02:00.0; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done",
+    )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import geforces, gpu, gpus, lost_gpu
+from kdoctor.facts import NvLink
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.fabric import fabric
@@ -36,3 +37,11 @@ def test_gpus_without_fabric_are_skipped() -> None:
 
 def test_lost_gpu_is_unknown() -> None:
     assert compute_check(fabric, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
+
+
+def test_failed_registration_is_explained_by_inactive_links() -> None:
+    down = (NvLink(index=0, active=False),)
+    failed = gpu(1, fabric_status="NVML_ERROR_UNKNOWN", nvlinks=down)
+    waiting = gpu(2, fabric_state="not-started", nvlinks=down)
+    found = compute_check(fabric, gpus(3, gpu(0), failed, waiting)).findings
+    assert [item.finding.explained_by for item in found] == [("topology.nvlink",), ()]

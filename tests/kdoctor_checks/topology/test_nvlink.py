@@ -4,6 +4,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, nvlinks, pci, v100_workstation
 from kdoctor.engine.report import Result
 from kdoctor.facts import Gpu, NvLink, PciDevices
@@ -80,3 +82,26 @@ def test_direct_links_are_skipped() -> None:
 
 def test_lost_gpu_is_unknown() -> None:
     assert judged(gpu(0), lost_gpu(1)).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("change", "explained_by"),
+    [
+        ({}, ("topology.nvswitch-errors",)),
+        ({"fabric_state": "not-started"}, ("topology.nvswitch-errors", "topology.fabric")),
+        ({"fabric_state": None}, ("topology.nvswitch-errors", "topology.fabric-manager")),
+    ],
+)
+def test_inactive_links_are_explained_by_switch_or_fabric(
+    change: dict[str, Any], explained_by: tuple[str, ...]
+) -> None:
+    one, two = (gpu(index, nvlinks=nvlinks(down=(index,)), **change) for index in range(2))
+    found = [item.finding for item in judged(one, two).findings]
+    assert {finding.explained_by for finding in found} == {explained_by}
+    assert len({(finding.headline, finding.remedy) for finding in found}) == 1
+
+
+def test_slow_link_is_not_explained() -> None:
+    slow = tuple(replace(link, speed_gbs=10.0) if link.index == 3 else link for link in nvlinks())
+    (found,) = judged(gpu(0), gpu(1, nvlinks=slow)).findings
+    assert found.finding.explained_by == ()

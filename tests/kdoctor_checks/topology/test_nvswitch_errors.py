@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import log, logged
+from helpers.facts import gpus, log, logged, pci, pci_gpu
 from kdoctor.check import Check
-from kdoctor.facts import KernelLog
+from kdoctor.facts import KernelLog, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
@@ -32,3 +32,10 @@ def test_non_fatal_error_is_a_note() -> None:
     assert (result.status, result.severity) == (Status.FAIL, Severity.INFO)
     assert [item.finding.subject for item in result.findings] == ["NVSwitch at 0000:c2:00.0"]
     assert compute_check(nvswitch_warnings, logged(FATAL)).status is Status.PASS
+
+
+@pytest.mark.parametrize("check", [nvswitch_errors, nvswitch_warnings], ids=lambda check: check.id)
+def test_machine_without_nvswitch_is_skipped(check: Check) -> None:
+    alone = PciDevices(devices=(pci_gpu(0),))
+    assert compute_check(check, log(), gpus(1), alone).status is Status.SKIP
+    assert compute_check(check, log(), gpus(1), pci(1)).status is Status.PASS

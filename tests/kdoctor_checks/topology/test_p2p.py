@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.facts import NOT_SUPPORTED, geforces, gpu, gpus, lost_gpu, pair
+from kdoctor.facts import NvLink
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.p2p import p2p
@@ -51,3 +52,27 @@ def test_lost_gpu_is_unknown_and_single_gpu_skipped() -> None:
 
 def test_unlisted_pair_is_unknown() -> None:
     assert compute_check(p2p, gpus(2, pairs=())).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("change", "explained_by"),
+    [
+        ({}, ()),
+        ({"mig_mode": True}, ("gpu.mig-mode",)),
+        ({"fabric_state": "not-started"}, ("topology.fabric",)),
+        ({"nvlinks": (NvLink(index=0, active=False),)}, ("topology.nvlink", "topology.nvlink-direct")),
+    ],
+)
+def test_missing_peer_access_is_explained_by_the_state_of_a_gpu(
+    change: dict[str, Any], explained_by: tuple[str, ...]
+) -> None:
+    refused = pair(p2p_read="GNS", p2p_write="GNS")
+    (found,) = compute_check(p2p, gpus(2, gpu(0), gpu(1, **change), pairs=(refused,))).findings
+    assert found.finding.explained_by == explained_by
+    assert found.finding.headline == "no peer access (GNS)"
+
+
+def test_confidential_computing_explains_missing_peer_access() -> None:
+    refused = pair(p2p_read="NS", p2p_write="NS")
+    found = gpus(2, pairs=(refused,), conf_compute=True, conf_compute_multi_gpu="none")
+    assert compute_check(p2p, found).findings[0].finding.explained_by == ("driver.confidential-computing",)

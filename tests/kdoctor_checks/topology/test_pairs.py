@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Any
 
 import pytest
 
 from helpers.facts import NOT_SUPPORTED, gpus, lost_gpu, pair
 from helpers.facts import gpu as a_gpu
-from kdoctor.facts import Gpus, TopologyLevel
+from kdoctor.facts import Gpus, NvLink, TopologyLevel
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pairs import pairs
@@ -54,6 +55,37 @@ def test_every_pair_is_judged() -> None:
     result = compute_check(pairs, gpus(4))
     assert result.status is Status.PASS
     assert len(result.evidence) == 6
+
+
+def test_value_names_the_paths_between_all_pairs() -> None:
+    same = compute_check(pairs, gpus(3))
+    assert {item.brief for item in same.evidence} == {"NVLink (NV18) between every pair"}
+    mixed = (
+        pair(0, 1, level="PIX", nvlinks=0),
+        pair(0, 2, level="NODE", nvlinks=0),
+        pair(1, 2, level="PIX", nvlinks=0),
+    )
+    assert {item.brief for item in compute_check(pairs, gpus(3, pairs=mixed)).evidence} == {
+        "PIX or NODE between every pair"
+    }
+
+
+def test_fix_names_the_largest_set_of_near_gpus() -> None:
+    near = {(0, 1), (2, 3), (2, 4), (3, 4)}
+    found = tuple(
+        pair(*indices, level="PIX" if indices in near else "SYS", nvlinks=0) for indices in combinations(range(5), 2)
+    )
+    remedies = {item.finding.remedy.commands for item in compute_check(pairs, gpus(5, pairs=found)).findings}
+    assert remedies == {("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "export CUDA_VISIBLE_DEVICES=2,3,4")}
+    two = compute_check(pairs, gpus(2, pairs=(pair(0, 1, level="SYS", nvlinks=0),)))
+    assert two.findings[0].finding.remedy.commands == ()
+
+
+def test_pair_with_inactive_links_is_explained_by_topology_nvlink() -> None:
+    down = a_gpu(0, nvlinks=(NvLink(index=0, active=False),))
+    far = (pair(0, 1, level="SYS", nvlinks=0),)
+    (found,) = compute_check(pairs, gpus(2, down, a_gpu(1), pairs=far)).findings
+    assert found.finding.explained_by == ("topology.nvlink", "topology.nvlink-direct")
 
 
 def test_lost_gpu_is_unknown_and_others_judged() -> None:

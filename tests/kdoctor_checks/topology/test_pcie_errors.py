@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import pci, pci_gpu, way
+from helpers.facts import gpu, gpus, lost_gpu, pci, pci_gpu, way
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_errors import pcie_errors
@@ -37,3 +37,16 @@ def test_checklist_sets_limits() -> None:
 
 def test_unread_path_is_unknown() -> None:
     assert compute_check(pcie_errors, pci(1, pci_gpu(0, path=None))).status is Status.UNKNOWN
+
+
+def test_errors_above_lost_gpu_only_are_explained_by_it() -> None:
+    devices = pci(2, pci_gpu(0, aer_fatal=1), pci_gpu(1, aer_fatal=1))
+    found = compute_check(pcie_errors, devices, gpus(2, gpu(0), lost_gpu(1))).findings
+    assert [item.finding.explained_by for item in found] == [(), ("gpu.responding",)]
+
+
+def test_errors_without_a_driver_fail_and_their_absence_does_not_pass() -> None:
+    nothing = gpus(0, state="driver-not-loaded")
+    assert compute_check(pcie_errors, pci(2), nothing).status is Status.SKIP
+    assert compute_check(pcie_errors, pci(1, pci_gpu(0, aer_fatal=1)), nothing).status is Status.FAIL
+    assert compute_check(pcie_errors, pci(0, *pci().switches), nothing).status is Status.SKIP

@@ -43,3 +43,10 @@ def test_busy_cards_are_judged_next_to_idle_ones() -> None:
 
 def test_lost_gpu_is_unknown() -> None:
     assert compute_check(pcie_generation, gpus(2, gpu(0), lost_gpu(1))).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(("width", "explained_by"), [(16, ()), (1, ("topology.pcie-width",))])
+def test_slow_link_is_explained_by_narrow_one(width: int, explained_by: tuple[str, ...]) -> None:
+    (found,) = compute_check(pcie_generation, gpus(2, gpu(0), gpu(1, pcie_generation=1, pcie_width=width))).findings
+    assert found.finding.explained_by == explained_by
+    assert "0000:20:00.0" in found.finding.remedy.look[0]

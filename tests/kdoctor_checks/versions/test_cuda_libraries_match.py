@@ -48,5 +48,10 @@ def test_wheels_that_share_a_folder_fail() -> None:
     assert finding.rollback.commands == (f"{PYTHON} -m pip install nvidia-nccl-cu12==2.27.7 nvidia-nccl-cu13==2.28.3",)
 
 
+def test_wheel_for_the_cuda_of_tensorflow_is_kept() -> None:
+    both = packages(package("nvidia-nccl-cu11", "2.21.5"), package("nvidia-nccl-cu12", "2.27.7"))
+    assert judged(both).findings[0].finding.remedy.commands[-1].endswith("install nvidia-nccl-cu12==2.27.7")
+
+
 def test_missing_libraries_are_skipped() -> None:
     assert judged(without_wheels()).status is Status.SKIP

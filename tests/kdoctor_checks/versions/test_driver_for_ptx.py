@@ -7,6 +7,7 @@ import pytest
 from helpers.facts import gpu, gpus, h100_node, target, tensorflow
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
+from kdoctor.matrix.load import load_matrix
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.versions.driver_for_ptx import driver_for_ptx
@@ -19,10 +20,10 @@ def judged(*facts: FactGroup, driver: str | None, offered: str | None = "12.2", 
 
 @pytest.mark.parametrize(
     ("driver", "offered", "status"),
-    [  # CUDA 12.5.1 came with 555.42.06 (release notes, table 3)
-        ("555.42.06", "12.5", Status.PASS),
+    [  # PTX 8.5 came with CUDA 12.5, and that with 555.42.02 (PTX ISA; CUDA release notes, table 3)
+        ("555.42.02", "12.5", Status.PASS),
         ("580.65.06", "13.0", Status.PASS),
-        ("555.42.05", "12.4", Status.FAIL),
+        ("555.42.01", "12.4", Status.FAIL),
         ("535.161.08", "12.2", Status.FAIL),
         ("535.161.08", "12.5", Status.UNKNOWN),  # cuda-compat brings a newer user-space driver
         (None, "12.2", Status.UNKNOWN),
@@ -37,17 +38,37 @@ def test_machine_code_needs_no_newer_driver() -> None:
     assert judged(driver="535.161.08", capability="8.0").status is Status.PASS
 
 
-def test_driver_between_two_patches_of_one_cuda_is_unknown() -> None:
-    old: dict[str, Any] = {"compute_capabilities": ("sm_80", "compute_80"), "version": "2.15.1"}
-    build = tensorflow(cuda_version="12.2", **old)  # 12.2.0 came with 535.54.03, 12.2.2 with 535.104.05
-    assert judged(build, driver="535.86.10", offered="12.2", capability="9.0").status is Status.UNKNOWN
-    assert judged(build, driver="535.104.05", offered="12.2", capability="9.0").status is Status.PASS
+@pytest.mark.parametrize(
+    ("version", "driver", "status"),
+    [  # PTX of the generated kernels, which have no machine code for Hopper: read from the wheels
+        ("2.21.0", "535.161.08", Status.FAIL),
+        ("2.20.0", "550.54.15", Status.FAIL),
+        ("2.19.1", "555.42.02", Status.PASS),
+        ("2.18.1", "535.161.08", Status.FAIL),
+        ("2.18.1", "545.23.06", Status.PASS),
+        ("2.16.2", "525.60.13", Status.PASS),
+    ],
+)
+def test_generated_kernels_have_only_ptx_for_hopper(version: str, driver: str, status: Status) -> None:
+    release = load_matrix(environ={}).release(version)
+    assert release is not None
+    built = (*(f"sm_{number}" for number in release.cubins[:-1]), f"compute_{release.cubins[-1]}")
+    build = tensorflow(version=version, cuda_version=release.cuda, compute_capabilities=built)
+    assert judged(build, driver=driver, capability="9.0").status is status
+
+
+def test_own_build_needs_the_first_driver_of_its_cuda() -> None:
+    """A build that the matrix does not list may have any PTX up to that of its CUDA."""
+    own: dict[str, Any] = {"compute_capabilities": ("sm_80", "compute_80"), "version": "2.15.1"}
+    build = tensorflow(cuda_version="12.2", **own)  # 12.2.0 came with 535.54.03
+    assert judged(build, driver="535.54.03", offered="12.2", capability="9.0").status is Status.PASS
+    assert judged(build, driver="535.43.02", offered="12.1", capability="9.0").status is Status.FAIL
     assert judged(build, driver="530.30.02", offered="12.1", capability="9.0").status is Status.FAIL
 
 
 def test_finding_has_the_driver_and_a_rollback() -> None:
     finding = judged(driver="535.161.08").findings[0].finding
-    assert "555.42.06" in finding.expected
+    assert "555.42.02" in finding.expected
     assert "sudo apt-get install nvidia-driver-555" in finding.remedy.commands
     assert "nvidia-driver-535=535.161.08-*" in finding.rollback.commands[0]
 

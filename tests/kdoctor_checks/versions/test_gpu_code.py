@@ -52,7 +52,7 @@ def test_finding_installs_a_release_that_runs_on_the_gpu() -> None:
     finding = judged(gpus(1, gpu(0, compute_capability="5.2"))).findings[0].finding
     assert finding.subject.startswith("GPU 0")
     assert "5.2" in finding.observed
-    assert "6.0, 7.0, 8.0, 8.9, 9.0" in finding.observed
+    assert "6.0, 7.0, 8.0, 8.9; PTX for 9.0" in finding.observed
     assert finding.remedy.commands[0] == f"{PYTHON} -m pip install 'tensorflow[and-cuda]==2.16.2'"
     assert finding.rollback.commands == (f"{PYTHON} -m pip install tensorflow==2.21.0",)
 

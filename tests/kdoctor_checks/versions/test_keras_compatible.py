@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from helpers.facts import PYTHON, keras, package, packages, target
 from kdoctor.engine.report import Result
-from kdoctor.model import Status
+from kdoctor.model import Assumptions, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.versions.keras_compatible import keras_compatible
 
@@ -91,3 +92,30 @@ def test_installed_keras_without_a_version_is_unknown() -> None:
 
 def test_missing_keras_facts_are_unknown() -> None:
     assert compute_check(keras_compatible, packages(), target()).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("version", "weights"), [("3.4.1", True), ("3.6.0", True), ("3.7.0", True), ("3.8.0", False), ("3.9.2", False)]
+)
+def test_release_explains_what_it_gets_wrong(version: str, *, weights: bool) -> None:
+    finding = judged(version=version).findings[0].finding
+    assert finding.subject == f"keras {version}"
+    explained = ("versions.package-conflicts", "smoke.baseline", "job.reported-loss")
+    assert all(any(fnmatchcase(check_id, pattern) for pattern in finding.explains) for check_id in explained)
+    assert any(fnmatchcase("job.equals-one-device", pattern) for pattern in finding.explains) is weights
+
+
+def test_backend_explains_trainings_but_no_package() -> None:
+    finding = judged(backend="jax", backend_from="KERAS_BACKEND").findings[0].finding
+    assert not any(fnmatchcase("versions.package-conflicts", pattern) for pattern in finding.explains)
+    assert any(fnmatchcase("smoke.baseline", pattern) for pattern in finding.explains)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "explained_by"), [("==3.15.1", ("versions.packages-expected",)), (">=3.6", ()), ("", ())]
+)
+def test_release_in_the_checklist_is_the_better_fix(wanted: str, explained_by: tuple[str, ...]) -> None:
+    facts = (keras(version="3.6.0"), packages(package("tensorflow", "2.18.1"), package("keras", "3.6.0")), target())
+    assumptions = Assumptions(packages={"keras": wanted} if wanted else {})
+    finding = compute_check(keras_compatible, *facts, assumptions=assumptions).findings[0].finding
+    assert finding.explained_by == explained_by

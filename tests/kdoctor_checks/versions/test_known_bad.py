@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.facts import PYTHON, package, packages, target, tensorflow
+from helpers.facts import PYTHON, keras, package, packages, target, tensorflow
 from helpers.judging import shipped_matrix
 from kdoctor.engine.report import Result
 from kdoctor.matrix.load import loads, shipped_text
@@ -66,3 +66,13 @@ def test_custom_entry_counts_like_a_shipped_one() -> None:
     )
     assert result.findings[0].finding.observed == "our models do not load"
     assert result.findings[0].finding.remedy.look == ("kdoctor matrix",)
+
+
+@pytest.mark.parametrize(("requirement", "explained_by"), [("numpy<2", ("versions.package-conflicts",)), ("numpy", ())])
+def test_package_that_also_breaks_a_requirement_is_one_problem(requirement: str, explained_by: tuple[str, ...]) -> None:
+    installed = packages(package("tensorflow", "2.17.1", requirement), package("numpy", "2.2.6"))
+    result = compute_check(known_bad, installed, tensorflow(version="2.17.1"), keras(), target())
+    finding = result.findings[0].finding
+    assert finding.subject == "tensorflow 2.17.1 with numpy 2.2.6"
+    assert finding.explained_by == explained_by
+    assert finding.remedy.commands[0].endswith("install 'numpy<2'")

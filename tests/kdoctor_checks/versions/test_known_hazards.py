@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from helpers.facts import PYTHON, gpu, gpus, h100_node, tensorflow
+from helpers.facts import PYTHON, environment, gpu, gpus, h100_node, tensorflow
 from helpers.facts.libraries import libraries, library
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
@@ -51,3 +51,7 @@ def test_invalid_versions_are_unknown() -> None:
     assert judged(tensorflow(version=None)).status is Status.UNKNOWN
     assert judged(gpus(1, gpu(0, compute_capability=None))).status is Status.UNKNOWN
     assert judged(gpus(0, devices=(), count=0)).status is Status.UNKNOWN
+
+
+def test_without_a_visible_gpu_nothing_passes() -> None:
+    assert judged(environment(CUDA_VISIBLE_DEVICES="")).status is not Status.PASS

@@ -48,3 +48,16 @@ def test_system_library_without_a_wheel_shadows_nothing() -> None:
 
 def test_missing_libraries_are_skipped() -> None:
     assert compute_check(libraries_shadowed, *h100_node(1), without_wheels()).status is Status.SKIP
+
+
+def test_one_command_removes_all_shadowing_folders() -> None:
+    blas = LibraryCopy(path=f"{SITE}/nvidia/cublas/lib/libcublas.so.12", found_by="RUNPATH")
+    places: dict[str, Any] = {"found_by": "LD_LIBRARY_PATH", "package": None, "package_version": None}
+    found = libraries(
+        library("cudnn", path="/opt/conda/lib/libcudnn.so.9", other_copies=(WHEEL,), **places),
+        library("cublas", path="/opt/cuda/lib64/libcublas.so.12", other_copies=(blas,), **places),
+    )
+    path = environment(LD_LIBRARY_PATH="/opt/conda/lib:/keep:/opt/cuda/lib64")
+    result = compute_check(libraries_shadowed, *h100_node(1), found, path)
+    assert {item.finding.remedy.commands for item in result.findings} == {("export LD_LIBRARY_PATH=/keep",)}
+    assert len({item.finding.brief for item in result.findings}) == 1

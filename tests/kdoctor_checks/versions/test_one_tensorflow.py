@@ -65,3 +65,7 @@ def test_cpu_build_is_kept() -> None:
         package("tensorflow-cpu", "2.21.0"), package("tf-nightly-cpu", "2.22.0"), distribution="tensorflow-cpu"
     )
     assert result.findings[0].finding.remedy.commands[-1] == f"{PYTHON} -m pip install tensorflow-cpu==2.21.0"
+
+
+def test_copied_tensorflow_without_metadata_is_unknown() -> None:
+    assert judged(package("numpy", "2.4.6")).status is Status.UNKNOWN

@@ -125,3 +125,21 @@ def test_missing_metadata_or_requirements_are_unknown() -> None:
 
 def test_circular_requirements_terminate() -> None:
     assert judged(root("numpy"), package("numpy", "2.4.6", "tensorflow")).status is Status.PASS
+
+
+def test_conflict_of_keras_is_explained_by_its_release() -> None:
+    installed = (root("keras>=3.12", "numpy>=2"), package("keras", "3.6.0"), package("numpy", "1.24.4"))
+    result = judged(*installed, package="keras", version="3.6.0")
+    found = {item.finding.subject: item.finding.explained_by for item in result.findings}
+    assert found == {"keras 3.6.0": ("versions.keras-compatible",), "numpy 1.24.4": ()}
+
+
+def test_legacy_keras_for_another_tensorflow_explains_the_conflict() -> None:
+    legacy = package("tf-keras", "2.20.0", "tensorflow<2.21,>=2.20")
+    result = judged(root("numpy"), package("numpy", "2.4.6"), legacy, package="tf-keras", version="2.20.0", legacy=True)
+    assert result.findings[0].finding.explained_by == ("versions.keras-compatible",)
+
+
+def test_missing_requirement_is_named_with_what_needs_it() -> None:
+    finding = judged(root("numpy>=1.26")).findings[0].finding
+    assert (finding.subject, finding.brief) == ("numpy", "not installed, but tensorflow 2.21.0 needs >=1.26")

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.facts import PYTHON, package, packages, target, tensorflow
 from kdoctor.facts import TensorFlowBuild
-from kdoctor.model import Status
+from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.versions.tensorflow_installed import tensorflow_installed
 
@@ -37,3 +37,11 @@ def test_invalid_version_is_unknown(version: str | None) -> None:
     assert (
         compute_check(tensorflow_installed, tensorflow(version=version), packages(), target()).status is Status.UNKNOWN
     )
+
+
+@pytest.mark.parametrize(("count", "platform"), [(0, "linux-x86_64"), (2, "linux-aarch64"), (2, "macosx-14.0-arm64")])
+def test_cuda_libraries_are_installed_only_where_they_exist_and_are_needed(count: int, platform: str) -> None:
+    facts = (TensorFlowBuild(installed=False), packages(package("numpy", "2.4.6")), target(platform=platform))
+    assumptions = Assumptions(gpus=GpuAssumption(count=count))
+    finding = compute_check(tensorflow_installed, *facts, assumptions=assumptions).findings[0].finding
+    assert finding.remedy.commands == (f"{PYTHON} -m pip install tensorflow",)

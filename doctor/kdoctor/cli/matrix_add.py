@@ -1,0 +1,46 @@
+"""``kdoctor matrix add``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.stderr import show
+from kdoctor.errors import UsageError
+from kdoctor.matrix.wheels.download import download, pinned
+from kdoctor.matrix.wheels.row import document
+from kdoctor.matrix.wheels.wheel import read_wheel
+from kdoctor.run.log import warn
+
+
+def add(
+    *,
+    wheel: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAME==VERSION",
+            help="A wheel file, or a release such as tensorflow==2.21.0, which pip downloads (600 MB).",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Read a TensorFlow wheel and print its row of the version matrix, as a file for --matrix.
+
+    The row has what is in the wheel: requirements, CUDA, the search path for libraries, and the GPU code with its PTX.
+    Nothing in the wheel is executed. A wheel states one Python version; extend the row by hand if there are others.
+    """
+    path = Path(wheel).expanduser()
+    requirement = None if path.exists() else pinned(wheel)
+    today = dt.datetime.now(tz=dt.timezone.utc).date()
+    if requirement is None:
+        if not path.exists():
+            raise UsageError(f"--wheel {wheel}: no such file, and not a release such as tensorflow==2.21.0")
+        show(document(read_wheel(path), today))
+        return
+    with tempfile.TemporaryDirectory(prefix="kdoctor-wheel-") as folder:
+        warn(f"kdoctor: downloading {requirement}", level="info", event="download")
+        show(document(read_wheel(download(requirement, Path(folder))), today))

@@ -1,0 +1,161 @@
+"""Reading of wheels, with libraries whose fatbins have the layout that nvcc writes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from helpers.shared_libraries import build
+from kdoctor.errors import UsageError
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.wheels.fatbins import Image, read_images, unpack_lz4
+from kdoctor.matrix.wheels.row import document, row_of
+from kdoctor.matrix.wheels.wheel import read_wheel
+from kdoctor_target.inspect.elf import ElfError
+
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="ELF is Linux' format")]
+
+PTX_90A = b".version 8.5\n.target sm_90a\n.address_size 64\n"
+_SPECIFIC, _LZ4, _ZSTANDARD = 0x100000, 0x2000, 0x8000
+
+
+def image(kind: int, architecture: int, content: bytes, isa: tuple[int, int] = (8, 5), flags: int = 0) -> bytes:
+    """One image: the header of 64 bytes that nvcc 12.5 writes, and its content."""
+    head = struct.pack("<HHIQIIHHIIIQ", kind, 0x101, 64, len(content), 0, 0, isa[1], isa[0], architecture, 0, 0, flags)
+    return head.ljust(64, b"\0") + content
+
+
+def fatbin(*images: bytes) -> bytes:
+    content = b"".join(images)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(content)) + content
+
+
+def library(path: Path, **sections: bytes) -> Path:
+    """A shared library with these bytes in sections: ``nv_fatbin`` or ``rodata``."""
+    lines = [
+        f'__attribute__((section(".{name}"), used, aligned(8))) const unsigned char in_{name}[] = '
+        f"{{{','.join(map(str, content))}}};"
+        for name, content in sections.items()
+    ]
+    return build(path, "\n".join(lines), "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../nvidia/cublas/lib")
+
+
+COMPILED = fatbin(image(2, 80, b"\x7fELF", (1, 7)), image(2, 90, b"\x7fELF", (1, 7)), image(1, 90, b"?", (8, 3)))
+GENERATED = fatbin(image(2, 80, b"\x7fELF", (1, 7)), image(1, 90, PTX_90A))
+
+
+def test_both_kinds_of_fatbins_are_read(tmp_path: Path) -> None:
+    found = set(read_images(library(tmp_path / "libkernels.so.2", nv_fatbin=COMPILED, rodata=GENERATED)))
+    assert found == {
+        ("nv_fatbin", Image("machine code", "80")),
+        ("nv_fatbin", Image("machine code", "90")),
+        ("nv_fatbin", Image("PTX", "90", "8.3")),
+        ("kernel_gen", Image("machine code", "80")),
+        ("kernel_gen", Image("PTX", "90a", "8.5")),  # from its text; the header has no suffix
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "architecture"), [(_ZSTANDARD | _SPECIFIC, "90a"), (_ZSTANDARD, "90"), (_ZSTANDARD | 0x200000, "90f")]
+)
+def test_target_of_compressed_ptx_is_read_from_the_header(tmp_path: Path, flags: int, architecture: str) -> None:
+    """CUDA 13.0's nvcc compresses PTX with Zstandard, and sets these flags for compute_90a and compute_100f."""
+    path = library(tmp_path / "libkernels.so", nv_fatbin=fatbin(image(1, 90, b"\x28\xb5\x2f\xfd", (9, 0), flags)))
+    assert [found for _, found in read_images(path)] == [Image("PTX", architecture, "9.0")]
+
+
+def test_lz4_is_unpacked() -> None:
+    literal = bytes([0xF0, len(PTX_90A) - 15]) + PTX_90A
+    assert unpack_lz4(literal, 4096) == PTX_90A
+    repeated = bytes([0x14]) + b"a" + b"\x01\x00" + bytes([0x10]) + b"b"
+    assert unpack_lz4(repeated, 4096) == b"aaaaaaaaab"
+    assert unpack_lz4(literal, 8) == PTX_90A[:8]
+    for damaged in (b"\xff", b"\x00\x05\x00", bytes([0x1F]) + b"a\x00\x00"):
+        unpack_lz4(damaged, 64)
+
+
+def test_compressed_ptx_states_its_target(tmp_path: Path) -> None:
+    packed = bytes([0xF0, len(PTX_90A) - 15]) + PTX_90A
+    path = library(tmp_path / "libkernels.so", rodata=fatbin(image(1, 90, packed, (8, 5), _LZ4)))
+    assert [found for _, found in read_images(path)] == [Image("PTX", "90a", "8.5")]
+
+
+@pytest.mark.parametrize("length", [8, 20, 90, len(GENERATED) - 1])
+def test_truncated_fatbin_is_no_code(tmp_path: Path, length: int) -> None:
+    path = library(tmp_path / "libkernels.so", nv_fatbin=GENERATED[:length])
+    assert {found.architecture for _, found in read_images(path)} <= {"80", "90", "90a"}
+
+
+def test_file_that_is_not_a_library_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "libtext.so").write_text("not a library")
+    with pytest.raises(ElfError):
+        list(read_images(tmp_path / "libtext.so"))
+
+
+def wheel(tmp_path: Path, *, code: bool = True) -> Path:
+    path = tmp_path / "tensorflow-2.99.0-cp311-cp311-manylinux_2_27_x86_64.whl"
+    info = "tensorflow-2.99.0.dist-info"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            f"{info}/METADATA",
+            "Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.99.0\nRequires-Dist: numpy>=1.26\n"
+            "Requires-Dist: keras>=3.12.0\nRequires-Dist: six\nProvides-Extra: and-cuda\n"
+            'Requires-Dist: nvidia-cudnn-cu12<10.0,>=9.3.0.75; extra == "and-cuda"\n'
+            'Requires-Dist: nvidia-nccl-cu12<3.0,>=2.27.7; extra == "and-cuda"\n\nText\n',
+        )
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_27_x86_64\n")
+        archive.writestr(
+            "tensorflow/python/platform/build_info.py",
+            "build_info = dict([('cuda_version', '12.5.1'), ('cudnn_version', '9'), ('is_cuda_build', True)])\n",
+        )
+        if code:
+            padding = fatbin(image(2, 90, bytes(1 << 20), (1, 7)))
+            name = "libtensorflow_framework.so.2"
+            made = library(tmp_path / name, nv_fatbin=COMPILED, rodata=GENERATED)
+            archive.writestr(f"tensorflow/{name}", made.read_bytes() + padding)
+    return path
+
+
+def test_row_of_a_wheel(tmp_path: Path) -> None:
+    facts = read_wheel(wheel(tmp_path))
+    assert row_of(facts) == {
+        "version": "2.99.0",
+        "python": "==3.11.*",
+        "requires": ["numpy>=1.26", "keras>=3.12.0"],
+        "and_cuda": ["nvidia-cudnn-cu12<10.0,>=9.3.0.75", "nvidia-nccl-cu12<3.0,>=2.27.7"],
+        "cuda": "12.5.1",
+        "cudnn": "9.3",
+        "cubins": [80, 90],
+        "ptx": [90],
+        "ptx_isa": "8.3",
+        "kernel_gen": {"cubins": [80, 90], "ptx": ["90a"], "ptx_isa": "8.5"},
+        "nccl": {"linkage": "dynamic", "version": "<3.0,>=2.27.7", "basis": "measured: the wheel contains no NCCL"},
+        "glibc": "2.27",
+        "runpath": ["cublas"],
+    }
+
+
+def test_printed_file_is_a_matrix(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(document(read_wheel(wheel(tmp_path)), dt.date(2026, 11, 22)))
+    release = load_matrix(str(own)).release("2.99.0")
+    assert release is not None
+    assert release.kernel_gen is not None
+    assert (release.kernel_gen.ptx, release.kernel_gen.ptx_isa) == (("90a",), "8.5")
+
+
+def test_wheel_without_gpu_code_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no GPU code"):
+        document(read_wheel(wheel(tmp_path, code=False)), dt.date(2026, 11, 22))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a wheel", b"text"])
+def test_file_that_is_not_a_wheel_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.whl").write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be read as a wheel"):
+        read_wheel(tmp_path / "x.whl")

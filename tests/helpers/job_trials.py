@@ -160,6 +160,15 @@ def _classes(strategy: Any) -> dict[str, Any]:
     return found
 
 
+class Notes(logging.Handler):
+    """Counts what TensorFlow logs."""
+
+    number = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.number += 1
+
+
 def _guard(strategy: Any) -> dict[str, Any]:
     """The error of ``guard``, and the representations of a preflight."""
     outside = job_models.compiled("dense", job_models.dense())
@@ -171,14 +180,12 @@ def _guard(strategy: Any) -> dict[str, Any]:
     with strategy.scope():
         good = job_models.compiled("dense", job_models.dense())
     printed = io.StringIO()
-    notes: list[Any] = []
-    handler = logging.Handler()
-    handler.emit = notes.append  # type: ignore[method-assign, assignment]
-    tf.get_logger().addHandler(handler)
+    notes = Notes()
+    tf.get_logger().addHandler(notes)
     with contextlib.redirect_stdout(printed):
         shown = kdoctor.guard(good, data, strategy, steps=2)
     shown_as = {"html": report._repr_html_(), "text": repr(report)}
-    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), "notes": len(notes), **shown_as}
+    return {"raised": raised, "good": shown.ok, "printed": printed.getvalue(), "notes": notes.number, **shown_as}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from helpers.browser import CHROMIUM, Tab, browser
 from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, cpu_report, failure, finding, gpu_report, with_text
 from kdoctor.engine.report import GpuLinkNote, GpuNote, Report
+from kdoctor.model import Action, Remedy, Severity
 from kdoctor.report.formats import render
 
 VOID = {"meta"}
@@ -28,6 +29,8 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
+        self.unfolded = ""
+        """The text that is seen before anything is unfolded."""
         self.feed(text)
         self.close()
         assert self.open == []
@@ -44,6 +47,8 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        if not {"details", "script", "style"} & {*self.open}:
+            self.unfolded += data
         if self.open:
             self.texts.setdefault(self.open[-1], []).append(data)
 
@@ -80,9 +85,21 @@ def test_order_is_verdict_causes_changes_drawing_checks() -> None:
 
 
 def test_only_verdict_causes_changes_and_drawing_are_unfolded() -> None:
-    unfolded = re.sub(r"<details.*</details>", "", render(gpu_report(), "html"), flags=re.DOTALL)
-    assert "gpu.replicas-match" in unfolded.split("</header>")[1].split("</section>")[0]
-    assert "topology.pcie-width" not in unfolded
+    unfolded = page(gpu_report()).unfolded
+    for shown in ("GPU 3, 6: on the PCI bus", LONG_COMMAND, "gpu.replicas-match", "environment.NCCL_DEBUG", "NUMA 1"):
+        assert shown in unfolded
+    for folded in ("topology.pcie-width", "Without it, a job fails late", "the riser card is replaced"):
+        assert folded not in unfolded
+
+
+def test_notes_are_folded_and_the_command_to_check_again_is_not() -> None:
+    raised = Remedy(summary="Raise the limit:", action=Action.CONFIGURE, commands=("ulimit -l unlimited",))
+    note = failure("host.memlock", finding("ulimit -l", remedy=raised), severity=Severity.INFO)
+    report = gpu_report(results=(failure("gpu.free"), note), command="kdoctor check -q")
+    found = page(report)
+    assert "kdoctor check -q" in found.unfolded
+    assert "ulimit" not in found.unfolded
+    assert found.of("section", id="host.memlock")
 
 
 def test_drift_and_decisions_are_shown() -> None:

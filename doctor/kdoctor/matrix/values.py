@@ -31,7 +31,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def older_driver(driver: str, least: str) -> bool:
-    """Whether a driver is older than another. A bare branch such as ``545`` stands for its newest release."""
+    """Whether a driver is older than another. A bare branch such as ``545`` means its newest release."""
     given = numbers(driver)
     return given < numbers(least)[: len(given)]
 

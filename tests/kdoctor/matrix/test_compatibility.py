@@ -96,7 +96,7 @@ def test_release_needs_the_driver_that_compiles_its_ptx(version: str, gpu: str, 
     assert needed_driver(MATRIX, release, (find_gpu(MATRIX, gpu),)) == driver
 
 
-def test_h100_on_535_is_told_which_releases_run() -> None:
+def test_h100_on_535_runs_2_16_only() -> None:
     found = judged(machine("535.161.08", "H100"))
     for version in ("2.17.1", "2.18.1", "2.19.1", "2.20.0", "2.21.0"):
         assert failures(found[version]) == {"ptx_newer_than_driver"}, version
@@ -122,7 +122,7 @@ def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcom
 @pytest.mark.parametrize(
     ("branch", "expected"), [("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2")]
 )
-def test_bare_branch_stands_for_its_newest_release(branch: str, expected: str) -> None:
+def test_bare_branch_means_its_newest_release(branch: str, expected: str) -> None:
     assert newest(machine(branch, "H100")) == expected
 
 

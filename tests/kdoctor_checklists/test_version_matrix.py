@@ -11,7 +11,8 @@ from packaging.version import Version
 
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix, loads, shipped_text
-from kdoctor.matrix.model import VersionMatrix, numbers, python_minors, specifier
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.values import numbers, python_minors, specifier
 from kdoctor.yamldoc.source import read_yaml
 
 MATRIX = load_matrix(environ={})
@@ -97,7 +98,8 @@ def test_drivers_rise_with_cuda() -> None:
 def test_every_source_is_listed_and_every_listed_source_is_used() -> None:
     rows: list[Any] = [
         *MATRIX.releases, *MATRIX.cuda_majors, *MATRIX.cuda_releases, *MATRIX.cudnn, *MATRIX.gpus,
-        *MATRIX.libraries, *MATRIX.keras, *MATRIX.known_bad,
+        *MATRIX.libraries, *MATRIX.ptx_versions, *MATRIX.platforms, *MATRIX.forward_compatibility,
+        *MATRIX.keras, *MATRIX.known_bad,
     ]  # fmt: skip
     used = [source for row in rows for source in row.source]
     assert all(MATRIX.citation(source) for source in used)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.judging import shipped_matrix
-from kdoctor.matrix.model import parse_requirement
+from kdoctor.matrix.values import parse_requirement
 from kdoctor_checks._cuda_components import cuda_release
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kdoctor.facts import Libraries, Library, TensorFlowBuild
-from kdoctor.matrix.model import Release, parse_requirement
+from kdoctor.matrix.model import Release
+from kdoctor.matrix.values import parse_requirement
 
 
 def cuda_libraries(libraries: Libraries) -> tuple[Library, ...]:

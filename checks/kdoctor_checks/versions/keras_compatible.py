@@ -7,7 +7,8 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
-from kdoctor.matrix.model import VersionMatrix, specifier
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._versions import meets, parse_specifiers, parse_version
 

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import KnownBad, VersionMatrix, specifier
+from kdoctor.matrix.model import KnownBad, VersionMatrix
+from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import judge_gpus, versions_there

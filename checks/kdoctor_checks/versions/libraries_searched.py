@@ -6,7 +6,8 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.search_path import restore_path, search_first
 from kdoctor.facts import Environment, Libraries, Packages, PciDevices, Target, TensorFlowBuild, Unavailable
-from kdoctor.matrix.model import VersionMatrix, specifier
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._versions import parse_version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import sys
 from collections.abc import Mapping
@@ -73,6 +74,24 @@ def matrix(
             show_default=False,
         ),
     ] = None,
+    platform: Annotated[
+        str | None,
+        typer.Option(
+            metavar="linux-x86_64|linux-aarch64|windows|wsl2|macos",
+            help="Platform of the machine. \\[default: this machine's]",
+            show_default=False,
+        ),
+    ] = None,
+    cuda: Annotated[
+        str | None,
+        typer.Option(
+            help="CUDA release installed on the system, to use in place of the NVIDIA wheels.", show_default=False
+        ),
+    ] = None,
+    cudnn: Annotated[
+        str | None, typer.Option(help="cuDNN release installed on the system, such as 9.3.", show_default=False)
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="List each release with all its reasons.")] = False,
     matrix: MatrixOption = None,
     format: Annotated[  # noqa: A002 - the option's name
         str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="Output format.")
@@ -86,10 +105,11 @@ def matrix(
         return
     chosen = parse_outputs((), FORMATS, stdout=format).stdout
     known = load_matrix(matrix, os.environ)
-    asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python)
+    asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, cuda=cuda, cudnn=cudnn)
     needs = None if tensorflow is None else requirements(known, tensorflow)
+    today = dt.datetime.now(tz=dt.timezone.utc).date()
     if needs and not asked.anything:
-        view = View(matrix=known, machine=None, needs=needs)
+        view = View(matrix=known, machine=None, needs=needs, today=today, detailed=all_)
     else:
         found = describe(known, asked, os.environ)
         view = View(
@@ -99,5 +119,7 @@ def matrix(
             verdicts=(judge(known, needs.release, found.machine),) if needs else compatible(known, found.machine),
             installed=found.installed,
             needs=needs,
+            today=today,
+            detailed=all_,
         )
     show(render(view, chosen, canvas_for(sys.stdout, os.environ)))

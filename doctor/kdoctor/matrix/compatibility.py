@@ -17,17 +17,9 @@ from packaging.requirements import Requirement
 
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
-from kdoctor.matrix.model import (
-    Kernels,
-    Release,
-    VersionMatrix,
-    cudnn_requirement,
-    numbers,
-    older_driver,
-    python_minors,
-    specifier,
-    weakest,
-)
+from kdoctor.matrix.model import Kernels, Release, VersionMatrix, cudnn_requirement, weakest
+from kdoctor.matrix.platforms import platform_rule, system_rule
+from kdoctor.matrix.values import numbers, older_driver, python_minors, specifier
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
 
 
@@ -37,17 +29,24 @@ def compatible(matrix: VersionMatrix, machine: Machine) -> tuple[Verdict, ...]:
 
 
 def best(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The newest release that runs and is not a pre-release; None if there is none."""
-    return next((item for item in verdicts if item.outcome == "runs" and not item.release.prerelease), None)
+    """The newest release that runs; a pre-release only if no other runs, and a nightly only after those."""
+    running = [item for item in verdicts if item.outcome == "runs"]
+    return min(running, key=lambda item: (item.release.prerelease, item.release.key.is_devrelease), default=None)
 
 
 def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     """The verdict on one release."""
-    if machine.platform is not None and machine.platform != matrix.platform:
+    elsewhere = matrix.elsewhere(machine.platform)
+    if machine.platform not in (None, matrix.platform) and elsewhere is None:
         text = f"the matrix covers {matrix.platform}, not {machine.platform}"
-        return Verdict(release=release, reasons=(Reason("missing", "platform", text),))
+        return Verdict(
+            release=release,
+            reasons=(Reason("missing", "platform", text),),
+            requirements=_requirements(release, machine, {}),
+        )
     pins = pins_for(matrix, release, machine)
     reasons = [
+        *platform_rule(release, elsewhere, for_cpu=machine.for_cpu),
         *_python_rule(release, machine),
         *_glibc_rule(release, machine),
         *known_bad_rule(matrix, release, machine, pins),
@@ -55,14 +54,14 @@ def judge(matrix: VersionMatrix, release: Release, machine: Machine) -> Verdict:
     if not machine.for_cpu:
         reasons += [
             *_driver_rule(matrix, release, machine),
-            *_libraries_rule(matrix, release),
+            *_libraries_rule(matrix, release, machine),
             *_gpu_rules(matrix, release, machine, pins),
         ]
     return Verdict(
         release=release,
         reasons=tuple(dict.fromkeys(reasons)),
         requirements=_requirements(release, machine, pins),
-        hidden_folders=() if machine.for_cpu else hidden_folders(matrix, release),
+        hidden_folders=() if machine.for_cpu or machine.system_libraries else hidden_folders(matrix, release),
     )
 
 
@@ -84,7 +83,7 @@ def _python_rule(release: Release, machine: Machine) -> Iterator[Reason]:
         return
     minor = ".".join(machine.python.split(".")[:2])
     if not specifier(release.python).contains(minor):
-        yield Reason("against", "python", f"wheels exist for {_pythons(release)}, not for {minor}")
+        yield Reason("against", "python", f"wheels exist for {_pythons(release)}, not for Python {minor}")
 
 
 def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
@@ -93,17 +92,25 @@ def _glibc_rule(release: Release, machine: Machine) -> Iterator[Reason]:
 
 
 def _driver_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
-    least = matrix.oldest_driver(release.cuda)
+    least = matrix.oldest_driver(release.cuda, windows=_has_windows_driver(matrix, machine))
     if least is None:
         yield Reason("missing", "driver", f"the oldest driver for CUDA {release.cuda}")
     elif machine.driver is None:
         yield Reason("missing", "driver", f"the driver; CUDA {release.cuda} needs {least} or newer")
     elif older_driver(machine.driver, least):
-        text = f"CUDA {release.cuda} needs driver {least} or newer, not {machine.driver}"
+        text = f"CUDA {numbers(release.cuda)[0]} needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text)
 
 
-def _libraries_rule(matrix: VersionMatrix, release: Release) -> Iterator[Reason]:
+def _has_windows_driver(matrix: VersionMatrix, machine: Machine) -> bool:
+    elsewhere = matrix.elsewhere(machine.platform)
+    return elsewhere is not None and elsewhere.windows_driver
+
+
+def _libraries_rule(matrix: VersionMatrix, release: Release, machine: Machine) -> Iterator[Reason]:
+    if machine.system_libraries:
+        yield from system_rule(matrix, release, machine)
+        return
     hidden = hidden_folders(matrix, release)
     if hidden:
         folders = ", ".join(f"nvidia/{folder}" for folder in hidden)
@@ -179,7 +186,7 @@ def _kernels_rule(
         yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
     elif machine.driver is None:
         yield Reason("missing", "driver", f"the driver; {why}, which needs {least} or newer", failure=failure)
-    elif older_driver(machine.driver, least):
+    elif older_driver(machine.driver, least.partition(".")[0] if _has_windows_driver(matrix, machine) else least):
         text = f"{why}; compiling it needs driver {least} or newer, not {machine.driver}"
         yield Reason("against", "driver", text, failure=failure)
     else:
@@ -206,7 +213,7 @@ def _cudnn_rule(
     matrix: VersionMatrix, release: Release, machine: Machine, gpu: NamedGpu, pins: Mapping[str, Requirement]
 ) -> Iterator[Reason]:
     """The cuDNN that is installed with it must have code for the GPU. A range is judged by what it can resolve to."""
-    asked = cudnn_requirement(release)
+    asked = Requirement(f"cudnn=={machine.cudnn}.*") if machine.cudnn else cudnn_requirement(release)
     by_ptx = release.kernels[0].runs_on(gpu.capability) == "PTX"
     if asked is None:
         if by_ptx:
@@ -237,12 +244,13 @@ def _cudnn_rule(
         return  # _driver_rule reports it
     if machine.driver is not None and older_driver(machine.driver, least):
         text = f"its cuDNN needs driver {least} or newer for {gpu.name}, not {machine.driver}"
-        yield Reason("against", "cudnn", text)
+        yield Reason("against", "driver", text)
 
 
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:
-    extra = "[and-cuda]" if release.and_cuda is not None and not machine.for_cpu else ""
-    return (f"{release.distribution}{extra}=={release.version}", *(str(pin) for pin in pins.values()))
+    has_extra = release.and_cuda is not None and not machine.for_cpu and not machine.system_libraries
+    kept = [str(pin) for pin in pins.values() if has_extra or not pin.name.startswith("nvidia-")]
+    return (f"{release.distribution}{'[and-cuda]' if has_extra else ''}=={release.version}", *kept)
 
 
 def _pythons(release: Release) -> str:

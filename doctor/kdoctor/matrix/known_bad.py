@@ -9,7 +9,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement, parse_requirement, specifier
+from kdoctor.matrix.model import KnownBad, Release, VersionMatrix, cudnn_requirement
+from kdoctor.matrix.values import parse_requirement, specifier
 from kdoctor.matrix.verdict import Machine, Reason
 
 _STOPS = ("not-installable", "no-gpu", "crash", "wrong-results")

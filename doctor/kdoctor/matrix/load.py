@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kdoctor.errors import did_you_mean
-from kdoctor.matrix.model import Release, VersionMatrix, numbers, parse_requirement, python_minors
+from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.schema import KEYS, NOT_INHERITED, OPTIONAL, MatrixDocument
+from kdoctor.matrix.values import numbers, parse_requirement, python_minors
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import DocumentError, Problem
 from kdoctor.yamldoc.source import YamlSourceError, read_file, read_yaml
@@ -173,6 +174,8 @@ class _Builder:
             ptx_versions=rows["ptx_versions"],
             cudnn=rows["cudnn"],
             gpus=tuple(sorted(rows["gpus"], key=lambda row: row.number)),
+            platforms=rows["platforms"],
+            forward_compatibility=tuple(sorted(rows["forward_compatibility"], key=lambda row: numbers(row.cuda))),
             libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
             keras=rows["keras"],

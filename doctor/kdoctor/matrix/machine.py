@@ -19,10 +19,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, one_of
 from kdoctor.facts import Gpus
 from kdoctor.matrix.gpus import GpuNameError, NamedGpu, find_gpu
-from kdoctor.matrix.model import VersionMatrix, numbers
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.view import Fact
 from kdoctor.probes.collector import collect_facts
@@ -49,11 +50,15 @@ class Asked:
     driver: str | None = None
     gpus: tuple[str, ...] = ()
     python: str | None = None
+    platform: str | None = None
+    cuda: str | None = None
+    cudnn: str | None = None
 
     @property
     def anything(self) -> bool:
         """Whether an option describes a machine."""
-        return self.driver is not None or bool(self.gpus) or self.python is not None
+        stated = (self.driver, self.python, self.platform, self.cuda, self.cudnn)
+        return bool(self.gpus) or any(value is not None for value in stated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +90,12 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     Raises:
         UsageError: an option is not a driver version, not a Python, or not a GPU in the matrix.
     """
-    # --driver and --gpu describe another machine, whose C library and processor are unknown.
-    here = asked.driver is None and not asked.gpus
+    # --driver, --gpu and --platform describe another machine, whose C library is unknown.
+    here = asked.driver is None and not asked.gpus and asked.platform is None
+    platform = _asked_platform(matrix, asked.platform) or (_platform() if here else None)
     driver, driver_fact = _driver(asked.driver, root)
-    gpus = _named_gpus(matrix, asked.gpus, "--gpu") if asked.gpus else _own_gpus(matrix, environ, root, asked)
+    other = asked.platform is not None or asked.driver is not None
+    gpus = _named_gpus(matrix, asked.gpus, "--gpu") if asked.gpus else _own_gpus(matrix, environ, root, other=other)
     python, python_fact, folders = _python(asked.python, environ)
     installed = _installed(folders)
     machine = Machine(
@@ -97,9 +104,18 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         unnamed_gpus=gpus.unnamed,
         python=python,
         glibc=_glibc() if here else None,
-        platform=_platform() if here else None,
+        platform=platform,
+        cuda=_dotted("--cuda", asked.cuda, "12.4"),
+        cudnn=_dotted("--cudnn", asked.cudnn, "9.3"),
     )
     facts = [driver_fact, gpus.fact, python_fact]
+    if asked.platform:
+        facts.append(Fact("Platform", asked.platform, "--platform"))
+    facts += [
+        Fact(label, f"{value} on the system, so no [and-cuda]", option)
+        for label, value, option in (("CUDA", machine.cuda, "--cuda"), ("cuDNN", machine.cudnn, "--cudnn"))
+        if value
+    ]
     if machine.glibc:
         facts.append(Fact("glibc", machine.glibc, "this machine"))
     if folders:
@@ -140,7 +156,7 @@ def _kernel_module(root: Path) -> str | None:
     return version or read_text(root / "sys/module/nvidia/version") or None
 
 
-def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, asked: Asked) -> _Gpus:
+def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, *, other: bool) -> _Gpus:
     models = _within(READ_DEADLINE_S, lambda: _models(root)) or ()
     found = _named_gpus(matrix, models, "/proc/driver/nvidia/gpus", strict=False)
     if models and not found.unnamed:
@@ -152,7 +168,7 @@ def _own_gpus(matrix: VersionMatrix, environ: Mapping[str, str], root: Path, ask
         return found
     if has_driver:
         return _Gpus(None, (), Fact("GPUs", "unknown", "the driver reports none; see --gpu"))
-    if asked.driver is not None:
+    if other:
         return _Gpus(None, (), Fact("GPUs", "unknown", "none given; see --gpu"))
     return _Gpus((), (), Fact("GPUs", "none", "no NVIDIA driver; the verdicts are for the CPU"))
 
@@ -240,8 +256,24 @@ def _glibc() -> str | None:
 
 
 def _platform() -> str:
-    machine = os.uname().machine if hasattr(os, "uname") else "unknown"
-    return f"{sys.platform}-{machine}"
+    if sys.platform == "win32":
+        return "windows"
+    if sys.platform == "darwin":
+        return "macos"
+    if Path("/dev/dxg").exists():
+        return "wsl2"
+    return f"{sys.platform}-{os.uname().machine}"
+
+
+def _asked_platform(matrix: VersionMatrix, option: str | None) -> str | None:
+    known = (matrix.platform, *(row.platform for row in matrix.platforms))
+    return None if option is None else one_of("--platform", option.strip().lower(), known)
+
+
+def _dotted(name: str, option: str | None, example: str) -> str | None:
+    if option is not None and not _numbers(option.strip()):
+        raise UsageError(f"{name} {option}: not a version such as {example}")
+    return option.strip() if option else None
 
 
 def _within(deadline_s: float, read: Callable[[], T]) -> T | None:

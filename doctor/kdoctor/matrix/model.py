@@ -8,110 +8,40 @@ files. :mod:`kdoctor.matrix.compatibility` judges a machine with them, and check
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BeforeValidator, Field
+from packaging.requirements import Requirement
+from packaging.version import Version
+from pydantic import AfterValidator, Field
 
-from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
+from kdoctor.matrix.values import (
+    Architectures,
+    Capability,
+    CodeKind,
+    Dotted,
+    Positive,
+    Requirements,
+    Sources,
+    SpecifierText,
+    Targets,
+    Text,
+    Texts,
+    VersionText,
+    numbers,
+    parse_requirement,
+    specifier,
+)
+from kdoctor.yamldoc.validation import StrictPart
 
 Linkage = Literal["static", "dynamic"]
 Effect = Literal["not-installable", "no-gpu", "crash", "wrong-results", "unproven"]
 """What a known-bad combination does: it cannot be installed; it finds no GPU; it raises an error; it trains or reports
 incorrectly; it has not been shown to work."""
 
-_CAPABILITY = re.compile(r"\d{1,2}\.\d")
-_TARGET = re.compile(r"\d{2,3}[af]?")
 _SHORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    """A dotted version as integers, for comparing: ``535.161.08`` is 535, 161, 8.
-
-    Raises:
-        ValueError: it is not a dotted version.
-    """
-    parts = text.split(".")
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r} is not a dotted version")
-    return tuple(int(part) for part in parts)
-
-
-def older_driver(driver: str, least: str) -> bool:
-    """Whether a driver is older than another. A bare branch such as ``545`` stands for its newest release."""
-    given = numbers(driver)
-    return given < numbers(least)[: len(given)]
-
-
-@cache
-def specifier(text: str) -> SpecifierSet:
-    """A version specifier (PEP 440); each text is parsed once."""
-    return SpecifierSet(text)
-
-
-@cache
-def parse_requirement(text: str) -> Requirement:
-    """A requirement (PEP 508); each text is parsed once, so it must not be changed."""
-    return Requirement(text)
-
-
-def _parsed_by(parse: Callable[[str], object], noun: str) -> AfterValidator:
-    def check(text: str) -> str:
-        try:
-            parse(text)
-        except (ValueError, InvalidVersion, InvalidSpecifier, InvalidRequirement):
-            raise invalid(f"{text!r} is not {noun}") from None
-        return text
-
-    return AfterValidator(check)
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise invalid("is empty")
-    return text
-
-
-def _capability(text: str) -> str:
-    if not _CAPABILITY.fullmatch(text):
-        raise invalid(f"{text!r} is not a compute capability such as '8.6'")
-    return text
-
-
-def _architectures(value: Any) -> Any:
-    is_list = isinstance(value, list | tuple) and all(isinstance(item, int) and 10 <= item < 1000 for item in value)  # noqa: PLR2004
-    if not is_list or list(value) != sorted(set(value)):
-        raise invalid(f"expected ascending architectures such as [70, 80, 90], not {value!r:.60}")
-    return value
-
-
-def _targets(value: Any) -> Any:
-    """PTX targets; a number is one without a suffix."""
-    texts = [str(item) if type(item) is int else item for item in value] if isinstance(value, list | tuple) else None
-    if texts is None or not all(isinstance(text, str) and _TARGET.fullmatch(text) for text in texts):
-        raise invalid(f"expected PTX targets such as [90] or [90a], not {value!r:.60}")
-    return texts
-
-
-Text = Annotated[str, AfterValidator(_filled)]
-Dotted = Annotated[Text, _parsed_by(numbers, "a dotted version such as '12.5.1'")]
-VersionText = Annotated[Text, _parsed_by(Version, "a version (PEP 440) such as '2.21.0'")]
-SpecifierText = Annotated[Text, _parsed_by(specifier, "a version specifier (PEP 440) such as '>=3.10,<3.14'")]
-RequirementText = Annotated[Text, _parsed_by(parse_requirement, "a requirement (PEP 508) such as 'numpy<2'")]
-Capability = Annotated[Text, AfterValidator(_capability)]
-Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(strings_of)]
-Requirements = Annotated[tuple[RequirementText, ...], Field(strict=False), BeforeValidator(strings_of)]
-Architectures = Annotated[tuple[int, ...], Field(strict=False), BeforeValidator(_architectures)]
-Targets = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_targets)]
-Positive = Annotated[int, Field(gt=0)]
-CodeKind = Literal["machine code", "PTX"]
-Sources = Texts
-"""Where a row is from: short names of the matrix's sources, or text."""
 
 
 class Nccl(StrictPart):
@@ -230,6 +160,8 @@ class CudaMajor(StrictPart):
 
     major: Positive
     oldest_driver: Dotted
+    oldest_windows_driver: Dotted | None = None
+    """The same for Windows and WSL2."""
     source: Sources
 
 
@@ -298,6 +230,32 @@ class GpuKind(StrictPart):
         """86 for 8.6, as builds name architectures."""
         major, minor = numbers(self.capability)
         return major * 10 + minor
+
+
+class Platform(StrictPart):
+    """A platform other than the matrix's own, and what TensorFlow's wheels can do there."""
+
+    platform: Text
+    """``windows``."""
+    wheels: SpecifierText
+    """The releases with a wheel for it."""
+    gpu: SpecifierText | None = None
+    """The releases whose wheels use its NVIDIA GPUs; None if there are none."""
+    windows_driver: bool = False
+    """Whether its driver is the one for Windows, whose versions differ after the branch."""
+    advice: Texts = ()
+    """How to use a GPU there; each ends in a command if there is one."""
+    source: Sources
+
+
+class ForwardCompatibility(StrictPart):
+    """A cuda-compat package, which brings a newer user-space driver for data-center GPUs."""
+
+    cuda: Dotted
+    """``12.5`` of ``cuda-compat-12-5``."""
+    branches: Annotated[tuple[Positive, ...], Field(strict=False)]
+    """The branches of the installed driver on which it works."""
+    source: Sources
 
 
 class Libraries(StrictPart):
@@ -369,6 +327,9 @@ class VersionMatrix:
     cudnn: tuple[CudnnSupport, ...]
     gpus: tuple[GpuKind, ...]
     """By rising capability."""
+    platforms: tuple[Platform, ...]
+    forward_compatibility: tuple[ForwardCompatibility, ...]
+    """Oldest first."""
     libraries: tuple[Libraries, ...]
     registering: tuple[str, ...]
     """The libraries that TensorFlow needs to register any GPU."""
@@ -389,10 +350,14 @@ class VersionMatrix:
         """The GPUs of that compute capability."""
         return next((kind for kind in self.gpus if kind.capability == capability), None)
 
-    def oldest_driver(self, cuda: str) -> str | None:
-        """The oldest driver that runs programs of that CUDA release; None for an unknown major."""
-        major = numbers(cuda)[0]
-        return next((row.oldest_driver for row in self.cuda_majors if row.major == major), None)
+    def elsewhere(self, platform: str | None) -> Platform | None:
+        """What is known about that platform; None for the matrix's own."""
+        return next((row for row in self.platforms if row.platform == platform), None)
+
+    def oldest_driver(self, cuda: str, *, windows: bool = False) -> str | None:
+        """The oldest driver that runs programs of that CUDA release; None if not known."""
+        found = next((row for row in self.cuda_majors if row.major == numbers(cuda)[0]), None)
+        return None if found is None else found.oldest_windows_driver if windows else found.oldest_driver
 
     def ptx_cuda(self, kernels: Kernels, cuda: str) -> str | None:
         """The CUDA release that compiles the PTX of kernels that were built with that CUDA; None if not known."""
@@ -459,9 +424,3 @@ def cudnn_requirement(release: Release) -> Requirement | None:
         if line.startswith("nvidia-cudnn-"):
             return parse_requirement(line)
     return None
-
-
-def python_minors(text: str) -> tuple[str, ...]:
-    """The minor releases of Python 3 that match a specifier, oldest first: ``3.9``, ``3.10``, ..."""
-    wanted = specifier(text)
-    return tuple(minor for minor in (f"3.{number}" for number in range(6, 30)) if wanted.contains(minor))

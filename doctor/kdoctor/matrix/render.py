@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.json import render_json
 from kdoctor.matrix.model import GpuKind, KnownBad, Release
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
-from kdoctor.matrix.view import View, asks, code_range, nccl_text, notes, python_range, reasons
+from kdoctor.matrix.view import (
+    View,
+    asks,
+    code_range,
+    failure_text,
+    groups,
+    nccl_text,
+    notes,
+    python_range,
+    reasons,
+    shown_releases,
+    span,
+)
+from kdoctor.matrix.ways import way_out
 from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.sanitize import clean
 from kdoctor.text.wrap import to_ascii, wrap
@@ -32,9 +46,13 @@ def _terminal(view: View, canvas: Canvas) -> str:
     lines = list(_facts(view, canvas))
     if view.needs is not None:
         lines += _needs_page(view, view.needs, canvas)
+    elif view.detailed:
+        lines += [*_table(view, view.verdicts, canvas), *_legend(), "", *_advice(view, canvas)]
     else:
-        lines += _table(view, canvas)
         lines += _advice(view, canvas)
+        if shown := shown_releases(view.verdicts):
+            lines += ["", *_table(view, shown, canvas), *_legend()]
+        lines += _groups(view, canvas)
     text = "\n".join(lines) + "\n"
     return text if canvas.unicode else to_ascii(text)
 
@@ -42,23 +60,47 @@ def _terminal(view: View, canvas: Canvas) -> str:
 def _facts(view: View, canvas: Canvas) -> Iterator[str]:
     for fact in view.facts:
         yield from _labelled(fact.label, f"{fact.value} ({fact.origin})", canvas)
-    yield from _labelled("Matrix", f"{view.matrix.name}, {view.matrix.updated}, {view.matrix.platform}", canvas)
+    yield from _labelled("Matrix", f"{_matrix(view)}, {view.matrix.platform}", canvas)
     yield ""
 
 
-def _table(view: View, canvas: Canvas) -> Iterator[str]:
+def _matrix(view: View) -> str:
+    """Its name and date, and its age where newer releases are likely."""
+    text = f"{view.matrix.name}, {view.matrix.updated}"
+    return (
+        f"{text} ({view.age_days} days old: newer releases are missing; update keras-doctor)" if view.is_old else text
+    )
+
+
+def _table(view: View, verdicts: Sequence[Verdict], canvas: Canvas) -> Iterator[str]:
     heading = "".join(name.ljust(width) for name, width in _COLUMNS)
     yield f"   {heading}{'Verdict' if view.machine else ''}".rstrip()
-    for verdict in view.verdicts:
-        release = verdict.release
-        cells = _cells(view, release)[: len(_COLUMNS)]
+    for verdict in verdicts:
+        cells = _cells(view, verdict.release)[: len(_COLUMNS)]
         line = "".join(text.ljust(width) for text, (_, width) in zip(cells, _COLUMNS, strict=True))
         yield f"{_mark(view, verdict):3}{line}{_outcome(view, verdict)}"
         for reason in reasons(verdict):
             yield from wrap(reason, canvas.width, first="       - ", rest="         ")
-    yield ""
-    yield "   > newest that runs, * installed. Driver: the oldest that supports its CUDA."
-    yield "   GPU code: compute capabilities with machine code; newer GPUs use PTX."
+
+
+def _legend() -> Iterator[str]:
+    yield "   > newest that runs, * installed. Driver: the oldest for these GPUs."
+
+
+def _groups(view: View, canvas: Canvas) -> Iterator[str]:
+    """The releases that do not run, a line or two for each reason; only newer ones than the best, if there is one."""
+    everything = [verdict.release for verdict in view.verdicts]
+    newer = [item for item in view.verdicts if view.best is None or item.release.key > view.best.release.key]
+    found = groups(newer)
+    for outcome, heading in (("does-not-run", "Do not run"), ("unknown", "Not decided")):
+        shown = [group for group in found if group.outcome == outcome]
+        if shown:
+            yield from ("", heading)
+        for group in shown:
+            text = f"{span(group.releases, everything)}: {group.reason.text}{failure_text(group.reason.failure)}"
+            yield from wrap(text, canvas.width, first="  ", rest="    ")
+    if len(everything) > len(shown_releases(view.verdicts)):
+        yield from ("", "All releases with all reasons: --all")
 
 
 def _outcome(view: View, verdict: Verdict) -> str:
@@ -77,10 +119,16 @@ def _cells(view: View, release: Release) -> tuple[str, ...]:
         python_range(release),
         release.cuda,
         release.cudnn or "?",
-        view.matrix.oldest_driver(release.cuda) or "?",
+        _driver(view, release) or "?",
         code_range(release),
         *("; ".join(_specifier(line) for line in asks(release, [name])) for name in ("keras", "numpy", "protobuf")),
     )
+
+
+def _driver(view: View, release: Release) -> str | None:
+    if view.machine is not None and view.matrix.elsewhere(view.machine.platform):
+        return view.matrix.oldest_driver(release.cuda, windows=True)
+    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
 
 
 def _specifier(line: str) -> str:
@@ -88,11 +136,14 @@ def _specifier(line: str) -> str:
 
 
 def _advice(view: View, canvas: Canvas) -> Iterator[str]:
-    yield ""
     if view.best is not None:
         on = " on the CPU (no GPU found or given)" if view.machine is not None and view.machine.for_cpu else ""
-        yield f"Newest compatible release{on}: TensorFlow {view.best.release.version}"
+        kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
+        yield f"Newest compatible release{on}: TensorFlow {view.best.release.version}{kind}"
         yield from _install(view.best, canvas)
+    elif view.on_cpu is not None and view.nearest is not None and view.nearest.outcome != "unknown":
+        yield "No TensorFlow in the matrix uses a GPU here. For the CPU:"
+        yield f"    {view.on_cpu}"
     elif view.nearest is not None:
         near = view.nearest
         if near.outcome == "unknown":
@@ -103,6 +154,22 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
             yield from wrap(reason, canvas.width, first="  - ", rest="    ")
         if near.outcome == "unknown":
             yield from _install(near, canvas)
+    yield from _ways(view, canvas)
+    for line in view.advice:
+        yield from wrap(line, canvas.width, first="  - ", rest="    ")
+
+
+def _ways(view: View, canvas: Canvas) -> Iterator[str]:
+    way = way_out(view.matrix, view.machine, view.verdicts)
+    if way is None:
+        return
+    version = way.verdict.release.version
+    yield from ("", f"To run TensorFlow {version}: driver {way.driver} or newer")
+    if way.package:
+        text = f"or, on data-center GPUs, NVIDIA's forward-compatibility package {way.package} (Ubuntu commands shown):"
+        yield from wrap(text, canvas.width, first="  ")
+        yield from (f"    {command}" for command in way.commands)
+        yield from (f"    {command}" for command in way.verdict.commands)
 
 
 def _install(verdict: Verdict, canvas: Canvas) -> Iterator[str]:
@@ -174,7 +241,7 @@ def _labelled(label: str, body: str, canvas: Canvas) -> Iterator[str]:
 def _markdown(view: View, canvas: Canvas) -> str:  # noqa: ARG001 - the reader's browser wraps it
     lines = [f"## {_title(view)}", ""]
     lines += [f"- {fact.label}: {_escaped(fact.value)} ({_escaped(fact.origin)})" for fact in view.facts]
-    lines += [f"- Matrix: {_escaped(view.matrix.name)}, {view.matrix.updated}, {view.matrix.platform}", ""]
+    lines += [f"- Matrix: {_escaped(_matrix(view))}, {view.matrix.platform}", ""]
     lines += _markdown_needs(view, view.needs) if view.needs else _markdown_table(view)
     return "\n".join(lines) + "\n"
 

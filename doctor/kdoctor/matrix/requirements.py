@@ -10,7 +10,8 @@ from kdoctor.errors import UsageError
 from kdoctor.matrix.compatibility import judge
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.known_bad import may_meet
-from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix, numbers, weakest
+from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix, weakest
+from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
 
 _MINOR = 2

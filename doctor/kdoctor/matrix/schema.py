@@ -13,15 +13,16 @@ from kdoctor.matrix.model import (
     CudaMajor,
     CudaRelease,
     CudnnSupport,
+    ForwardCompatibility,
     GpuKind,
     KerasBehaviour,
     KnownBad,
     Libraries,
+    Platform,
     PtxVersion,
     Release,
-    Text,
-    Texts,
 )
+from kdoctor.matrix.values import Text, Texts
 from kdoctor.yamldoc.validation import StrictDocument, invalid
 
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -30,6 +31,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "ptx_versions": ("isa",),
     "cudnn": ("cuda", "versions", "capabilities"),
     "gpus": ("capability",),
+    "platforms": ("platform",),
+    "forward_compatibility": ("cuda",),
     "libraries": ("cuda", "cudnn", "nccl"),
     "tensorflow": ("version",),
     "keras": ("versions",),
@@ -37,7 +40,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("ptx_versions",)
+OPTIONAL = ("ptx_versions", "platforms", "forward_compatibility")
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
@@ -67,6 +70,8 @@ class MatrixDocument(StrictDocument):
     ptx_versions: list[PtxVersion] = []
     cudnn: list[CudnnSupport] = []
     gpus: list[GpuKind] = []
+    platforms: list[Platform] = []
+    forward_compatibility: list[ForwardCompatibility] = []
     libraries: list[Libraries] = []
     tensorflow: list[Release] = []
     keras: list[KerasBehaviour] = []

@@ -30,8 +30,17 @@ class Machine:
     """Version of the C library; None also if it does not matter."""
     platform: str | None = None
     """``linux-x86_64``; None for the platform of the matrix."""
+    cuda: str | None = None
+    """The CUDA release whose libraries are installed on the system; None to install those of the release."""
+    cudnn: str | None = None
+    """The same for cuDNN."""
     unnamed_gpus: tuple[str, ...] = ()
     """GPUs of the machine that are not in the matrix."""
+
+    @property
+    def system_libraries(self) -> bool:
+        """Whether it uses the CUDA libraries of the system, not the NVIDIA wheels."""
+        return self.cuda is not None or self.cudnn is not None
 
     @property
     def for_cpu(self) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kdoctor.matrix.compatibility import best
-from kdoctor.matrix.model import Release, VersionMatrix, python_minors
+from kdoctor.matrix.compatibility import best, judge
+from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
-from kdoctor.matrix.verdict import Machine, Verdict
+from kdoctor.matrix.values import python_minors
+from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+
+_OLD_DAYS = 90
+"""TensorFlow has a release every three to four months."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,41 @@ class View:
     installed: str | None = None
     """The version of ``tensorflow`` or ``tf-nightly`` in the target environment."""
     needs: Needs | None = None
+    today: dt.date | None = None
+    """For the age of the matrix; None to ignore it."""
+    detailed: bool = False
+    """Whether to list each release with all its reasons."""
+
+    @property
+    def age_days(self) -> int:
+        """How long ago the matrix was reviewed."""
+        return (self.today - dt.date.fromisoformat(self.matrix.updated)).days if self.today else 0
+
+    @property
+    def is_old(self) -> bool:
+        """Whether newer releases than those in the matrix are likely."""
+        return self.age_days > _OLD_DAYS
 
     @property
     def best(self) -> Verdict | None:
         """The release to install."""
         return best(self.verdicts)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is known about the platform."""
+        elsewhere = self.matrix.elsewhere(self.machine.platform) if self.machine else None
+        return elsewhere.advice if elsewhere else ()
+
+    @property
+    def on_cpu(self) -> str | None:
+        """The command that installs the newest release for the CPU, where no release uses a GPU of the platform."""
+        elsewhere = self.matrix.elsewhere(self.machine.platform) if self.machine else None
+        if elsewhere is None or self.machine is None:
+            return None
+        alone = replace(self.machine, gpus=(), unnamed_gpus=())
+        found = best([judge(self.matrix, verdict.release, alone) for verdict in self.verdicts])
+        return found.command if found else None
 
     @property
     def nearest(self) -> Verdict | None:
@@ -50,15 +85,62 @@ class View:
         return min(undecided or stable, key=lambda item: len({reason.rule for reason in item.against}), default=None)
 
 
+@dataclass(frozen=True)
+class Group:
+    """Releases with the same decisive reason."""
+
+    outcome: Outcome
+    reason: Reason
+    releases: tuple[Release, ...]
+    """Newest first."""
+
+
+_DECISIVE = ("platform", "gpu", "driver", "cudnn", "python", "glibc", "libraries", "known-bad")
+"""The rules, in the order in which a person can change least."""
+
+
+def groups(verdicts: Sequence[Verdict]) -> list[Group]:
+    """The releases that do not run, or may not, by the reason that decides most; newest first."""
+    found: dict[tuple[Outcome, Reason], list[Release]] = {}
+    for verdict in verdicts:
+        if verdict.outcome != "runs":
+            first = min(verdict.against or verdict.missing, key=lambda reason: _DECISIVE.index(reason.rule))
+            if first.rule == "python":
+                first = replace(first, text=f"no wheel {first.text.rpartition(', not ')[2]}")
+            found.setdefault((verdict.outcome, first), []).append(verdict.release)
+    return [Group(outcome, reason, tuple(releases)) for (outcome, reason), releases in found.items()]
+
+
+def span(releases: Sequence[Release], known: Sequence[Release]) -> str:
+    """``2.17.0 to 2.18.1, 2.15.1``: the releases, newest first, with neighbours of ``known`` joined."""
+    places = {release.version: place for place, release in enumerate(known)}
+    runs: list[list[Release]] = []
+    for release in releases:
+        if runs and abs(places[runs[-1][-1].version] - places[release.version]) == 1:
+            runs[-1].append(release)
+        else:
+            runs.append([release])
+    return ", ".join(run[0].version if len(run) == 1 else f"{run[-1].version} to {run[0].version}" for run in runs)
+
+
+def shown_releases(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The releases that run, without older patch releases of a minor release."""
+    newest: dict[tuple[object, ...], Verdict] = {}
+    for verdict in verdicts:
+        if verdict.outcome == "runs":
+            newest.setdefault((verdict.release.key.release[:2], verdict.release.prerelease), verdict)
+    return list(newest.values())
+
+
 def reasons(verdict: Verdict) -> list[str]:
     """Why a release does not run, or what is not known."""
-    against = [f"{reason.text}{_failure(reason.failure)}" for reason in verdict.against]
-    return against or [f"unknown: {reason.text}{_failure(reason.failure)}" for reason in verdict.missing]
+    against = [f"{reason.text}{failure_text(reason.failure)}" for reason in verdict.against]
+    return against or [f"unknown: {reason.text}{failure_text(reason.failure)}" for reason in verdict.missing]
 
 
 def notes(verdict: Verdict) -> list[str]:
     """What to know about a release that runs."""
-    return [f"{reason.text}{_failure(reason.failure)}" for reason in verdict.cautions]
+    return [f"{reason.text}{failure_text(reason.failure)}" for reason in verdict.cautions]
 
 
 def python_range(release: Release) -> str:
@@ -88,5 +170,6 @@ def nccl_text(release: Release) -> str:
     return f"{version}, loaded when needed ({nccl.basis})"
 
 
-def _failure(failure: str | None) -> str:
+def failure_text(failure: str | None) -> str:
+    """`` [tf2161_runpath]``, or nothing."""
     return f" [{failure}]" if failure else ""

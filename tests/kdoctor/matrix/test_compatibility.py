@@ -8,7 +8,8 @@ from kdoctor.matrix.compatibility import best, compatible, needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.model import specifier, weakest
+from kdoctor.matrix.model import weakest
+from kdoctor.matrix.values import specifier
 from kdoctor.matrix.verdict import Machine, Verdict
 
 MATRIX = load_matrix(environ={})
@@ -95,7 +96,7 @@ def test_release_needs_the_driver_that_compiles_its_ptx(version: str, gpu: str, 
     assert needed_driver(MATRIX, release, (find_gpu(MATRIX, gpu),)) == driver
 
 
-def test_h100_on_535_is_told_which_releases_run() -> None:
+def test_h100_on_535_runs_2_16_only() -> None:
     found = judged(machine("535.161.08", "H100"))
     for version in ("2.17.1", "2.18.1", "2.19.1", "2.20.0", "2.21.0"):
         assert failures(found[version]) == {"ptx_newer_than_driver"}, version
@@ -121,7 +122,7 @@ def test_compiled_kernels_may_have_older_ptx_than_their_cuda(driver: str, outcom
 @pytest.mark.parametrize(
     ("branch", "expected"), [("545", "2.18.1"), ("550", "2.18.1"), ("555", "2.21.0"), ("525", "2.16.2")]
 )
-def test_bare_branch_stands_for_its_newest_release(branch: str, expected: str) -> None:
+def test_bare_branch_means_its_newest_release(branch: str, expected: str) -> None:
     assert newest(machine(branch, "H100")) == expected
 
 
@@ -269,7 +270,7 @@ def test_unknown_facts_are_never_a_pass() -> None:
 
 
 def test_other_platform_is_unknown() -> None:
-    given = Machine(driver="535.161.08", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", platform="linux-aarch64")
+    given = Machine(driver="535.161.08", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", platform="freebsd-amd64")
     assert {verdict.outcome for verdict in compatible(MATRIX, given)} == {"unknown"}
 
 
@@ -286,11 +287,12 @@ def test_without_gpus_only_python_and_glibc_decide() -> None:
     assert chosen.command == "python -m pip install tensorflow==2.20.0"
 
 
-def test_nightly_is_judged_but_never_advised() -> None:
+def test_prerelease_is_advised_only_where_no_other_release_runs() -> None:
     verdicts = compatible(MATRIX, machine("580.95.05", "A100", python="3.14"))
     assert verdicts[0].release.distribution == "tf-nightly"
     assert verdicts[0].outcome == "runs"
-    assert best(verdicts) is None
+    assert newest(machine("580.95.05", "A100", python="3.14")) == "2.22.0rc0"
+    assert newest(machine("580.95.05", "A100", python="3.13")) == "2.21.0"
 
 
 @pytest.mark.parametrize(

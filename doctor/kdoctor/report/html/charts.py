@@ -8,9 +8,9 @@ from itertools import groupby
 
 from markupsafe import Markup, escape
 
-from kdoctor.text.subjects import gpu_index
 from kdoctor.engine.report import GpuLinkNote, GpuNote, GpuWork, Report, Training
 from kdoctor.model import Severity
+from kdoctor.text.subjects import gpu_index
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 310, 14, 126

@@ -1,0 +1,80 @@
+"""What makes a release run that an old driver keeps from running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kdoctor.matrix.compatibility import needed_driver
+from kdoctor.matrix.model import ForwardCompatibility, VersionMatrix
+from kdoctor.matrix.values import numbers, older_driver
+from kdoctor.matrix.verdict import Machine, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayOut:
+    """How a newer release would run."""
+
+    verdict: Verdict
+    driver: str
+    """The oldest driver that runs it on these GPUs."""
+    package: str | None = None
+    """NVIDIA's forward-compatibility package that replaces a newer driver; None if there is none for this machine."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What installs and uses the package (Ubuntu)."""
+        if self.package is None:
+            return ()
+        folder = f"/usr/local/cuda-{self.package.removeprefix('cuda-compat-').replace('-', '.')}/compat"
+        return (
+            f"sudo apt-get install {self.package}",
+            f'export LD_LIBRARY_PATH="{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',
+        )
+
+
+def way_out(matrix: VersionMatrix, machine: Machine | None, verdicts: Sequence[Verdict]) -> WayOut | None:
+    """How to run the newest release that fails because of the driver alone, if it is newer than all that run."""
+    if machine is None or machine.driver is None or not machine.gpus:
+        return None
+    for verdict in verdicts:
+        if verdict.release.prerelease:
+            continue
+        if verdict.outcome == "runs":
+            return None
+        if {reason.rule for reason in verdict.against} == {"driver"}:
+            driver = needed_driver(matrix, verdict.release, machine.gpus)
+            ended = any(
+                kind.last_branch is not None and numbers(machine.driver)[0] > kind.last_branch
+                for gpu in machine.gpus
+                if (kind := matrix.capability(gpu.capability))
+            )
+            if driver is None or ended or not older_driver(machine.driver, driver):
+                return None
+            return WayOut(verdict=verdict, driver=driver, package=_package(matrix, verdict, machine))
+    return None
+
+
+def _package(matrix: VersionMatrix, verdict: Verdict, machine: Machine) -> str | None:
+    """The oldest package that suffices, for data-center GPUs that the installed driver supports."""
+    gpus = machine.gpus or ()
+    kinds = [matrix.capability(gpu.capability) for gpu in gpus]
+    supported = all(
+        kind is not None and not (kind.oldest_driver and older_driver(machine.driver or "", kind.oldest_driver))
+        for kind in kinds
+    )
+    if not supported or not all(gpu.data_center for gpu in gpus) or matrix.elsewhere(machine.platform):
+        return None
+    release = verdict.release
+    needed = [numbers(release.cuda)[:1]]
+    for kernels in release.kernels:
+        cuda = matrix.ptx_cuda(kernels, release.cuda)
+        if cuda and any(kernels.runs_on(gpu.capability) == "PTX" for gpu in gpus):
+            needed.append(numbers(cuda)[:2])
+    branch = numbers(machine.driver or "0")[0]
+    fitting = (row for row in matrix.forward_compatibility if _suffices(row, branch, max(needed)))
+    return next((f"cuda-compat-{row.cuda.replace('.', '-')}" for row in fitting), None)
+
+
+def _suffices(row: ForwardCompatibility, branch: int, needed: tuple[int, ...]) -> bool:
+    return branch in row.branches and numbers(row.cuda) >= needed

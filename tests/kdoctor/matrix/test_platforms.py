@@ -1,0 +1,94 @@
+"""Platforms other than Linux on x86-64, libraries of the system, and ways to run a newer release."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.matrix.compatibility import best, compatible
+from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.ways import WayOut, way_out
+
+MATRIX = load_matrix(environ={})
+
+
+def machine(driver: str, gpu: str, *, python: str = "3.11", platform: str | None = None) -> Machine:
+    return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python=python, platform=platform)
+
+
+def newest(given: Machine) -> str | None:
+    found = best(compatible(MATRIX, given))
+    return found.release.version if found else None
+
+
+@pytest.mark.parametrize(
+    ("platform", "gpu", "expected"),
+    [
+        ("windows", "RTX 3090", "2.10.1"),  # tensorflow.org/install/pip
+        ("wsl2", "RTX 3090", "2.21.0"),
+        ("macos", "RTX 3090", None),
+        ("linux-aarch64", "A100", None),
+        ("linux-aarch64", "GH200", None),
+    ],
+)
+def test_platform_decides_which_wheels_use_a_gpu(platform: str, gpu: str, expected: str | None) -> None:
+    assert newest(machine("580.95", gpu, python="3.10", platform=platform)) == expected
+
+
+@pytest.mark.parametrize(("driver", "expected"), [("528.33", "2.21.0"), ("527.40", "2.14.1"), ("452.38", None)])
+def test_wsl2_needs_the_drivers_of_windows(driver: str, expected: str | None) -> None:
+    """cuDNN's support matrices: 527.41 for CUDA 12 and 452.39 for CUDA 11 on Windows."""
+    assert newest(machine(driver, "T4", python="3.10", platform="wsl2")) == expected
+
+
+def test_installed_cuda_excludes_builds_of_another_major() -> None:
+    given = Machine(driver="580.95.05", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", cuda="12.5", cudnn="9.3")
+    verdicts = {verdict.release.version: verdict for verdict in compatible(MATRIX, given)}
+    assert verdicts["2.21.0"].outcome == "runs"
+    assert verdicts["2.21.0"].command == "python -m pip install tensorflow==2.21.0"
+    assert verdicts["2.21.0"].export is None
+    assert {reason.rule for reason in verdicts["2.17.1"].against} == {"libraries"}  # built with cuDNN 8.9
+    assert {reason.rule for reason in verdicts["2.13.1"].against} == {"libraries"}  # built with CUDA 11.8
+
+
+def test_older_minor_of_the_installed_cuda_is_not_decided() -> None:
+    given = Machine(driver="580.95.05", gpus=(find_gpu(MATRIX, "A100"),), python="3.11", cuda="12.2")
+    found = {verdict.release.version: verdict.outcome for verdict in compatible(MATRIX, given)}
+    assert found["2.21.0"] == "unknown"
+    assert found["2.15.1"] == "runs"
+
+
+def way(given: Machine) -> WayOut | None:
+    return way_out(MATRIX, given, compatible(MATRIX, given))
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpu", "needed", "package"),
+    [  # NVIDIA's table of forward compatibility
+        ("535.161.08", "H100", "555.42.02", "cuda-compat-12-5"),
+        ("535.161.08", "H20", "555.42.02", "cuda-compat-12-5"),
+        ("550.54.15", "H100", "555.42.02", None),  # the branch has ended and is not in the table
+        ("470.256.02", "H100", "555.42.02", None),
+        ("470.256.02", "A100", "525.60.13", None),
+        ("470.256.02", "RTX 3090", "525.60.13", None),
+        ("565.57.01", "B200", "570.26", None),  # a package does not make the driver support a newer GPU
+    ],
+)
+def test_old_driver_has_a_way_out(driver: str, gpu: str, needed: str, package: str | None) -> None:
+    found = way(machine(driver, gpu))
+    assert found is not None
+    assert (found.verdict.release.version, found.driver, found.package) == ("2.21.0", needed, package)
+
+
+def test_package_is_installed_and_used() -> None:
+    found = way(machine("535.161.08", "H100"))
+    assert found is not None
+    install, export = found.commands
+    assert install == "sudo apt-get install cuda-compat-12-5"
+    assert "/usr/local/cuda-12.5/compat" in export
+
+
+@pytest.mark.parametrize(("driver", "gpu"), [("580.95.05", "H100"), ("590.48.01", "V100"), ("580.95.05", "GH200")])
+def test_no_way_out_where_the_driver_does_not_decide(driver: str, gpu: str) -> None:
+    assert way(machine(driver, gpu)) is None

@@ -11,8 +11,14 @@ from kdoctor.model import FAMILIES, Severity, Status
 _NOTHING_SHOWN = "no problem found"
 
 
-def categories(results: Iterable[Result], causes: Sequence[Cause]) -> tuple[Category, ...]:
-    """One line for each family that has results, in the order of ``FAMILIES``."""
+def categories(
+    results: Iterable[Result], causes: Sequence[Cause], fail_on: Severity = Severity.ERROR
+) -> tuple[Category, ...]:
+    """One line for each family that has results, in the order of ``FAMILIES``.
+
+    Failures of severity info leave a family well, unless they fail the run.
+    """
+    causes = relevant(causes, fail_on)
     by_family: dict[str, list[Result]] = {family: [] for family in FAMILIES}
     for result in results:
         by_family[result.family].append(result)
@@ -20,10 +26,11 @@ def categories(results: Iterable[Result], causes: Sequence[Cause]) -> tuple[Cate
 
 
 def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:
-    postponed = {check for cause in relevant(causes) if cause.after for check in (*cause.checks, *cause.explains)}
+    postponed = {check for cause in causes if cause.after for check in (*cause.checks, *cause.explains)}
     failed = [result for result in results if result.status is Status.FAIL and result.id not in postponed]
-    for severity in (Severity.ERROR, Severity.WARNING):
-        worst = [result for result in failed if result.severity is severity]
+    shown = {check for cause in causes for check in (*cause.checks, *cause.explains)}
+    for severity in (Severity.ERROR, Severity.WARNING, Severity.INFO):
+        worst = [result for result in failed if result.severity is severity and result.id in shown]
         if worst:
             return Category(family=family, mark=Mark(severity.value), text="; ".join(_headlines(worst, causes)))
     is_judged = any(result.status in (Status.PASS, Status.FAIL) for result in results)

@@ -171,6 +171,7 @@ def _rank(cause: Cause, order: Mapping[str, int]) -> tuple[int, bool, int, int]:
     return -cause.severity.rank, bool(cause.after), -consequences, order[cause.checks[0]]
 
 
-def relevant(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    """The causes that the short report shows: all but those of severity info."""
-    return tuple(cause for cause in causes if cause.severity is not Severity.INFO)
+def relevant(causes: Iterable[Cause], fail_on: Severity = Severity.ERROR) -> tuple[Cause, ...]:
+    """The causes that the short report shows: all but those of severity info, unless they fail the run."""
+    least = min(Severity.WARNING.rank, fail_on.rank)
+    return tuple(cause for cause in causes if cause.severity.rank >= least)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdoctor.engine.causes import relevant
 from kdoctor.engine.report import Cause, Drift, FixStep
 from kdoctor.model import Severity
 from kdoctor.text.lists import counted, ranges
@@ -23,17 +22,16 @@ def plan_fixes(
     """What to do, in order: what lets the job start now, a rollback to the last passing run, then the fixes.
 
     Args:
-        causes: the causes, in the order in which to solve them.
+        causes: those that the report shows, in the order in which to solve them.
         command: the command that runs the same checks again.
         visible: indices of the GPUs that the job would use, in its order.
         drift: what changed since the last passing run.
         rollback: the command that restores the last passing run; empty if there is nothing to restore.
     """
-    shown = relevant(causes)
-    steps = [*_without_gpus(shown, command, visible)]
+    steps = [*_without_gpus(causes, command, visible)]
     if drift and rollback:
-        steps += _go_back(shown, drift, rollback, command)
-    return (*steps, *_fixes(shown, command))
+        steps += _go_back(causes, drift, rollback, command)
+    return (*steps, *_fixes(causes, command))
 
 
 def _without_gpus(causes: Iterable[Cause], command: str, visible: Sequence[int]) -> Iterator[FixStep]:

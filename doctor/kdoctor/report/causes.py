@@ -8,7 +8,6 @@ from kdoctor import __version__
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Mark, Report, Result
-from kdoctor.model import Severity
 from kdoctor.report.phrases import Label, counting, describe_reason, describe_waiver
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
@@ -23,12 +22,13 @@ def heading(report: Report) -> str:
 
 def cause_blocks(report: Report) -> tuple[Block, ...]:
     """One block for each cause that is not for information only, in the order in which to solve them."""
-    return tuple(cause_block(report, cause) for cause in relevant(report.causes))
+    return tuple(cause_block(report, cause) for cause in relevant(report.causes, report.fail_on))
 
 
 def note_blocks(report: Report) -> tuple[Block, ...]:
-    """The same for causes of severity info, which only the full report shows."""
-    return tuple(cause_block(report, cause) for cause in report.causes if cause.severity is Severity.INFO)
+    """The same for the other causes, which only the full report shows."""
+    shown = relevant(report.causes, report.fail_on)
+    return tuple(cause_block(report, cause) for cause in report.causes if cause not in shown)
 
 
 def gap_blocks(report: Report) -> tuple[Block, ...]:
@@ -81,7 +81,7 @@ _STEP_LABELS = {"workaround": Label.WORKAROUND, "rollback": Label.CHANGED, "fix"
 
 def _steps(report: Report, cause: Cause) -> Iterator[Field]:
     """The steps of the plan that solve the cause. One that solves several causes is shown with the first."""
-    shown = relevant(report.causes)
+    shown = relevant(report.causes, report.fail_on)
     for step in report.plan:
         first = next((other for other in shown if set(step.solves) & set(other.checks)), None)
         if first is cause:

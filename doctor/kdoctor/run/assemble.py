@@ -9,7 +9,7 @@ from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.categories import categories
-from kdoctor.engine.causes import find_causes
+from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
@@ -68,9 +68,15 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
         target=target,
         checklist=plan.checklist.title,
         results=results,
-        categories=categories(results, causes),
+        categories=categories(results, causes, plan.rules.fail_on),
         causes=causes,
-        plan=plan_fixes(causes, plan.command, visible=visible_gpus(facts), drift=drifted, rollback=rollback),
+        plan=plan_fixes(
+            relevant(causes, plan.rules.fail_on),
+            plan.command,
+            visible=visible_gpus(facts),
+            drift=drifted,
+            rollback=rollback,
+        ),
         command=plan.command,
         decisions=decided,
         scenarios=tuple(entry.note for entry in scenarios),

@@ -73,8 +73,24 @@ def test_unknown_because_of_a_cause_names_it() -> None:
         failure("gpu.responding", finding("GPU 2", observed="lost")),
         result("topology.pairs", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
     )
-    assert lines["topology"].mark is Mark.UNKNOWN
+    assert lines["topology"].mark is Mark.SKIP
     assert "GPU 2: lost" in lines["topology"].text
+
+
+def test_family_with_values_shows_them_although_a_cause_leaves_a_gap() -> None:
+    gap = Unjudged(subject="pair", reason="not read", explained_by=("gpu.responding",))
+    line = summed_up(
+        failure("gpu.responding", finding("GPU 2", observed="lost")),
+        passed("topology.iommu", "NV18 between every pair"),
+        result("topology.pairs", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
+    )["topology"]
+    assert (line.mark, line.text) == (Mark.UNKNOWN, "NV18 between every pair")
+
+
+def test_failure_for_information_is_shown_if_it_fails_the_run() -> None:
+    results = (failure("gpu.power-limit", finding("GPU 1", observed="low"), severity=Severity.INFO),)
+    (line,) = categories(results, find_causes(results), Severity.INFO)
+    assert (line.mark, line.text) == (Mark.INFO, "GPU 1: low")
 
 
 def test_skipped_family_names_what_blocked_it() -> None:

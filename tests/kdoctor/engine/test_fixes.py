@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from helpers.reports import failure, finding
-from kdoctor.engine.causes import find_causes
+from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.report import Drift, DriftChange, FixStep, Result
 from kdoctor.model import Action, Remedy, Severity
@@ -27,7 +27,7 @@ def lost(*indices: int, check: str = "gpu.responding") -> Result:
 
 
 def steps(*results: Result, visible: tuple[int, ...] = (), **options: object) -> tuple[FixStep, ...]:
-    return plan_fixes(find_causes(results), AGAIN, visible=visible, **options)  # type: ignore[arg-type]
+    return plan_fixes(relevant(find_causes(results)), AGAIN, visible=visible, **options)  # type: ignore[arg-type]
 
 
 def test_job_can_start_without_the_broken_gpus() -> None:

@@ -10,7 +10,6 @@ from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, VERDICT_MARKS, La
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import Canvas
-from kdoctor.text.lists import counted
 from kdoctor.text.wrap import first_sentence
 
 SCREEN = 30
@@ -82,7 +81,7 @@ def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *,
         name = f" ({block.id})" if block.id else ""
         page.cut(f"{block.findings[0]}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
     if blocks[shown:]:
-        page.line(f"  and {counted(len(blocks) - shown, 'more problem')}")
+        page.line(f"  and {len(blocks) - shown} more (-v)")
     return page
 
 

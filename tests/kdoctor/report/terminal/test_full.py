@@ -77,7 +77,7 @@ def test_first_line_names_the_interpreter() -> None:
 
 def test_last_lines_are_the_verdict() -> None:
     text = flat(terminal(gpu_report()))
-    assert text.endswith(f"NOT READY in 3 min 12 s: {gpu_report().verdict.reason}; 2 errors, 1 unknown, 2 skipped")
+    assert text.endswith(f"NOT READY in 3 min 12 s: {gpu_report().verdict.reason}; 2 problems, 1 unknown, 2 skipped")
 
 
 def test_passed_check_shows_its_evidence() -> None:

@@ -55,7 +55,7 @@ def test_lines_fit_the_width_except_commands(name: str, width: int) -> None:
     report = REPORTS[name]
     commands = {command for step in report.plan for command in step.commands}
     for line in terminal(report, width=width).splitlines():
-        assert cell_len(line) <= width or line.strip() in commands
+        assert cell_len(line) <= width or line.strip() in commands or report.command in line
         assert line == line.rstrip()
 
 
@@ -140,9 +140,8 @@ def test_checks_that_could_not_be_judged_are_one_block() -> None:
 
 def test_check_again_is_the_command_of_the_run() -> None:
     text = terminal(cpu_report())
-    assert re.search("^Check again +kdoctor check --checklist cpu-smoke$", text, re.MULTILINE)
-    assert re.search("^Every check +kdoctor check --checklist cpu-smoke -v$", text, re.MULTILINE)
-    assert "Check again" not in terminal(passing_report())
+    assert re.search("^Check again: kdoctor check --checklist cpu-smoke ", text, re.MULTILINE)
+    assert re.search("^Every check: kdoctor check --checklist cpu-smoke -v$", terminal(passing_report()), re.MULTILINE)
     assert "Every check" not in terminal(cpu_report(command=""))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -11,11 +12,11 @@ import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.facts import environment, gpu, gpus, h100_node, logged, lost_gpu, pair, smoke_case, smoke_run
+from helpers.facts import environment, gpu, gpus, h100_node, logged, lost_gpu, pair
 from helpers.machines import MACHINES, facts
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.report import Conclusion, Report
-from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRuns, Unavailable
+from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE
 from kdoctor.report.formats import render
 from kdoctor.report.terminal.short import SCREEN
@@ -49,25 +50,29 @@ def recorded(name: str) -> Facts:
     return loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"), load_catalog().fact_groups).facts
 
 
-def eight_h100(*changed: FactGroup, trained: bool = True) -> Facts:
-    """The facts of a healthy node with eight H100, and its trainings."""
+def eight_h100(*changed: FactGroup, seen: int = 8) -> Facts:
+    """The facts of a healthy node with eight H100, and the trainings of a real run as if on ``seen`` of these GPUs."""
     pairs = tuple(pair(*indices) for indices in combinations(range(8), 2))
-    runs = {
-        name: smoke_run(name, 8, *(smoke_case(case) for case in cases))
-        for name, cases in (
-            ("smoke.baseline", ("mirrored",)),
-            ("smoke.uneven-final-batch", ("fed", "starved", "dropped")),
-            ("smoke.model-outside-scope", ("outside",)),
-        )
-    }
-    missing = Unavailable(unavailable="there is no result")
-    smoke = SmokeRuns(runs=runs if trained else dict.fromkeys(runs, missing))
-    return fact_table(*h100_node(8), gpus(8, pairs=pairs), smoke, *changed)
+    runs = recorded("healthy")[SmokeRuns]
+    assert isinstance(runs, SmokeRuns)
+    trained = {name: on_gpus(run, seen) for name, run in runs.runs.items() if isinstance(run, SmokeRun)}
+    return fact_table(*h100_node(8), gpus(8, pairs=pairs), SmokeRuns(runs=trained), *changed)
+
+
+def on_gpus(run: SmokeRun, seen: int) -> SmokeRun:
+    """A run on CPU devices as if on GPUs."""
+    devices = tuple(f"/job:localhost/replica:0/task:0/device:GPU:{index}" for index in range(seen))
+    cases = tuple(
+        replace(case, replicas=case.replicas and seen, devices=case.devices and devices) for case in run.cases
+    )
+    return replace(run, devices_kind="gpu", replicas_requested=seen, gpus_seen=seen, cases=cases)
 
 
 def lost(*indices: int) -> tuple[FactGroup, ...]:
     """Eight H100, of which some have fallen off the bus."""
-    devices = [lost_gpu(index) if index in indices else gpu(index) for index in range(8)]
+    devices = [
+        replace(lost_gpu(index), bus_id=gpu(index).bus_id) if index in indices else gpu(index) for index in range(8)
+    ]
     lines = [
         f"[ 100.000000] NVRM: Xid (PCI:{gpu(index).bus_id}): 79, pid=1, GPU has fallen off the bus."
         for index in indices
@@ -92,7 +97,7 @@ SITUATIONS = {
     "keras-3.6": lambda: report(recorded("keras-3.6"), "--checklist", "cpu-smoke"),
     "two-tensorflows": lambda: report(recorded("two-tensorflows"), "--checklist", "cpu-smoke"),
     "broken-protobuf": lambda: report(recorded("broken-protobuf"), "--checklist", "cpu-smoke"),
-    "lost-gpu": lambda: report(eight_h100(*lost(2), trained=False)),
+    "lost-gpu": lambda: report(eight_h100(*lost(2), seen=7)),
     "throttled": lambda: report(eight_h100(throttled())),
 }
 FIRST = {
@@ -125,11 +130,11 @@ def test_one_screen_with_the_cause_first(name: str) -> None:
 
 @pytest.mark.parametrize("indices", [(2,), (2, 5)])
 def test_job_starts_without_the_lost_gpus(indices: tuple[int, ...]) -> None:
-    first = report(eight_h100(*lost(*indices), trained=False)).plan[0]
+    first = report(eight_h100(*lost(*indices), seen=8 - len(indices))).plan[0]
     assert first.kind == "workaround"
     variables = dict(re.findall(r"export (\w+)=(\S+)", " ".join(first.commands)))
     again = first.check.split()
-    runs = eight_h100(*lost(*indices), environment(**variables))
+    runs = eight_h100(*lost(*indices), environment(**variables), seen=8 - len(indices))
     following = report(runs, *again[2:])
     assert not [cause for cause in following.causes if cause.severity.value == "error"]
 

@@ -174,7 +174,8 @@ def unread(gpu: Gpu, *fields: str) -> Unjudged | None:
     """The outcome for a GPU where one of the fields was not read; None if all were read."""
     lacking = [name for name in fields if getattr(gpu, name) is None]
     reasons = [f"{field_label(name)} not read ({_why(gpu, name)})" for name in lacking]
-    return Unjudged(subject=gpu.subject, reason=", ".join(reasons)) if reasons else None
+    because = (RESPONDING,) if lost(gpu) or hanging(gpu) else ()
+    return Unjudged(subject=gpu.subject, reason=", ".join(reasons), explained_by=because) if reasons else None
 
 
 def nvlinks(pair: GpuPair) -> int | None:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from kdoctor.engine.categories import categories
-from kdoctor.engine.causes import find_causes
+from kdoctor.engine.causes import find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.report import (
     ChecklistName,
@@ -140,9 +140,12 @@ def complete(report: Report, **changes: Any) -> Report:
     return replace(
         report,
         causes=causes,
-        categories=categories(report.results, causes),
+        categories=categories(report.results, causes, report.fail_on),
         plan=plan_fixes(
-            causes, report.command, drift=report.drift, rollback="kdoctor rollback" if report.drift else ""
+            relevant(causes, report.fail_on),
+            report.command,
+            drift=report.drift,
+            rollback="kdoctor rollback" if report.drift else "",
         ),
         verdict=conclude(report.results, report.fail_on, causes=causes, interrupted=report.interrupted),
     )

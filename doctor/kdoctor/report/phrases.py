@@ -152,21 +152,27 @@ def describe_reason(result: Result) -> str:
     return f"{reason} (accepted: {result.accepted})" if result.accepted else reason
 
 
-def tally(report: Report) -> str:
-    """``92 passed, 1 warning, 4 skipped``. Causes are counted, not the checks that report them.
+def counts(report: Report) -> list[tuple[Mark, str]]:
+    """``(Mark.PASS, "92 passed")`` and so on, without those that are 0.
 
-    Notes, and what matters only after another cause is solved, are left out.
+    Causes are counted, not the checks that report them. Notes, and what matters only after another cause is solved, are
+    left out.
     """
     marks = report.marks()
     causes = Counter(cause.severity for cause in report.causes if not cause.after)
-    counts = (
-        counted(causes[Severity.ERROR], "problem"),
-        f"{marks[Mark.PASS]} passed",
-        counted(causes[Severity.WARNING], "warning"),
-        f"{marks[Mark.UNKNOWN]} unknown",
-        f"{marks[Mark.SKIP]} skipped",
+    numbers = (
+        (Mark.ERROR, counted(causes[Severity.ERROR], "problem")),
+        (Mark.PASS, f"{marks[Mark.PASS]} passed"),
+        (Mark.WARNING, counted(causes[Severity.WARNING], "warning")),
+        (Mark.UNKNOWN, f"{marks[Mark.UNKNOWN]} unknown"),
+        (Mark.SKIP, f"{marks[Mark.SKIP]} skipped"),
     )
-    return ", ".join(count for count in counts if not count.startswith("0 ")) or "no check"
+    return [(mark, text) for mark, text in numbers if not text.startswith("0 ")]
+
+
+def tally(report: Report) -> str:
+    """``92 passed, 1 warning, 4 skipped``."""
+    return ", ".join(text for _, text in counts(report)) or "no check"
 
 
 def verdict_line(report: Report) -> str:

@@ -92,7 +92,7 @@ def test_prometheus_has_base_units() -> None:
 
 def test_history_draws_temperature_and_power(tmp_path: Path) -> None:
     place = tmp_path / "history.sqlite"
-    for degrees in (60.0, 75.0):
+    for degrees in (60.0, 60.0, 60.0, 60.0, 75.0):
         work = replace(GPU_WORK[0], peak_temperature_c=degrees)
         assert keep(gpu_report(gpu_work=(work,)), "", {"KDOCTOR_HISTORY": str(place)}) is None
     with opened(place, create=False) as connection:

@@ -31,6 +31,7 @@ from kdoctor.report.phrases import (
     SIGNS,
     VERDICT_MARKS,
     Label,
+    counts,
     seconds,
     verdict_line,
 )
@@ -60,6 +61,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         verdict=report.verdict.conclusion,
         conclusion=CONCLUSIONS[report.verdict.conclusion],
         verdict_sentence=_sentence(report.verdict),
+        totals=counts(report),
         duration=seconds(report.duration_s),
         overview=overview(report),
         checks=[section for section in shown if section.name == "checks"],

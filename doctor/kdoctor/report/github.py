@@ -29,7 +29,11 @@ def _annotations(report: Report) -> Iterator[str]:
             finding = judged.finding
             fields = [
                 Field(label=Label.EXPECTED, text=finding.expected),
-                Field(label=Label.FIX, text=finding.remedy.summary, commands=finding.remedy.commands),
+                Field(
+                    label=Label.FIX,
+                    text=finding.remedy.summary,
+                    commands=finding.remedy.commands or finding.remedy.look,
+                ),
             ]
             message = "\n".join([headline(finding), *plain(fields)])
             yield _command(_level(result, report.fail_on), result.id, message)

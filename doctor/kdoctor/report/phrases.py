@@ -67,7 +67,6 @@ class Label:
     NOT_CHECKED = "Not checked because of it"
     NOT_JUDGED = "Not judged"
     OBSERVED = "Observed"
-    ROLLBACK = "Rollback"
     UNDO = "To undo"
     RULE = "Rule"
     SOURCE = "Source"

@@ -180,7 +180,9 @@ def failure(result: Result) -> list[Block]:
         if group is groups[0] and result.why:
             fields.append(Field(label=Label.WHY, text=result.why))
         fields.append(Field(label=Label.FIX, text=remedy.summary, commands=remedy.commands))
-        fields.append(Field(label=Label.ROLLBACK, text=rollback.why, commands=rollback.commands))
+        if remedy.look:
+            fields.append(Field(label=Label.LOOK, text="", commands=remedy.look))
+        fields.append(Field(label=Label.UNDO, text=rollback.why, commands=rollback.commands))
         if group is groups[-1]:
             not_judged = [f"{item.subject}: {item.reason}" for item in result.unjudged]
             fields += [Field(label=Label.NOT_JUDGED, text=text) for text in not_judged]

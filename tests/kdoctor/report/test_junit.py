@@ -37,7 +37,7 @@ def test_failure_has_severity_and_commands() -> None:
     assert outcome.type == "error"
     assert outcome.message.startswith("tensorflow 2.21.0: built for CUDA 12.5")
     assert f"    {LONG_COMMAND}\n" in outcome.text
-    assert "Rollback: tensorflow 2.20.0, as recorded\n    python -m pip" in outcome.text
+    assert "To undo: tensorflow 2.20.0, as recorded\n    python -m pip" in outcome.text
 
 
 def test_failed_check_leads_with_its_finding() -> None:

@@ -33,64 +33,70 @@ from kdoctor.smoke.scenario import Strategy
 from kdoctor.text.lists import counted
 
 _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
+_ScenarioArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False, autocompletion=complete_scenario
+    ),
+]
+_TierOption = Annotated[
+    Literal["quick", "standard", "full"] | None,
+    typer.Option(
+        help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
+        show_default=False,
+        rich_help_panel=options.EXAMINE,
+    ),
+]
+_StrategyOption = Annotated[
+    Strategy | None,
+    typer.Option(
+        metavar="NAME",
+        help="Run only scenarios of this strategy, such as mirrored.",
+        show_default=False,
+        rich_help_panel=options.EXAMINE,
+    ),
+]
+_GpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        min=1,
+        help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
+        show_default=False,
+        rich_help_panel=options.EXPECT,
+    ),
+]
+_ReplicasOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        min=1,
+        max=64,
+        help="Train on this number of logical CPU devices instead of every visible GPU.",
+        show_default=False,
+        rich_help_panel=options.EXAMINE,
+    ),
+]
+_KeepArtifactsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep the events, stderr and stacks of each case in DIR.",
+        show_default=False,
+        rich_help_panel=options.OUTPUT,
+    ),
+]
 
 
 def smoke(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SCENARIO", help="Scenarios to run, by id.", show_default=False, autocompletion=complete_scenario
-        ),
-    ] = None,
+    scenario: _ScenarioArgument = None,
     *,
-    tier: Annotated[
-        Literal["quick", "standard", "full"] | None,
-        typer.Option(
-            help="Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    strategy: Annotated[
-        Strategy | None,
-        typer.Option(
-            metavar="NAME",
-            help="Run only scenarios of this strategy, such as mirrored.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            "--gpus",
-            metavar="N",
-            min=1,
-            help="Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.",
-            show_default=False,
-            rich_help_panel=options.EXPECT,
-        ),
-    ] = None,
-    replicas: Annotated[
-        int | None,
-        typer.Option(
-            "--replicas",
-            min=1,
-            max=64,
-            help="Train on this number of logical CPU devices instead of every visible GPU.",
-            show_default=False,
-            rich_help_panel=options.EXAMINE,
-        ),
-    ] = None,
-    keep_artifacts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep the events, stderr and stacks of each case in DIR.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    tier: _TierOption = None,
+    strategy: _StrategyOption = None,
+    gpus: _GpusOption = None,
+    replicas: _ReplicasOption = None,
+    keep_artifacts: _KeepArtifactsOption = None,
     python: options.PythonOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,

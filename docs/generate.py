@@ -306,7 +306,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _roff(text: str) -> str:
-    """A text as roff: backslashes and hyphens are literal, and the text never starts a request."""
+    """A text as roff: backslashes and hyphens are literal, and the start of a line is never a request."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
 

@@ -71,9 +71,9 @@ def visible_devices(
 
 def _judge_mask(mask: Mask, devices: Sequence[Gpu], wanted: GpuAssumption) -> Outcome:
     if mask.value is None:
-        shown = counted(len(devices), "GPU") if len(devices) == 1 else f"all {len(devices)} GPUs"
-        observed = f"not set; {counted(len(devices), 'GPU')} visible"
-        return Evidence(subject=VARIABLE, observed=observed, brief=f"{shown} visible")
+        visible = f"{counted(len(devices), 'GPU')} visible"
+        brief = visible if len(devices) == 1 else f"all {visible}"
+        return Evidence(subject=VARIABLE, observed=f"not set; {visible}", brief=brief)
     if mask.unknown_reason:
         return Unjudged(subject=VARIABLE, reason=f"{mask.value!r}: {mask.unknown_reason}")
     shown = f"{len(mask.visible)} of {counted(len(devices), 'GPU')} visible"

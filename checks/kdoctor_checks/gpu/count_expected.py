@@ -138,4 +138,4 @@ def _models(gpus: Sequence[Gpu]) -> str:
     if None in counts:
         return counted(len(gpus), "GPU")
     shown = ", ".join(f"{times} x {name}" for name, times in counts.items())
-    return shown if len(shown) <= _LONGEST else f"{len(gpus)} GPUs of {len(counts)} models"
+    return shown if len(shown) <= _LONGEST else f"{counted(len(gpus), 'GPU')} of {counted(len(counts), 'model')}"

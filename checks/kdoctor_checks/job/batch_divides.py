@@ -36,5 +36,5 @@ def batch_divides(run: SmokeRun) -> Iterator[Outcome]:
             f"{counted(data.batch, 'example')} cannot be split evenly over {counted(replicas, 'replica')}",
             f"a multiple of {replicas}",
             "Set the batch size to per_replica * strategy.num_replicas_in_sync.",
-            brief=f"{data.batch} cannot be split evenly over {replicas} replicas",
+            brief=f"{data.batch} cannot be split evenly over {counted(replicas, 'replica')}",
         )

@@ -46,5 +46,5 @@ def batch_is_global(run: SmokeRun, *, least_per_replica: int = 8) -> Iterator[Ou
             f"at least {least_per_replica} for each replica",
             f"If {data.batch} is the per-replica batch size, set the batch size to {data.batch} * "
             f"strategy.num_replicas_in_sync = {data.batch * replicas}.",
-            brief=f"only {counted(data.batch // replicas, 'example')} for each of {replicas} replicas",
+            brief=f"only {counted(data.batch // replicas, 'example')} for each of {counted(replicas, 'replica')}",
         )

@@ -53,5 +53,5 @@ def final_batch(run: SmokeRun) -> Iterator[Outcome]:
             f"{some(model.normalisations)} normalizes the share of each replica",
             "at least one example on every replica, or no final batch",
             _REMEDY,
-            brief=f"leaves one of {replicas} replicas empty, so weights become NaN",
+            brief=f"leaves one of {counted(replicas, 'replica')} empty, so weights become NaN",
         )

@@ -42,5 +42,5 @@ def learning_rate(run: SmokeRun) -> Iterator[Outcome]:
             f"{model.learning_rate:.4g}, the default of {model.optimizer}, on {counted(replicas, 'replica')}",
             "a rate chosen for the global batch size",
             f"If {model.learning_rate:.4g} suits one device, try {model.learning_rate * replicas:.4g} with a warm-up.",
-            brief=f"still the optimizer's default on {replicas} replicas",
+            brief=f"still the optimizer's default on {counted(replicas, 'replica')}",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kdoctor.facts import CaseUse, Environment, Gpu, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
 from kdoctor.model import NotApplicable, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 
 ALL = "GPUs"
@@ -104,7 +105,7 @@ def _gpus_of(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environmen
     if isinstance(order, str):
         return order
     if run.gpus_seen != len(order):
-        return f"TensorFlow lists {run.gpus_seen} GPUs, but {len(order)} are visible"
+        return f"TensorFlow lists {counted(run.gpus_seen, 'GPU')}, but {len(order)} are visible"
     numbers = [int(device.rpartition(":")[2]) for device in case.devices if device.rpartition(":")[2].isdigit()]
     if len(numbers) != len(case.devices) or max(numbers) >= len(order):
         return f"the device names of the replicas contain no GPU numbers ({', '.join(case.devices[:3])})"

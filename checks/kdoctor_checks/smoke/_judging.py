@@ -153,7 +153,7 @@ def not_replicated(run: SmokeRun, case: SmokeCase) -> NotApplicable | Unjudged |
     if case.replicas is None or requested is None:
         return unknown(case, "the number of replicas is not known")
     if case.replicas < requested:
-        reason = f"{_framework(run)} made {case.replicas} of {requested} replicas"
+        reason = f"{_framework(run)} made {case.replicas} of {counted(requested, 'replica')}"
         return unknown(case, reason, of_replicas(run))
     return None
 
@@ -327,7 +327,8 @@ def weights_problem(weights: Weights, *, mirrored: bool = True) -> Problem | Non
     if weights.variables == 0:
         return Problem("the model has no trainable variables", "the model has no trainable variables")
     if mirrored and weights.mirrored < weights.variables:
-        observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        variables = counted(weights.variables, "trainable variable")
+        observed = f"only {weights.mirrored} of {variables} are mirrored on every replica"
         return Problem(observed, "variables are not mirrored on every replica")
     if weights.nonfinite:
         return Problem(f"NaN or infinity in {some(weights.nonfinite)}", "weights are NaN or infinite", "weights")
@@ -405,11 +406,11 @@ def bit_equal(
     if not variables or not equal:
         return unknown(case, "nothing was compared after loading")
     wrong = [
-        f"only {count or 0:.0f} of {variables:.0f} variables are {name}"
+        f"only {count or 0:.0f} of {counted(round(variables), 'variable')} are {name}"
         for name, count in equal.items()
         if count != variables
     ]
     if wrong:
         return finding(case, "; ".join(wrong), expected, remedy, brief="saved and loaded variables differ")
     places = [name.removeprefix(f"{measures} ") for name in equal]
-    return evidence(case, describe(places, f"all {variables:.0f} variables are bit-equal"))
+    return evidence(case, describe(places, f"{counted(round(variables), 'variable')}, all bit-equal"))

@@ -116,7 +116,8 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
     if weights.variables == 0:
         yield unknown(case, "the model has no trainable variables")
     elif weights.mirrored < weights.variables:
-        observed = f"only {weights.mirrored} of {weights.variables} trainable variables are mirrored on every replica"
+        variables = counted(weights.variables, "trainable variable")
+        observed = f"only {weights.mirrored} of {variables} are mirrored on every replica"
         yield _not_mirrored(run, case, Problem(observed, "variables are not mirrored on every replica"))
     if weights.nonfinite:
         problem = Problem(f"NaN or infinity in {some(weights.nonfinite)}", "weights are NaN or infinite")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -38,7 +39,7 @@ def closed_form(
         if one_device is None or steps is None or updates is None:
             return unknown(case, "the updates or the training on one device were not measured")
         if updates != steps:
-            observed = f"the optimizer counts {updates:.0f} updates after {steps:.0f} steps"
+            observed = f"the optimizer counts {counted(round(updates), 'update')} after {counted(round(steps), 'step')}"
             return compare.wrong(case, Problem(observed, "the optimizer counts another number of updates than steps"))
         if one_device > tolerance:
             observed = f"on one device, {weights_differ(one_device, tolerance).observed}, compared with NumPy"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, brief_end, finding, judge_cases
@@ -38,7 +39,7 @@ def data_parallel_batches(
         if case.outcome == "trained":
             return compare.judge(case)
         batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        observed = f"{describe_end(case)} ({batch} over {case.replicas} devices)"
+        observed = f"{describe_end(case)} ({batch} over {counted(case.replicas, 'device')})"
         return finding(case, observed, "it trains", _REMEDY, brief=brief_end(case))
 
     yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)

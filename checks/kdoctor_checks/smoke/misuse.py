@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, finding, judge_cases
 
@@ -35,8 +36,9 @@ def misuse(
 
     def judge(case: SmokeCase) -> Outcome:
         weights = case.weights
-        mirrored = f"{weights.mirrored} of {weights.variables} variables are mirrored" if weights else "weights unknown"
-        observed = f"trains without an error: {mirrored}"
+        observed = "trains without an error"
+        if weights:
+            observed += f": {weights.mirrored} of {counted(weights.variables, 'variable')} are mirrored"
         return finding(case, observed, "an error", _REMEDY, brief="trains without an error")
 
     yield from judge_cases(run, ("jit-compile", "two-strategies"), judge, refusals=refusals)

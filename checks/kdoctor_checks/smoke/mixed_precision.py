@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, Problem, evidence, judge_cases, unknown
 
@@ -37,7 +38,7 @@ def mixed_precision(
         if single is None or "loss_scale" not in case.measures:
             return unknown(case, "the precision of its variables was not read")
         if single < case.weights.variables:
-            observed = f"{single:.0f} of {case.weights.variables} variables are float32"
+            observed = f"{single:.0f} of {counted(case.weights.variables, 'variable')} are float32"
             return compare.wrong(case, Problem(observed, "variables are not float32"))
         if case.name != "float16":
             return outcome

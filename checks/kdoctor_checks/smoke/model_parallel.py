@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, evidence, finding, judge_cases, unknown
 
@@ -50,9 +51,11 @@ def _sharding_problem(case: SmokeCase) -> Outcome | None:
     elif optimizer < wanted:
         observed = f"the optimizer's state of {optimizer:.0f} of {wanted:.0f} sharded variables is sharded"
     elif incomplete > 0:
-        observed = f"{incomplete} of {weights.variables} variables are neither whole nor sharded on every device"
+        variables = counted(weights.variables, "variable")
+        observed = f"{incomplete} of {variables} are neither whole nor sharded on every device"
     else:
         return None
     remedy = "Compare variable.path with the keys of the layout map, and print variable.value.sharding."
-    expected = f"each of {case.replicas} devices holds one shard of what the layout shards, and all other variables"
+    devices = counted(case.replicas, "device")
+    expected = f"each of {devices} holds one shard of what the layout shards, and all other variables"
     return finding(case, observed, expected, remedy, brief="variables are not placed as the layout says")

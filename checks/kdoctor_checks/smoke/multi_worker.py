@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
@@ -53,7 +54,7 @@ def multi_worker(
             if worker.weight_deviation > tolerance:
                 problem = weights_differ(worker.weight_deviation, tolerance)
                 return compare.wrong(case, problem._replace(observed=f"on {worker.name}, {problem.observed}"))
-        return evidence(case, f"{len(case.workers)} workers agree: {outcome.observed}")
+        return evidence(case, f"{counted(len(case.workers), 'worker')} agree: {outcome.observed}")
 
     yield from judge_cases(run, ("custom-loop",), judge, replicated=False)
     yield from judge_cases(run, ("chief-saves",), _judge_saved, replicated=False)
@@ -65,5 +66,5 @@ def _judge_saved(case: SmokeCase) -> Outcome:
         "equal to",
         expected="the chief saves the weights that every worker holds",
         remedy="Compare the weights of all workers before saving and after loading.",
-        describe=lambda workers, equal: f"saved by {len(workers)} workers, loaded on one device: {equal}",
+        describe=lambda workers, equal: f"saved by {counted(len(workers), 'worker')}, loaded on one device: {equal}",
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, bit_equal, evidence, finding, judge_cases, unknown
 
@@ -38,7 +39,9 @@ def _judge_loaded(case: SmokeCase) -> Outcome:
         "equal on",
         expected="every variable bit-equal to what was saved",
         remedy=_REMEDY,
-        describe=lambda counts, equal: f"saved on {case.replicas} replicas; loaded on {', '.join(counts)}: {equal}",
+        describe=lambda places, equal: (
+            f"saved on {counted(case.replicas, 'replica')}; loaded on {', '.join(places)}: {equal}"
+        ),
     )
 
 
@@ -46,12 +49,13 @@ def _judge_resumed(case: SmokeCase, tolerance: float) -> Outcome:
     epochs, after = case.measures.get("epochs"), case.measures.get("epochs_after")
     if epochs is None or after is None or case.weights is None or case.weight_deviation is None:
         return unknown(case, "the resumed training was not compared")
+    remaining = f"{after:.0f} of {counted(round(epochs), 'epoch')}"
     if after >= epochs:
-        observed = f"{after:.0f} of {epochs:.0f} epochs were trained after the interruption: it started over"
+        observed = f"{remaining} were trained after the interruption: it started over"
         return finding(case, observed, "it resumes", _REMEDY, brief="an interrupted training starts over")
     deviation = f"{case.weight_deviation:.2g}"
     if case.weight_deviation > tolerance:
         observed = f"weights differ by up to {deviation} from those of an uninterrupted training"
         brief = "a resumed training ends with other weights"
         return finding(case, observed, "the same weights", _REMEDY, brief=brief)
-    return evidence(case, f"resumed with {after:.0f} of {epochs:.0f} epochs left; weights within {deviation}")
+    return evidence(case, f"resumed with {remaining} left; weights within {deviation}")

@@ -7,6 +7,7 @@ from typing import get_args
 from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering, configure, nvlinks
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
@@ -89,7 +90,7 @@ def _remedy(present: Sequence[int], near: Sequence[GpuPair]) -> Remedy:
         return configure("Accept the slower path, or use GPUs of one socket.", look=look)
     indices = ",".join(map(str, best))
     return configure(
-        f"Train on the {len(best)} GPUs that are near each other, or accept the slower path.",
+        f"Train on the {counted(len(best), 'GPU')} that are near each other, or accept the slower path.",
         "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
         f"export CUDA_VISIBLE_DEVICES={indices}",
         look=look,

@@ -86,7 +86,7 @@ def _judge_wheels(packages: Packages, target: Target, cuda: str | None) -> Itera
             yield Finding(
                 subject=f"nvidia-{component}",
                 observed=f"{', '.join(pins)} share the folder nvidia/{component}; the last one installed wins",
-                brief=f"{len(wheels)} wheels overwrite each other's files",
+                brief=f"{counted(len(wheels), 'wheel')} overwrite each other's files",
                 expected="the wheel for one CUDA major",
                 remedy=Remedy(
                     summary="Uninstall them all, then install the one for TensorFlow's CUDA. Use a separate "

@@ -9,6 +9,7 @@ from kdoctor.facts import Environment, Libraries, Packages, PciDevices, Target, 
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.versions._libraries import cuda_libraries, outside_search
@@ -64,7 +65,8 @@ def libraries_searched(
         )
     found = [item for item in wanted if item.status != "missing"]
     if found:
-        observed = f"{libraries.path_kind or 'the loader'} covers {len(found)} of {len(wanted)} libraries"
+        number = counted(len(wanted), "library", "libraries")
+        observed = f"{libraries.path_kind or 'the loader'} covers {len(found)} of {number}"
         yield Evidence(subject="search path", observed=observed)
     elif not outside:
         yield NotApplicable(reason="no CUDA library is installed (see versions.cuda-libraries)")

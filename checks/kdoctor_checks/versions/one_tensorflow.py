@@ -9,6 +9,7 @@ from kdoctor.check import check
 from kdoctor.commands.packages import install, restore, uninstall
 from kdoctor.facts import Package, Packages, Target, TensorFlowBuild, canonical_name
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 
 _VARIANTS = frozenset({
     "intel-tensorflow", "tensorflow", "tensorflow-aarch64", "tensorflow-cpu", "tensorflow-cpu-aws", "tensorflow-gpu",
@@ -47,8 +48,8 @@ def one_tensorflow(packages: Packages, tensorflow: TensorFlowBuild, target: Targ
     names, copies = sorted(counts), max(counts.values())
     yield Finding(
         subject=" and ".join(names),
-        observed=f"{len(separate)} distributions are installed: {', '.join(shown)}",
-        brief=f"{len(separate)} TensorFlows, which overwrite each other's files"
+        observed=f"{counted(len(separate), 'distribution')} are installed: {', '.join(shown)}",
+        brief=f"{counted(len(separate), 'TensorFlow')}, which overwrite each other's files"
         if len(names) > 1
         else f"{copies} copies are installed, and Python imports one of them",
         expected="one distribution",

@@ -29,8 +29,8 @@ def list_(
 ) -> None:
     """List the checks, scenarios or checklists."""
     catalog = load_catalog(plugin or ())
-    asked: list[Kind] = ["scenarios"] if scenarios else []
-    asked += ["checklists"] if checklists else []
+    chosen: dict[Kind, bool] = {"scenarios": scenarios, "checklists": checklists}
+    asked = [kind for kind, is_chosen in chosen.items() if is_chosen]
     if format == "json":
         show(make_listing(catalog, asked or ("checks", "scenarios", "checklists")).to_json())
         return

@@ -40,7 +40,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
     by_hand: list[str] = []
     if installation.is_stand_in and (python or packages or conda):
         by_hand.append(
-            f"{len([*python, *packages, *conda])} facts of the environment differ from the lock, but "
+            f"the environment differs from the lock in {counted(len([*python, *packages, *conda]), 'fact')}, but "
             f"{installation.prefix} is kdoctor's own; name the environment of the job with --python"
         )
         python, packages, conda = [], [], []

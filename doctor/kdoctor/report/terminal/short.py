@@ -76,10 +76,11 @@ def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *,
     if blocks[in_full:]:
         page.blank()
     for block in blocks[in_full:shown]:
-        more = f" (and {len(block.findings) - 1} more)" if len(block.findings) > 1 else ""
+        first, *others = block.findings
+        more = f" (and {len(others)} more)" if others else ""
         lead = f"{page.sign(_mark(block))} "
         name = f" ({block.id})" if block.id else ""
-        page.cut(f"{block.findings[0]}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
+        page.cut(f"{first}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
     if blocks[shown:]:
         page.line(f"  and {len(blocks) - shown} more (-v)")
     return page

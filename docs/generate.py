@@ -329,7 +329,7 @@ def _screen(block: re.Match[str]) -> str:
     text = (SCREENS / f"test_screen[{block['name']}].txt").read_text(encoding="utf-8").rstrip("\n")
     heading, families, cause, *others, verdict = text.split("\n\n")
     if block["short"] and others:
-        text = "\n\n".join((heading, families, cause, "...", verdict))
+        text = f"{heading}\n\n{families}\n\n{cause}\n\n...\n\n{verdict}"
     return f"{block['marker']}{text}\n"
 
 

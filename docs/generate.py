@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -311,10 +312,34 @@ def _roff(text: str) -> str:
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
 
+SCREENS = DOCS.parent / "tests/kdoctor/report/terminal/__snapshots__/test_situations"
+_SCREEN = re.compile(
+    r"(?P<marker><!-- screen: (?P<name>[\w.-]+)(?P<short>, the first cause)? -->\n\n```text\n)(?P<text>.*?)(?=^```$)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A block with a screen of a report; its text is that of a snapshot."""
+
+
+def with_screens(name: str) -> Callable[[Catalog], str]:
+    """A page that is written by hand, with the current screens after ``<!-- screen: NAME -->``."""
+    return lambda _: _SCREEN.sub(_screen, (DOCS / name).read_text(encoding="utf-8"))
+
+
+def _screen(block: re.Match[str]) -> str:
+    text = (SCREENS / f"test_screen[{block['name']}].txt").read_text(encoding="utf-8").rstrip("\n")
+    heading, families, cause, *others, verdict = text.split("\n\n")
+    if block["short"] and others:
+        text = f"{heading}\n\n{families}\n\n{cause}\n\n...\n\n{verdict}"
+    return f"{block['marker']}{text}\n"
+
+
 PAGES = {
+    "../README.md": with_screens("../README.md"),
     "checks.md": checks_page,
     "failure-modes.md": failure_modes_page,
+    "index.md": with_screens("index.md"),
     "lint.md": lint_page,
+    "reading-the-report.md": with_screens("reading-the-report.md"),
     "reference/cli.md": cli_page,
     "reference/kdoctor.1": man_page,
     "version-matrix.md": matrix_page,

@@ -14,36 +14,58 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ, make_target
+from helpers.machines import collecting
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [
-    line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+    *(
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+    ),
+    *re.findall(r"^\| [^|]+ \| `(kdoctor [^`]+)` \|$", README, re.MULTILINE),
 ]
+"""The lines of shell blocks, and the commands of the table."""
 
-# Not run here: commands that CI runs, and commands that need the package index. Separate tests cover both.
 BY_CI = {"make smoke-test", "make test"}
-INSTALLS = {"pipx install keras-doctor", "uv tool install keras-doctor"}
+ADDRESS = "git+https://github.com/OWNER/REPO"
+NOT_RUN = {
+    **dict.fromkeys(BY_CI, "CI runs it"),
+    f"uv tool install {ADDRESS}": "needs a network; a separate test installs a wheel of this checkout",
+    f"pipx install {ADDRESS}": "needs a network",
+    f"python -m pip install {ADDRESS}": "needs a network",
+    "kdoctor check --model MODULE:FUNCTION --data MODULE:FUNCTION": "a placeholder; tests/docs runs it with a job",
+}
+"""Commands that are not run here, and why."""
 
 # These commands use a checklist that fails on machines without GPUs.
 NEEDS_GPUS = {
-    "kdoctor check && python train.py",
+    "kdoctor check",
+    "kdoctor check --checklist single-gpu-keras",
+    "kdoctor check --fix-script fix.sh",
+    "kdoctor check --gpus 7",
     "kdoctor check --no-smoke",
-    "kdoctor check --checklist my-node.yaml",
+    "kdoctor check --no-smoke --output junit=kdoctor.xml",
     "kdoctor check --python /path/to/venv",
-    "kdoctor check --snapshot node7.json",
+    "kdoctor check -v",
 }
+ON_EIGHT_GPUS = {"kdoctor topology --replicas 4"}
+"""Commands that are run on a described machine with eight GPUs."""
+TRAIN = "import tensorflow as tf\n\nstrategy = tf.distribute.MirroredStrategy()\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The working directory of all commands. Later commands use files of earlier ones."""
-    return tmp_path_factory.mktemp("readme")
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "train.py").write_text(TRAIN, encoding="utf-8")
+    return folder
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"))
+    given = environ(PATH=path, KDOCTOR_NO_HISTORY="0", XDG_STATE_HOME=str(folder / "state"), **variables)
     return subprocess.run(
         ["/bin/sh", "-c", command.replace("/path/to/venv", shlex.quote(sys.prefix))],
         check=False, capture_output=True, text=True, cwd=folder, env=given, timeout=300,
@@ -53,18 +75,31 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.tensorflow
 def test_readme_commands_work(folder: Path) -> None:
     for command in COMMANDS:
-        if command in BY_CI | INSTALLS:
+        if command in NOT_RUN:
             continue
-        done = run(command, folder)
+        eight = command in ON_EIGHT_GPUS
+        variables = collecting.environment("h100-nvswitch", folder / "eight-gpus") if eight else {}
+        done = run(command, folder, **variables)
         assert "Traceback" not in done.stderr, command
         assert done.returncode == (1 if command in NEEDS_GPUS and not _has_gpus() else 0), (command, done.stdout)
     assert json.loads((folder / "node7.json").read_text())["schema"] == "kdoctor/snapshot/v1"
 
 
+def test_every_command_is_run_or_has_a_reason() -> None:
+    assert set(COMMANDS) >= NOT_RUN.keys() | NEEDS_GPUS | ON_EIGHT_GPUS
+    rows = [line for line in README.splitlines() if line.startswith("| ") and "`kdoctor " in line]
+    assert len(rows) == sum(command.startswith("kdoctor ") for command in COMMANDS)
+
+
 def test_ci_runs_its_two_commands() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert {line for line in script.splitlines() if line.startswith("make ")} == BY_CI
-    assert set(COMMANDS) >= BY_CI | INSTALLS | NEEDS_GPUS
+
+
+def test_linked_pages_exist() -> None:
+    pages = re.findall(r"\]\(([\w./-]+)\)", README)
+    assert pages
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
 
 
 def test_separate_installation_examines_another_environment(tmp_path: Path) -> None:
@@ -104,7 +139,7 @@ def _copy(folder: Path) -> Path:
     """Copy the sources without build products, so that the build does not write to the checkout."""
     source = folder / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "doctor", "checks", "checklists", "docs"):
         subprocess.run(["/bin/cp", "-r", ROOT / name, source / name], check=True)
     for built in source.glob("*/*.egg-info"):
         subprocess.run(["/bin/rm", "-r", built], check=True)

@@ -41,14 +41,14 @@ def scratch_space(scratch: Scratch, *, least_gib: int = 100) -> Iterator[Outcome
     """
     free = scratch.free_bytes / 2**30
     if free >= least_gib:
-        yield Evidence(subject="/scratch", observed=f"{free:.0f} GiB free")
+        yield Evidence(subject="/scratch", observed=f"{free:.0f} GiB free", brief=f"/scratch {free:.0f} GiB free")
         return
     yield Finding(
         subject="/scratch",
         observed=f"{free:.0f} GiB free",
         expected=f"at least {least_gib} GiB",
-        remedy=Remedy(summary="Delete old checkpoints.", action=Action.CONFIGURE, commands=("du -sh /scratch/*",)),
-        rollback=Rollback.nothing("not needed (this step is read-only)"),
+        remedy=Remedy(summary="Delete old checkpoints.", action=Action.CONFIGURE, look=("du -sh /scratch/*",)),
+        rollback=Rollback.irreversible("a deleted checkpoint cannot be restored"),
     )
 
 

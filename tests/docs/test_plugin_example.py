@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ, kdoctor
+from kdoctor import model
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -50,3 +52,11 @@ def test_example_tests_pass(folder: Path) -> None:
         check=False, capture_output=True, text=True, cwd=folder, env=environ(PYTHONPATH=str(folder)),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+
+
+def test_example_finding_has_existing_fields() -> None:
+    page = (EXAMPLES.parent / "writing-plugins.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(Finding\(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    finding = eval(code, vars(model))  # noqa: S307 - the example of our page
+    assert isinstance(finding, model.Finding)
+    assert (len(finding.headline), len(finding.remedy.look)) == (len("read-only"), 1)

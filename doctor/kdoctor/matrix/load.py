@@ -185,6 +185,7 @@ class _Builder:
             updated=last.updated,
             platform=last.platform,
             releases=tuple(sorted(rows["tensorflow"], key=lambda row: row.key)),
+            jax=tuple(sorted(rows["jax"], key=lambda row: (row.key, row.cuda))),
             cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
             cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
             ptx_versions=rows["ptx_versions"],

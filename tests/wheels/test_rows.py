@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import Release
 from kdoctor.matrix.wheels.download import download
-from kdoctor.matrix.wheels.row import canonical, row_of
+from kdoctor.matrix.wheels.row import canonical, kernels_of, row_of
 from kdoctor.matrix.wheels.wheel import read_wheel
 
 pytestmark = [pytest.mark.wheels, pytest.mark.skipif(sys.platform != "linux", reason="the wheels are for Linux")]
@@ -48,3 +48,21 @@ def test_row_equals_the_wheel(version: str, tmp_path: Path) -> None:
     found |= {key: sorted(found[key]) for key in ("requires", "and_cuda") if key in found}
     expected = {key: shipped(release, key) for key in found if key not in NOT_IN_A_WHEEL}
     assert {key: value for key, value in found.items() if key not in NOT_IN_A_WHEEL} == expected
+
+
+@pytest.mark.parametrize("row", MATRIX.jax, ids=lambda row: f"{row.version}-{row.extra}")
+def test_row_of_jax_equals_the_wheels(row: Release, tmp_path: Path) -> None:
+    pins: set[str] = set()
+    found = []
+    for part in ("plugin", "pjrt"):
+        (tmp_path / part).mkdir()
+        facts = read_wheel(download(Requirement(f"jax-{row.extra}-{part}=={row.version}"), tmp_path / part))
+        found.append(kernels_of(facts, "nv_fatbin"))
+        assert set(facts.images) == {"nv_fatbin"}
+        assert facts.nccl is None
+        assert facts.glibc == row.glibc
+        pins |= {canonical(line) for line in facts.with_cuda}
+    shutil.rmtree(tmp_path)
+    cubins = set(found[0]["cubins"]) & set(found[1]["cubins"])
+    assert (tuple(sorted(cubins)), row.ptx_isa) == (row.cubins, found[0]["ptx_isa"])
+    assert pins == {canonical(line) for line in row.and_cuda or ()}

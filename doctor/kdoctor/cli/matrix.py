@@ -13,6 +13,7 @@ import typer
 from kdoctor.cli.lazy import LazyCommand, LazyGroup
 from kdoctor.cli.options import MatrixOption
 from kdoctor.cli.stderr import show
+from kdoctor.errors import UsageError, one_of
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, describe
@@ -53,6 +54,9 @@ def matrix(
             show_default=False,
         ),
     ] = None,
+    framework: Annotated[
+        str, typer.Option(metavar="tensorflow|jax", help="Framework whose releases are judged.")
+    ] = "tensorflow",
     driver: Annotated[
         str | None,
         typer.Option(
@@ -104,7 +108,10 @@ def matrix(
     if context.invoked_subcommand:
         return
     chosen = parse_outputs((), FORMATS, stdout=format).stdout
-    known = load_matrix(matrix, os.environ)
+    chosen_framework = one_of("--framework", framework, ("tensorflow", "jax"))
+    if tensorflow is not None and chosen_framework == "jax":
+        raise UsageError("--tensorflow cannot be used with --framework jax")
+    known = load_matrix(matrix, os.environ).of(chosen_framework)
     asked = Asked(driver=driver, gpus=tuple(gpu or ()), python=python, platform=platform, cuda=cuda, cudnn=cudnn)
     needs = None if tensorflow is None else requirements(known, tensorflow)
     today = dt.datetime.now(tz=dt.timezone.utc).date()

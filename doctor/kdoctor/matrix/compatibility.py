@@ -70,7 +70,7 @@ def hidden_folders(matrix: VersionMatrix, release: Release) -> tuple[str, ...]:
 
     A library's folder has its name, but for two.
     """
-    if release.and_cuda is None:
+    if release.and_cuda is None or matrix.framework == "JAX":  # JAX finds the wheels by their folders
         return ()
     named = {"cudart": "cuda_runtime", "cublasLt": "cublas"}
     needed = dict.fromkeys(named.get(name, name) for name in matrix.registering)
@@ -129,6 +129,10 @@ def _gpu_rules(
     for name in machine.unnamed_gpus:
         yield Reason("missing", "gpu", f"the compute capability of {name}")
     for gpu in _distinct(machine.gpus or ()):
+        if gpu.arm_only and matrix.framework == "JAX":
+            text = f"whether JAX's wheels for Arm run on {gpu.name}; the matrix covers {matrix.platform}"
+            yield Reason("missing", "platform", text)
+            continue
         if gpu.arm_only:
             text = f"{gpu.name} comes with an Arm processor, for which TensorFlow wheels are CPU builds"
             yield Reason("against", "platform", text)
@@ -250,7 +254,7 @@ def _cudnn_rule(
 def _requirements(release: Release, machine: Machine, pins: Mapping[str, Requirement]) -> tuple[str, ...]:
     has_extra = release.and_cuda is not None and not machine.for_cpu and not machine.system_libraries
     kept = [str(pin) for pin in pins.values() if has_extra or not pin.name.startswith("nvidia-")]
-    return (f"{release.distribution}{'[and-cuda]' if has_extra else ''}=={release.version}", *kept)
+    return (f"{release.distribution}{f'[{release.extra}]' if has_extra else ''}=={release.version}", *kept)
 
 
 def _pythons(release: Release) -> str:

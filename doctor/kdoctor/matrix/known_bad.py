@@ -55,7 +55,7 @@ def may_meet(row: KnownBad, release: Release, machine: Machine, pins: Mapping[st
     """Whether an environment with this release on this machine may match the combination."""
     for name, spec in row.when.items():
         if name == "tensorflow":
-            if not specifier(spec).contains(release.version, prereleases=True):
+            if release.distribution == "jax" or not specifier(spec).contains(release.version, prereleases=True):
                 return False
         elif name == "capability":
             if not any(specifier(spec).contains(gpu.capability) for gpu in machine.gpus or ()):

@@ -93,6 +93,8 @@ class _Builder:
         self._rows: dict[str, dict[str, tuple[Any, Node]]] = {section: {} for section in KEYS}
         self._releases: dict[str, Node] = {}
         """By version, with the values that ``same_as`` inherits."""
+        self._gpus: dict[str, Node] = {}
+        """By capability, with the models of all files."""
 
     def read(self, shown: str, content: bytes) -> _Builder:
         """Add a file.
@@ -109,6 +111,7 @@ class _Builder:
         if refused:
             raise MatrixError(shown, [*source.problems, refused])
         problems = [*source.problems, *self._missing_sections(root), *self._inherit(root)]
+        self._extend_gpus(root)
         document, invalid = validate(MatrixDocument, root, _NOUN)
         if document is None or problems:
             raise MatrixError(shown, list(dict.fromkeys([*problems, *invalid])))
@@ -143,6 +146,19 @@ class _Builder:
                 row.value = {**inherited, **row.value}
             self._releases[row.string("version") or ""] = row
 
+    def _extend_gpus(self, root: Node) -> None:
+        """Add the models of a row to those of the earlier row with its capability, which provides missing keys."""
+        for row in root.entries("gpus"):
+            base = self._gpus.get(row.string("capability") or "")
+            if base is not None:
+                inherited = {key: replace(node, mark=row.mark, key=None) for key, node in base.value.items()}
+                for key in ("data_center", "models", "arm_models"):
+                    own, known = row.get(key), inherited.get(key)
+                    if own is not None and known is not None and isinstance(own.value, list):
+                        row.value[key] = replace(own, value=[*known.value, *own.value])
+                row.value = {**inherited, **row.value}
+            self._gpus[row.string("capability") or ""] = row
+
     def _add_rows(self, document: MatrixDocument, root: Node) -> Iterator[Problem]:
         for section, keys in KEYS.items():
             first: dict[str, Node] = {}
@@ -169,6 +185,7 @@ class _Builder:
             updated=last.updated,
             platform=last.platform,
             releases=tuple(sorted(rows["tensorflow"], key=lambda row: row.key)),
+            jax=tuple(sorted(rows["jax"], key=lambda row: (row.key, row.cuda))),
             cuda_majors=tuple(sorted(rows["cuda_majors"], key=lambda row: row.major)),
             cuda_releases=tuple(sorted(rows["cuda_releases"], key=lambda row: numbers(row.release))),
             ptx_versions=rows["ptx_versions"],

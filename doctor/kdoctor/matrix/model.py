@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -97,13 +97,15 @@ class Release(StrictPart):
     version: VersionText
     """As the package index names it: ``2.15.0.post1``."""
     distribution: Text = "tensorflow"
-    """``tensorflow`` or ``tf-nightly``."""
+    """``tensorflow``, ``tf-nightly`` or ``jax``."""
+    extra: Text = "and-cuda"
+    """The extra that installs the NVIDIA wheels: ``cuda12`` for JAX."""
     python: SpecifierText
     """The Python versions that it has wheels for."""
     requires: Requirements
     """What it requires of Keras, NumPy, protobuf and others, from its METADATA."""
     and_cuda: Annotated[Requirements | None, AfterValidator(lambda lines: lines or None)] = None
-    """What its extra ``[and-cuda]`` adds; None if it has no such extra."""
+    """What that extra adds; None if it has no such extra."""
     cuda: Dotted
     """CUDA release that it was built with: ``12.5.1``, or ``12.2`` if the build does not say more."""
     cudnn: Dotted | None = None
@@ -320,6 +322,10 @@ class VersionMatrix:
     """The platform that its wheels are for: ``linux-x86_64``."""
     releases: tuple[Release, ...]
     """Oldest first."""
+    jax: tuple[Release, ...] = ()
+    """The releases of JAX, with each of their CUDA plugins."""
+    framework: Literal["TensorFlow", "JAX"] = "TensorFlow"
+    """What ``releases`` are of."""
     cuda_majors: tuple[CudaMajor, ...]
     cuda_releases: tuple[CudaRelease, ...]
     """Oldest first."""
@@ -338,6 +344,10 @@ class VersionMatrix:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Short names of sources to citations."""
 
+    def of(self, framework: str) -> VersionMatrix:
+        """The matrix with the releases of ``jax``, or itself for ``tensorflow``."""
+        return replace(self, releases=self.jax, framework="JAX") if framework == "jax" else self
+
     def citation(self, source: str) -> str | None:
         """The text of a source: its citation if it is a short name; None for a short name that is not listed."""
         return self.sources.get(source) if _SHORT_NAME.fullmatch(source) else source
@@ -351,7 +361,9 @@ class VersionMatrix:
         return next((kind for kind in self.gpus if kind.capability == capability), None)
 
     def elsewhere(self, platform: str | None) -> Platform | None:
-        """What is known about that platform; None for the matrix's own."""
+        """What is known about TensorFlow on that platform; None for the matrix's own, and for JAX."""
+        if self.framework == "JAX":
+            return None
         return next((row for row in self.platforms if row.platform == platform), None)
 
     def oldest_driver(self, cuda: str, *, windows: bool = False) -> str | None:

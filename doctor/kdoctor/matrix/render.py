@@ -15,6 +15,7 @@ from kdoctor.matrix.view import (
     code_range,
     failure_text,
     groups,
+    named,
     nccl_text,
     notes,
     python_range,
@@ -73,7 +74,8 @@ def _matrix(view: View) -> str:
 
 
 def _table(view: View, verdicts: Sequence[Verdict], canvas: Canvas) -> Iterator[str]:
-    heading = "".join(name.ljust(width) for name, width in _COLUMNS)
+    names = (view.matrix.framework, *(name for name, _ in _COLUMNS[1:]))
+    heading = "".join(name.ljust(width) for name, (_, width) in zip(names, _COLUMNS, strict=True))
     yield f"   {heading}{'Verdict' if view.machine else ''}".rstrip()
     for verdict in verdicts:
         cells = _cells(view, verdict.release)[: len(_COLUMNS)]
@@ -139,17 +141,17 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
     if view.best is not None:
         on = " on the CPU (no GPU found or given)" if view.machine is not None and view.machine.for_cpu else ""
         kind = ", a pre-release, because no final release runs" if view.best.release.prerelease else ""
-        yield f"Newest compatible release{on}: TensorFlow {view.best.release.version}{kind}"
+        yield f"Newest compatible release{on}: {named(view, view.best.release)}{kind}"
         yield from _install(view.best, canvas)
     elif view.on_cpu is not None and view.nearest is not None and view.nearest.outcome != "unknown":
-        yield "No TensorFlow in the matrix uses a GPU here. For the CPU:"
+        yield f"No {view.matrix.framework} in the matrix uses a GPU here. For the CPU:"
         yield f"    {view.on_cpu}"
     elif view.nearest is not None:
         near = view.nearest
         if near.outcome == "unknown":
-            yield f"Inconclusive. Newest release without a known problem: TensorFlow {near.release.version}"
+            yield f"Inconclusive. Newest release without a known problem: {named(view, near.release)}"
         else:
-            yield f"No TensorFlow in the matrix runs here. Closest: {near.release.version}"
+            yield f"No {view.matrix.framework} in the matrix runs here. Closest: {near.release.version}"
         for reason in reasons(near):
             yield from wrap(reason, canvas.width, first="  - ", rest="    ")
         if near.outcome == "unknown":
@@ -163,8 +165,7 @@ def _ways(view: View, canvas: Canvas) -> Iterator[str]:
     way = way_out(view.matrix, view.machine, view.verdicts)
     if way is None:
         return
-    version = way.verdict.release.version
-    yield from ("", f"To run TensorFlow {version}: driver {way.driver} or newer")
+    yield from ("", f"To run {named(view, way.verdict.release)}: driver {way.driver} or newer")
     if way.package:
         text = f"or, on data-center GPUs, NVIDIA's forward-compatibility package {way.package} (Ubuntu commands shown):"
         yield from wrap(text, canvas.width, first="  ")
@@ -248,12 +249,14 @@ def _markdown(view: View, canvas: Canvas) -> str:  # noqa: ARG001 - the reader's
 
 def _title(view: View) -> str:
     return (
-        f"Requirements of TensorFlow {view.needs.release.version}" if view.needs else "Compatible TensorFlow releases"
+        f"Requirements of TensorFlow {view.needs.release.version}"
+        if view.needs
+        else f"Compatible {view.matrix.framework} releases"
     )
 
 
 def _markdown_table(view: View) -> Iterator[str]:
-    yield f"| | {' | '.join(_HEADINGS)} | verdict |"
+    yield f"| | {' | '.join((view.matrix.framework, *_HEADINGS[1:]))} | verdict |"
     yield f"|{'---|' * (len(_HEADINGS) + 2)}"
     for verdict in view.verdicts:
         why = "; ".join(reasons(verdict))

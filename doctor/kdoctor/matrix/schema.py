@@ -35,12 +35,13 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "forward_compatibility": ("cuda",),
     "libraries": ("cuda", "cudnn", "nccl"),
     "tensorflow": ("version",),
+    "jax": ("version", "extra"),
     "keras": ("versions",),
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("ptx_versions", "platforms", "forward_compatibility")
+OPTIONAL = ("jax", "ptx_versions", "platforms", "forward_compatibility")
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
@@ -74,5 +75,6 @@ class MatrixDocument(StrictDocument):
     forward_compatibility: list[ForwardCompatibility] = []
     libraries: list[Libraries] = []
     tensorflow: list[Release] = []
+    jax: list[Release] = []
     keras: list[KerasBehaviour] = []
     known_bad: list[KnownBad] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdoctor.matrix.compatibility import best, judge
@@ -113,14 +113,18 @@ def groups(verdicts: Sequence[Verdict]) -> list[Group]:
 
 def span(releases: Sequence[Release], known: Sequence[Release]) -> str:
     """``2.17.0 to 2.18.1, 2.15.1``: the releases, newest first, with neighbours of ``known`` joined."""
-    places = {release.version: place for place, release in enumerate(known)}
+    places = {(release.version, release.cuda): place for place, release in enumerate(known)}
     runs: list[list[Release]] = []
     for release in releases:
-        if runs and abs(places[runs[-1][-1].version] - places[release.version]) == 1:
+        if runs and _next_to(places, runs[-1][-1], release):
             runs[-1].append(release)
         else:
             runs.append([release])
     return ", ".join(run[0].version if len(run) == 1 else f"{run[-1].version} to {run[0].version}" for run in runs)
+
+
+def _next_to(places: Mapping[tuple[str, str], int], first: Release, second: Release) -> bool:
+    return abs(places[first.version, first.cuda] - places[second.version, second.cuda]) == 1
 
 
 def shown_releases(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -128,8 +132,15 @@ def shown_releases(verdicts: Sequence[Verdict]) -> list[Verdict]:
     newest: dict[tuple[object, ...], Verdict] = {}
     for verdict in verdicts:
         if verdict.outcome == "runs":
-            newest.setdefault((verdict.release.key.release[:2], verdict.release.prerelease), verdict)
+            release = verdict.release
+            newest.setdefault((release.key.release[:2], release.prerelease, release.extra), verdict)
     return list(newest.values())
+
+
+def named(view: View, release: Release) -> str:
+    """``TensorFlow 2.21.0``, ``JAX 0.12.0 (CUDA 13)``."""
+    plugin = f" (CUDA {release.cuda})" if view.matrix.framework == "JAX" else ""
+    return f"{view.matrix.framework} {release.version}{plugin}"
 
 
 def reasons(verdict: Verdict) -> list[str]:

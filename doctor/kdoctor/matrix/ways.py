@@ -40,19 +40,23 @@ def way_out(matrix: VersionMatrix, machine: Machine | None, verdicts: Sequence[V
     for verdict in verdicts:
         if verdict.release.prerelease:
             continue
-        if verdict.outcome == "runs":
+        same = [other for other in verdicts if other.release.version == verdict.release.version]
+        if any(other.outcome == "runs" for other in same):
             return None
-        if {reason.rule for reason in verdict.against} == {"driver"}:
-            driver = needed_driver(matrix, verdict.release, machine.gpus)
-            ended = any(
-                kind.last_branch is not None and numbers(machine.driver)[0] > kind.last_branch
-                for gpu in machine.gpus
-                if (kind := matrix.capability(gpu.capability))
-            )
-            if driver is None or ended or not older_driver(machine.driver, driver):
-                return None
-            return WayOut(verdict=verdict, driver=driver, package=_package(matrix, verdict, machine))
+        blocked = [other for other in same if {reason.rule for reason in other.against} == {"driver"}]
+        if blocked:
+            return _way(matrix, machine, blocked[-1])  # for JAX, the plugin for the older CUDA
     return None
+
+
+def _way(matrix: VersionMatrix, machine: Machine, verdict: Verdict) -> WayOut | None:
+    gpus, installed = machine.gpus or (), machine.driver or ""
+    driver = needed_driver(matrix, verdict.release, gpus)
+    kinds = [kind for gpu in gpus if (kind := matrix.capability(gpu.capability))]
+    ended = any(kind.last_branch is not None and numbers(installed)[0] > kind.last_branch for kind in kinds)
+    if driver is None or ended or not older_driver(installed, driver):
+        return None
+    return WayOut(verdict=verdict, driver=driver, package=_package(matrix, verdict, machine))
 
 
 def _package(matrix: VersionMatrix, verdict: Verdict, machine: Machine) -> str | None:

@@ -45,6 +45,29 @@ def test_rows_are_added_to_the_shipped_ones(tmp_path: Path) -> None:
     assert "own.yaml" in own.name
 
 
+def test_model_is_added_to_the_row_of_its_capability(tmp_path: Path) -> None:
+    text = HEAD + 'gpus:\n- {capability: "9.0", models: [X9000], source: our own}\n'
+    own, known = load_matrix(written(tmp_path, text), {}).capability("9.0"), SHIPPED.capability("9.0")
+    assert own is not None
+    assert known is not None
+    assert own.names == (*known.data_center, *known.models, "X9000", *known.arm_models)
+    assert (own.architecture, own.oldest_driver) == (known.architecture, known.oldest_driver)
+
+
+def test_platform_is_added(tmp_path: Path) -> None:
+    text = HEAD + 'platforms:\n- {platform: linux-ppc64le, wheels: "<2.11", source: our own}\n'
+    own = load_matrix(written(tmp_path, text), {})
+    assert own.elsewhere("linux-ppc64le") is not None
+    assert len(own.platforms) == len(SHIPPED.platforms) + 1
+
+
+def test_row_with_its_own_code_has_no_inherited_kernels(tmp_path: Path) -> None:
+    text = HEAD + 'tensorflow:\n- {version: "2.21.0+own.1", same_as: "2.21.0", cubins: [80, 90], source: our own}\n'
+    release = load_matrix(written(tmp_path, text), {}).release("2.21.0+own.1")
+    assert release is not None
+    assert (release.kernel_gen, release.ptx_isa) == (None, None)
+
+
 def test_row_with_the_same_key_replaces_the_shipped_one(tmp_path: Path) -> None:
     text = HEAD + (
         'tensorflow:\n- {version: "2.19.1", same_as: "2.19.1", glibc: "2.31", source: our own build}\n'
@@ -133,7 +156,7 @@ def test_file_that_extends_nothing_needs_every_section(tmp_path: Path) -> None:
             ":6:16",
             "compute capability",
         ),
-        (HEAD + 'gpus:\n- {capability: "9.0", architecture: H, source: a b}\n', ":6:3", "'arm_models'"),
+        (HEAD + 'gpus:\n- {capability: "9.9", architecture: H, source: a b}\n', ":6:3", "'arm_models'"),
         (HEAD + "keras: []\nkeras: []\n", ":6:1", "duplicate key 'keras'"),
         (HEAD + "keras: &x []\ngpus: *x\n", ":6:7", "alias"),
         (HEAD.replace("linux", "!!python/name:os.system linux"), ":4:11", "tag"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.tags import Tag, parse_tag
+from packaging.utils import canonicalize_name
 
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image, Place, read_images
@@ -29,6 +30,7 @@ _LEAST_BYTES = 1 << 20
 
 _NVIDIA_FOLDER = re.compile(r"/nvidia/(\w+)/lib")
 _NCCL_INSIDE = re.compile(rb"NCCL version (\d+\.\d+\.\d+)\+cuda")
+_EXTRA = re.compile(r'extra == "([^"]+)"')
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_|manylinux(2014|2010)_")
 _LEGACY_GLIBC = {"2014": "2.17", "2010": "2.12"}
 
@@ -46,6 +48,8 @@ class WheelFacts:
     """What it always requires."""
     and_cuda: tuple[str, ...]
     """What its extra ``[and-cuda]`` adds."""
+    with_cuda: tuple[str, ...]
+    """What the extra ``[with-cuda]`` of JAX's plugins adds."""
     cuda: str | None
     cudnn: str | None
     images: Mapping[Place, frozenset[Image]]
@@ -95,15 +99,16 @@ def _read(name: str, archive: zipfile.ZipFile, folder: Path) -> WheelFacts:
         if member in members:
             _extract(archive, member, folder / member)
     build = read_build(str(folder / "tensorflow"))
-    always, and_cuda = _requirements(metadata.get_all("Requires-Dist", []))
+    lines = metadata.get_all("Requires-Dist", [])
     code = _read_code(archive, folder)
     return WheelFacts(
         name=name,
         distribution=str(metadata["Name"]),
         version=str(metadata["Version"]),
         tags=frozenset(tag for text in tags for tag in parse_tag(text)),
-        requires=always,
-        and_cuda=and_cuda,
+        requires=_requirements(lines, None),
+        and_cuda=_requirements(lines, "and-cuda"),
+        with_cuda=_requirements(lines, "with-cuda"),
         cuda=build["cuda_version"],
         cudnn=build["cudnn_version"],
         images=code.images,
@@ -112,19 +117,17 @@ def _read(name: str, archive: zipfile.ZipFile, folder: Path) -> WheelFacts:
     )
 
 
-def _requirements(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is always required, and what the extra ``[and-cuda]`` adds."""
-    always: list[str] = []
-    extra: list[str] = []
+def _requirements(lines: Sequence[str], extra: str | None) -> tuple[str, ...]:
+    """What is always required, or what an extra adds to it."""
+    found: list[str] = []
     for line in lines:
         requirement = Requirement(line)
-        marker = str(requirement.marker or "")
-        if 'extra == "and-cuda"' in marker or 'extra == "and_cuda"' in marker:
-            requirement.marker = None
-            extra.append(str(requirement))
-        elif "extra ==" not in marker:
-            always.append(str(requirement))
-    return tuple(always), tuple(extra)
+        named = _EXTRA.search(str(requirement.marker or ""))
+        if (canonicalize_name(named[1]) if named else None) == extra:
+            if extra is not None:
+                requirement.marker = None
+            found.append(str(requirement))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,56 @@
+"""Releases of JAX with their CUDA plugins."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.matrix.compatibility import best, compatible
+from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.ways import way_out
+
+MATRIX = load_matrix(environ={}).of("jax")
+
+
+def machine(driver: str, gpu: str, python: str = "3.12") -> Machine:
+    return Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python=python)
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpu", "python", "command"),
+    [  # the plugins' fatbins and METADATA; NVIDIA's minor-version compatibility
+        ("580.65.06", "H100", "3.12", "python -m pip install 'jax[cuda13]==0.12.0.1'"),
+        ("535.161.08", "H100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
+        ("580.95.05", "B200", "3.11", "python -m pip install 'jax[cuda13]==0.10.2'"),
+        ("580.95.05", "V100", "3.12", "python -m pip install 'jax[cuda12]==0.12.0.1' nvidia-cudnn-cu12==9.10.2.21"),
+        ("580.65.05", "T4", "3.14", "python -m pip install 'jax[cuda12]==0.12.0.1'"),
+    ],
+)
+def test_newest_plugin_that_the_driver_and_gpu_run(driver: str, gpu: str, python: str, command: str) -> None:
+    chosen = best(compatible(MATRIX, machine(driver, gpu, python)))
+    assert chosen is not None
+    assert chosen.command == command
+
+
+def test_cuda_13_has_no_code_before_turing() -> None:
+    for verdict in compatible(MATRIX, machine("580.95.05", "V100")):
+        assert (verdict.outcome == "runs") == (verdict.release.extra == "cuda12")
+
+
+def test_old_driver_needs_the_one_of_the_older_plugin() -> None:
+    given = machine("470.256.02", "A100")
+    way = way_out(MATRIX, given, compatible(MATRIX, given))
+    assert way is not None
+    assert (way.driver, way.verdict.release.extra) == ("525.60.13", "cuda12")
+    running = machine("535.161.08", "H100")
+    assert way_out(MATRIX, running, compatible(MATRIX, running)) is None
+
+
+def test_gpus_with_arm_processors_are_not_decided() -> None:
+    assert {verdict.outcome for verdict in compatible(MATRIX, machine("580.95.05", "GH200"))} == {"unknown"}
+
+
+def test_known_failures_of_tensorflow_do_not_concern_jax() -> None:
+    for verdict in compatible(MATRIX, machine("580.95.05", "B200")):
+        assert not {reason.failure for reason in verdict.reasons} & {"blackwell_invalid_ptx", "blackwell_xla_ptx85"}

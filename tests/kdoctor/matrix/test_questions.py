@@ -1,0 +1,84 @@
+"""Questions that people ask, answered from primary sources in ``tests/matrix/questions.yaml``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kdoctor.matrix.compatibility import best, compatible, needed_driver
+from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.machine import Asked, describe
+from kdoctor.matrix.requirements import find_release
+from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.view import python_range
+from kdoctor.matrix.ways import way_out
+
+MATRIX = load_matrix(environ={})
+QUESTIONS: list[dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[2] / "matrix/questions.yaml").read_text(encoding="utf-8")
+)
+ELSEWHERE = {"index": "the wheels on the package index"}
+
+
+def options(question: dict[str, Any]) -> dict[str, list[str]]:
+    words = shlex.split(question["ask"])
+    found: dict[str, list[str]] = {}
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        found.setdefault(name.removeprefix("--"), []).append(value)
+    return found
+
+
+def machine(asked: dict[str, list[str]], root: Path) -> Machine:
+    single = {name: values[0] for name, values in asked.items() if name != "gpu"}
+    given = Asked(gpus=tuple(asked.get("gpu", ())), **single)
+    return describe(MATRIX, given, {}, root=root).machine
+
+
+def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
+    """What the program says to each part of the answer that the question has."""
+    asked = options(question)
+    if "capability" in question:
+        return {"capability": find_gpu(MATRIX, asked["gpu"][0]).capability}
+    if "tensorflow" in asked:
+        release = find_release(MATRIX, asked["tensorflow"][0])
+        gpus = [find_gpu(MATRIX, name) for name in asked.get("gpu", ())]
+        return {
+            "cuda": release.cuda,
+            "cudnn": release.cudnn,
+            "python": python_range(release),
+            "driver": needed_driver(MATRIX, release, gpus),
+        }
+    given = machine(asked, root)
+    verdicts = compatible(MATRIX, given)
+    found = best(verdicts)
+    way = way_out(MATRIX, given, verdicts)
+    failing = {verdict.release.version for verdict in verdicts if verdict.outcome == "does-not-run"}
+    wanted = question.get("command")
+    return {
+        "best": found.release.version if found else None,
+        "command": wanted if found and wanted and wanted in "\n".join(found.commands) else None,
+        "package": way.package if way else None,
+        "not_running": question.get("not_running") if question.get("not_running") in failing else None,
+    }
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["ask"])
+def test_answer_is_right(question: dict[str, Any], tmp_path: Path) -> None:
+    found = answers(question, tmp_path)
+    for part in set(question) - {"ask", "source"}:
+        assert found[part] == question[part], part
+
+
+def test_there_are_enough_questions_and_each_has_a_source() -> None:
+    assert len(QUESTIONS) >= 150
+    known = {*MATRIX.sources, *ELSEWHERE}
+    for question in QUESTIONS:
+        stated = question["source"] if isinstance(question["source"], list) else [question["source"]]
+        assert all(source in known or "#" in source for source in stated), question
+    asked = [str({**question, "source": None}) for question in QUESTIONS]
+    assert len(set(asked)) == len(asked)

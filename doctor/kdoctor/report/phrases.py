@@ -67,6 +67,7 @@ class Label:
     NOT_CHECKED = "Not checked because of it"
     NOT_JUDGED = "Not judged"
     OBSERVED = "Observed"
+    RECORD = "To judge more"
     ROLLBACK = "Rollback"
     UNDO = "To undo"
     RULE = "Rule"

@@ -31,7 +31,8 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
         elif error:
             yield Unjudged(subject=gpu.subject, reason=f"could not be opened ({error})")
         elif not (gpu.name or gpu.uuid or gpu.bus_id):
-            yield Unjudged(subject=gpu.subject, reason="could be opened, but name, UUID and bus id were not read")
+            why = gpu.errors.get("name") or gpu.errors.get("uuid") or "no reason given"
+            yield Unjudged(subject=gpu.subject, reason=f"name, UUID and bus id were not read ({why})")
         else:
             yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)")
     if gpus.count is None:

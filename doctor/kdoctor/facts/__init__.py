@@ -1,6 +1,6 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
-from kdoctor.facts.base import FactGroup, Facts, Unavailable
+from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -44,5 +44,5 @@ __all__ = [
     "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",
     "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
     "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name", "link_gbs",
-    "link_generation",
+    "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

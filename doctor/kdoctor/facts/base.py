@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,6 +25,20 @@ class Unavailable:
 
     unavailable: str
     """The reason, as shown in a report."""
+
+
+_NOT_COLLECTED = "no facts about {} were collected"
+
+
+def not_collected(group: type[FactGroup]) -> Unavailable:
+    """For a group that a snapshot does not contain."""
+    return Unavailable(unavailable=_NOT_COLLECTED.format(group.group))
+
+
+def missing_group(reason: str) -> str | None:
+    """The key of the group for which :func:`not_collected` gives the reason in this text; None without one."""
+    found = re.search(_NOT_COLLECTED.format(r"(\w+)"), reason)
+    return found[1] if found else None
 
 
 Facts = Mapping[type[FactGroup], FactGroup | Unavailable]

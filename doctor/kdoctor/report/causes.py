@@ -8,7 +8,13 @@ from kdoctor import __version__
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Mark, Report, Result
+<<<<<<< HEAD
 from kdoctor.report.phrases import Label, counting, describe_reason, describe_waiver
+=======
+from kdoctor.model import Severity
+from kdoctor.report.gaps import Gaps, find_gaps
+from kdoctor.report.phrases import Label, counting, describe_waiver
+>>>>>>> h4
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
 
@@ -34,20 +40,29 @@ def note_blocks(report: Report) -> tuple[Block, ...]:
 def gap_blocks(report: Report) -> tuple[Block, ...]:
     """One block for the checks that could not be judged and that no cause explains; none if there are none."""
     explained = {check for cause in report.causes for check in cause.unjudged}
-    by_reason: dict[str, list[str]] = {}
-    for result in report.results:
-        if is_gap(result) and result.id not in explained:
-            by_reason.setdefault(describe_reason(result), []).append(result.id)
-    if not by_reason:
+    unknown = [result for result in report.results if is_gap(result) and result.id not in explained]
+    if not unknown:
         return ()
-    most_frequent = sorted(by_reason.items(), key=lambda item: -len(item[1]))
-    number = sum(map(len, by_reason.values()))
-    fields = [Field(label=some(checks), text=reason) for reason, checks in most_frequent[:_NAMED]]
-    if most_frequent[_NAMED:]:
-        rest = counted(len(most_frequent) - _NAMED, "more reason")
-        fields.append(Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report"))
-    heading = f"{counted(number, 'check')} could not be judged"
-    return (Block(mark=Mark.UNKNOWN, findings=(heading,), fields=tuple(fields)),)
+    gaps = find_gaps(unknown)
+    heading = f"{counted(len(unknown), 'check')} could not be judged"
+    if gaps.not_recorded:
+        heading = f"{heading}; not recorded: {', '.join(gaps.not_recorded)}"
+    return (Block(mark=Mark.UNKNOWN, findings=(heading,), fields=tuple(_gap_fields(gaps, report))),)
+
+
+def _gap_fields(gaps: Gaps, report: Report) -> Iterator[Field]:
+    for output, number in gaps.not_printed.items():
+        verb = "needs" if number == 1 else "need"
+        yield Field(label=Label.NOT_JUDGED, text=f"{counted(number, 'check')} {verb} values that are not in {output}")
+    reasons = list(gaps.others.items())
+    for reason, checks in reasons[:_NAMED]:
+        yield Field(label=some(checks), text=reason)
+    if reasons[_NAMED:]:
+        rest = counted(len(reasons) - _NAMED, "more reason")
+        yield Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report")
+    if gaps.not_recorded and not report.interrupted:
+        text = "Record all of it on that machine, or import more output (docs/import.md)."
+        yield Field(label=Label.RECORD, text=text, commands=("kdoctor snapshot -o machine.json",))
 
 
 def cause_block(report: Report, cause: Cause) -> Block:

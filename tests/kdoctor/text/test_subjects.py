@@ -17,6 +17,11 @@ GPU_2, GPU_5 = "GPU 2 (0000:4c:00.0)", "GPU 5 (0000:9b:00.0)"
         (["a", "b", "a"], "a, b"),
         (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
         (["GPU 0", "memory"], "GPU 0, memory"),
+        (["GPU 0 - GPU 1"], "GPU 0 - GPU 1"),
+        (["GPU 0 - GPU 2", "GPU 1 - GPU 2"], "GPU 0 - GPU 2, GPU 1 - GPU 2"),
+        (["GPU 0 - GPU 2", "GPU 1 - GPU 2", "GPU 2 - GPU 12"], "3 pairs with GPU 2"),
+        (["GPU 0 - GPU 1", "GPU 0 - GPU 2", "GPU 1 - GPU 2"], "3 pairs of GPUs"),
+        (["GPU 0 - GPU 1", "GPU 0 - GPU 2", "GPU 0"], "GPU 0 - GPU 1, GPU 0 - GPU 2, GPU 0"),
     ],
 )
 def test_subjects_are_named_in_short(subjects: list[str], shown: str) -> None:

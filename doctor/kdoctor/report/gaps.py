@@ -1,0 +1,74 @@
+"""Groups the reasons why checks could not be judged, so that a report names each kind once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kdoctor.engine.report import Result
+from kdoctor.facts import missing_group
+from kdoctor.report.phrases import describe_reason
+from kdoctor.text.subjects import name_subjects
+
+_PYTHON = "Python environment"
+_GROUPS = {
+    "target": _PYTHON,
+    "packages": _PYTHON,
+    "tensorflow": _PYTHON,
+    "keras": _PYTHON,
+    "libraries": _PYTHON,
+    "environment": _PYTHON,
+    "gpus": "GPUs",
+    "pci": "PCI devices",
+    "host": "host",
+    "kernel": "kernel settings",
+    "kernel_driver": "kernel module",
+    "kernel_log": "kernel log",
+}
+"""Each group of facts in a reader's words."""
+_NOT_IN = re.compile(r"\(not in ([^()]+)\)")
+"""The reason for values that imported output does not contain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaps:
+    """Why checks could not be judged, the most frequent reason first."""
+
+    not_recorded: tuple[str, ...]
+    """What the facts do not contain at all."""
+    not_printed: dict[str, int]
+    """Imported output, to the number of checks that need a value which it does not contain."""
+    others: dict[str, tuple[str, ...]]
+    """Every other reason, with its checks."""
+
+
+def find_gaps(results: Iterable[Result]) -> Gaps:
+    """The reasons of checks that could not be judged, by kind."""
+    not_recorded: Counter[str] = Counter()
+    not_printed: Counter[str] = Counter()
+    others: dict[str, list[str]] = {}
+    for result in results:
+        reason = result.reason or ""
+        if group := missing_group(reason):
+            not_recorded[_GROUPS.get(group, group.replace("_", " "))] += 1
+        elif output := _NOT_IN.search(reason):
+            not_printed[output[1]] += 1
+        else:
+            others.setdefault(_reason(result), []).append(result.id)
+    most_frequent = sorted(others.items(), key=lambda item: -len(item[1]))
+    return Gaps(
+        not_recorded=tuple(name for name, _ in not_recorded.most_common()),
+        not_printed=dict(not_printed.most_common()),
+        others={reason: tuple(ids) for reason, ids in most_frequent},
+    )
+
+
+def _reason(result: Result) -> str:
+    """Why the check is unknown, with the subjects of one reason together."""
+    subjects: dict[str, list[str]] = {}
+    for item in result.unjudged:
+        subjects.setdefault(item.reason, []).append(item.subject)
+    grouped = (f"{name_subjects(names)}: {reason}" for reason, names in subjects.items())
+    return "; ".join(grouped) or describe_reason(result)

@@ -8,13 +8,8 @@ from kdoctor import __version__
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Mark, Report, Result
-<<<<<<< HEAD
-from kdoctor.report.phrases import Label, counting, describe_reason, describe_waiver
-=======
-from kdoctor.model import Severity
 from kdoctor.report.gaps import Gaps, find_gaps
 from kdoctor.report.phrases import Label, counting, describe_waiver
->>>>>>> h4
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
 

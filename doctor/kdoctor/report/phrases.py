@@ -67,11 +67,7 @@ class Label:
     NOT_CHECKED = "Not checked because of it"
     NOT_JUDGED = "Not judged"
     OBSERVED = "Observed"
-<<<<<<< HEAD
-=======
     RECORD = "To judge more"
-    ROLLBACK = "Rollback"
->>>>>>> h4
     UNDO = "To undo"
     RULE = "Rule"
     SOURCE = "Source"

@@ -20,7 +20,7 @@ _SHELL = f"""
 kdoctor() {{ {shlex.join(KDOCTOR)} "$@"; }}
 sudo() {{ "$@"; }}  # it would ask for a password
 """
-_CHECK_AGAIN = "Check again"
+_CHECK_AGAIN = "Check again: "
 _FIX_FAILED = 90
 """Exit status of a session whose pasted commands failed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -30,9 +30,9 @@ def list_(
     """List the checks, scenarios or checklists."""
     catalog = load_catalog(plugin or ())
     chosen: dict[Kind, bool] = {"scenarios": scenarios, "checklists": checklists}
-    asked = [kind for kind, is_chosen in chosen.items() if is_chosen]
+    asked: list[Kind] = [kind for kind, is_chosen in chosen.items() if is_chosen]
     if format == "json":
-        show(make_listing(catalog, asked or ("checks", "scenarios", "checklists")).to_json())
+        show(make_listing(catalog, asked or get_args(Kind)).to_json())
         return
     write = {"checks": list_checks, "scenarios": list_scenarios, "checklists": list_checklists}
     show("\n".join(write[kind](catalog) for kind in asked or ("checks",)))

@@ -22,20 +22,33 @@ _TEXT_LINES = 3
 
 def render_short(report: Report, canvas: Canvas) -> str:
     """The short report as text."""
-    page, below = Page(canvas), Page(canvas)
+    page = Page(canvas)
     page.paragraph(heading(report), hang=2)
     if report.interrupted:
         page.paragraph(INTERRUPTED, style="bold yellow")
     page.blank()
     _categories(page, report.categories)
-    below.blank()
-    if report.command:
-        label, more = (Label.CHECK_AGAIN, " (every check: -v)") if report.plan else (Label.EVERY_CHECK, " -v")
-        below.line(f"{label}: {below.paint(report.command, 'cyan')}{more}")
-    below.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
-    page.append(_fitted([*cause_blocks(report), *gap_blocks(report)], SCREEN - page.height - below.height, canvas))
+    below = _below(report, canvas, with_hint=True)
+    blocks = [*cause_blocks(report), *gap_blocks(report)]
+    causes, is_complete = _fitted(blocks, SCREEN - page.height - below.height, canvas)
+    if not is_complete and report.plan:
+        below = _below(report, canvas, with_hint=False)
+        causes, _ = _fitted(blocks, SCREEN - page.height - below.height, canvas)
+    page.append(causes)
     page.append(below)
     return page.text()
+
+
+def _below(report: Report, canvas: Canvas, *, with_hint: bool) -> Page:
+    """The commands that run the checks again, and the verdict."""
+    page = Page(canvas)
+    page.blank()
+    if report.command and report.plan:
+        page.line(f"{Label.CHECK_AGAIN}: {page.paint(report.command, 'cyan')}")
+    if report.command and with_hint:
+        page.line(f"{Label.EVERY_CHECK}: {page.paint(f'{report.command} -v', 'cyan')}")
+    page.paragraph(verdict_line(report), hang=2, style=STYLES[VERDICT_MARKS[report.verdict.conclusion]])
+    return page
 
 
 def _categories(page: Page, categories: Sequence[Category]) -> None:
@@ -53,18 +66,21 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
             page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
 
 
-def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
-    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
+def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> tuple[Page, bool]:
+    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary.
+
+    Whether all of them are in full is the second value.
+    """
     page = _drawn(blocks, len(blocks), len(blocks), canvas, with_reasons=True)
     for in_full in range(len(blocks), 0, -1):
         if page.height <= room:
-            return page
+            return page, in_full >= len(blocks) - 1
         page = _drawn(blocks, in_full, len(blocks), canvas)
     for shown in range(len(blocks) - 1, 0, -1):
         if page.height <= room:
             break
         page = _drawn(blocks, 1, shown, canvas)
-    return page
+    return page, False
 
 
 def _drawn(blocks: Sequence[Block], in_full: int, shown: int, canvas: Canvas, *, with_reasons: bool = False) -> Page:

@@ -30,7 +30,7 @@ def list_(
     """List the checks, scenarios or checklists."""
     catalog = load_catalog(plugin or ())
     chosen: dict[Kind, bool] = {"scenarios": scenarios, "checklists": checklists}
-    asked = [kind for kind, is_chosen in chosen.items() if is_chosen]
+    asked: list[Kind] = [kind for kind, is_chosen in chosen.items() if is_chosen]
     if format == "json":
         show(make_listing(catalog, asked or ("checks", "scenarios", "checklists")).to_json())
         return

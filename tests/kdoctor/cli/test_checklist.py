@@ -232,7 +232,7 @@ def test_unused_and_expired_waivers_are_reported(job: Path) -> None:
     )
     job.write_text(LIST + waivers)
     failed = record_snapshot(job.parent / "failed.json", without_keras())
-    done = kdoctor("check", "-c", job, "--snapshot", failed)
+    done = kdoctor("check", "-v", "-c", job, "--snapshot", failed)
     assert done.returncode == 1
     assert done.stdout.count("2999-01-01") == 1
     assert "2020-01-01" in done.stdout

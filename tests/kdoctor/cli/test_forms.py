@@ -17,7 +17,7 @@ QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")
 def test_quiet_is_one_line_on_stdout_and_nothing_on_stderr() -> None:
     done = kdoctor(*QUICK, "--quiet")
     assert done.returncode == 0
-    assert done.stdout.startswith("kdoctor PASS in ")
+    assert done.stdout.startswith("kdoctor READY in ")
     assert done.stdout.count("\n") == 1
     assert not done.stderr
 
@@ -28,9 +28,9 @@ def test_quiet_keeps_the_named_format() -> None:
 
 def test_nagios_format_uses_service_exit_codes(tmp_path: Path) -> None:
     good = kdoctor(*QUICK, "--format", "nagios")
-    assert (good.returncode, good.stdout.startswith("KDOCTOR OK - PASS")) == (0, True)
+    assert (good.returncode, good.stdout.startswith("KDOCTOR OK - READY")) == (0, True)
     bad = kdoctor(*QUICK, "--format", "nagios", "--python", make_target(tmp_path / "empty"))
-    assert (bad.returncode, bad.stdout.startswith("KDOCTOR CRITICAL - FAIL")) == (2, True)
+    assert (bad.returncode, bad.stdout.startswith("KDOCTOR CRITICAL - NOT READY")) == (2, True)
 
 
 def test_nagios_format_reports_usage_error_as_unknown() -> None:

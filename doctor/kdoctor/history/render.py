@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kdoctor.engine.report import Conclusion
 from kdoctor.history.names import series_names
 from kdoctor.history.read import LEAST_FOR_TREND, RECENT, Flaky, Run, Trend
 from kdoctor.model import Status
-from kdoctor.report.phrases import STATUS_NAMES, instant
+from kdoctor.report.phrases import CONCLUSIONS, STATUS_NAMES, instant
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import WIDTH, wrap
 
@@ -25,6 +26,11 @@ Results = Mapping[str, Mapping[str, Any]]
 """Check id to its result in a JSON report."""
 
 
+def _word(conclusion: str) -> str:
+    """``READY`` for ``pass``, as in the report."""
+    return CONCLUSIONS[Conclusion(conclusion)]
+
+
 def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
     """Each run: number, start, verdict, duration, checklist, and below it the changes since the previous run.
 
@@ -32,7 +38,7 @@ def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
     """
     names = series_names((run.host, run.target) for run in runs)
     for run in runs:
-        start = f"{run.id:>6}  {run.started_at[:19]}  {run.conclusion.upper():<7} {run.duration_s:>7.1f} s  "
+        start = f"{run.id:>6}  {run.started_at[:19]}  {_word(run.conclusion):<12} {run.duration_s:>7.1f} s  "
         what = " ".join(filter(None, (run.checklist, names[run.host, run.target], run.scope)))
         lines = wrap(what, first=start, rest=_INDENT)
         if run.before == "pass" and run.conclusion == "fail":
@@ -109,7 +115,7 @@ def show_run(report: Mapping[str, Any]) -> str:
     checklist = report["checklist"]
     counts = ", ".join(f"{number} {STATUS_NAMES[Status(status)]}" for status, number in report["counts"].items())
     lines = [
-        *wrap(f"Run {report['run']}: {report['verdict'].upper()} ({report['verdict_reason']})", rest="  "),
+        *wrap(f"Run {report['run']}: {_word(report['verdict'])} ({report['verdict_reason']})", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
         *wrap(str(report["target"]), first="  Target     ", rest=" " * 13),
         f"  Checklist  {checklist['name']}, version {checklist['version']}",

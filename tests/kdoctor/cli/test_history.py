@@ -35,8 +35,8 @@ def test_broken_target_is_the_first_failure(tmp_path: Path, run: Run) -> None:
     broken = run(*asked)
     assert broken.returncode == 1, broken.stdout
     one, other = run("history").stdout.split("\n     2  ")
-    assert "PASS" in one
-    assert "FAIL" in other
+    assert "READY" in one
+    assert "NOT READY" in other
     assert "first failure\n" in other
     assert "pass -> fail" in run("history", "diff", "-2", "-1").stdout
     assert run("history", "show", "-1").stdout.startswith("Run 2: FAIL")

@@ -49,13 +49,13 @@ def test_list_marks_first_failure_and_changes(tmp_path: Path) -> None:
         ["\n"],
         ["", "gpu.free fail -> pass\n"],
     ]
-    assert listed[1].split()[:3] == ["2", "2030-01-02T00:00:01", "FAIL"]
+    assert listed[1].split()[:4] == ["2", "2030-01-02T00:00:01", "NOT", "READY"]
 
 
 def test_list_marks_first_failure_of_new_check() -> None:
     run = read.Run(7, "2030-01-02T00:00:01+00:00", "fail", "pass", 34.2, "cpu-smoke", "--no-smoke")
     (text,) = render.list_runs([run], {})
-    assert text == "     7  2030-01-02T00:00:01  FAIL       34.2 s  cpu-smoke --no-smoke\n        first failure\n"
+    assert text == "     7  2030-01-02T00:00:01  NOT READY       34.2 s  cpu-smoke --no-smoke\n        first failure\n"
 
 
 def test_list_fits_in_80_columns() -> None:

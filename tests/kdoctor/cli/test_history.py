@@ -39,7 +39,7 @@ def test_broken_target_is_the_first_failure(tmp_path: Path, run: Run) -> None:
     assert "NOT READY" in other
     assert "first failure\n" in other
     assert "pass -> fail" in run("history", "diff", "-2", "-1").stdout
-    assert run("history", "show", "-1").stdout.startswith("Run 2: FAIL")
+    assert run("history", "show", "-1").stdout.startswith("Run 2: NOT READY")
     exported = [json.loads(line) for line in run("history", "export").stdout.splitlines()]
     assert [(line["run"], line["schema"], line["verdict"]) for line in exported] == [
         (1, "kdoctor/report/v1", "pass"),

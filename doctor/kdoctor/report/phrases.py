@@ -85,10 +85,10 @@ def by_family(results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
         yield family, list(members)
 
 
-def failures(report: Report, *, most_severe_last: bool = False) -> list[Result]:
-    """The failed checks, most severe first unless asked otherwise; those of one severity in the report's order."""
+def failures(report: Report) -> list[Result]:
+    """The failed checks, most severe first; those of one severity in the report's order."""
     failed = [result for result in report.results if result.status is Status.FAIL]
-    return sorted(failed, key=lambda result: result.severity.rank, reverse=not most_severe_last)
+    return sorted(failed, key=lambda result: result.severity.rank, reverse=True)
 
 
 def counting(result: Result) -> list[JudgedFinding]:

@@ -57,6 +57,6 @@ def test_example_tests_pass(folder: Path) -> None:
 def test_example_finding_has_existing_fields() -> None:
     page = (EXAMPLES.parent / "writing-plugins.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(Finding\(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    finding = eval(code, vars(model))  # noqa: S307 - the example of our page
+    finding = eval(code, dict(vars(model)))  # noqa: S307 - the example of our page
     assert isinstance(finding, model.Finding)
     assert (len(finding.headline), len(finding.remedy.look)) == (len("read-only"), 1)

@@ -10,7 +10,7 @@ from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
-from kdoctor.matrix.view import View
+from kdoctor.matrix.view import View, shown_driver
 
 
 class AnswerMatrix(Part):
@@ -102,6 +102,7 @@ class AnswerInstall(Part):
     """How to install a release."""
 
     command: str
+    commands: Annotated[list[str], Field(description="With the environment variables that the release needs.")]
     requirements: list[str]
 
 
@@ -186,7 +187,7 @@ def render_json(view: View) -> str:
 def _verdict(view: View, verdict: Verdict) -> dict[str, Any]:
     return {
         **verdict.release.model_dump(),
-        "oldest_driver": view.matrix.oldest_driver(verdict.release.cuda),
+        "oldest_driver": shown_driver(view, verdict.release),
         "outcome": verdict.outcome,
         "against": verdict.against,
         "missing": verdict.missing,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.json import render_json
 from kdoctor.matrix.model import GpuKind, KnownBad, Release
 from kdoctor.matrix.requirements import Needs
@@ -20,6 +19,7 @@ from kdoctor.matrix.view import (
     notes,
     python_range,
     reasons,
+    shown_driver,
     shown_releases,
     span,
 )
@@ -121,16 +121,10 @@ def _cells(view: View, release: Release) -> tuple[str, ...]:
         python_range(release),
         release.cuda,
         release.cudnn or "?",
-        _driver(view, release) or "?",
+        shown_driver(view, release) or "?",
         code_range(release),
         *("; ".join(_specifier(line) for line in asks(release, [name])) for name in ("keras", "numpy", "protobuf")),
     )
-
-
-def _driver(view: View, release: Release) -> str | None:
-    if view.machine is not None and view.matrix.elsewhere(view.machine.platform):
-        return view.matrix.oldest_driver(release.cuda, windows=True)
-    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
 
 
 def _specifier(line: str) -> str:

@@ -82,6 +82,7 @@ class AnswerRelease(Part):
         AnswerKernels | None, Field(description="The kernels of its generator; None if they have the same code.")
     ]
     nccl: AnswerNccl
+    tf_keras: Annotated[str | None, Field(description="The newest tf-keras for it, for TF_USE_LEGACY_KERAS=1.")]
     glibc: str | None
     runpath: list[str]
     note: str | None
@@ -134,6 +135,7 @@ class AnswerCommand(Part):
     """How to install it for current GPUs."""
 
     command: str
+    commands: list[str]
 
 
 class AnswerNeeds(AnswerRelease):

@@ -178,7 +178,7 @@ def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
     for label, body in _needs_rows(needs):
         yield from _labelled(label, body, canvas)
     yield from _labelled("Install", "", canvas)
-    yield f"    {view.verdicts[0].command if view.verdicts else needs.command}"
+    yield from (f"    {command}" for command in (view.verdicts[0].commands if view.verdicts else needs.commands))
     if needs.known_bad:
         yield from ("", "Known problems")
     for row in needs.known_bad:
@@ -209,6 +209,8 @@ def _needs_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     if needs.excluded:
         yield "", f"excluded, although it has code for them: {_kinds(needs.excluded)}"
     yield "Keras", ", ".join(asks(release, ["keras"])) or "any"
+    if release.tf_keras:
+        yield "Keras 2", f"tf-keras=={release.tf_keras}, with TF_USE_LEGACY_KERAS=1"
     yield "Packages", ", ".join(line for line in release.requires if not line.startswith("keras"))
     extra = ", ".join(release.and_cuda) if release.and_cuda else "no such extra: install CUDA and cuDNN on the system"
     yield "[and-cuda]", extra
@@ -260,15 +262,15 @@ def _markdown_table(view: View) -> Iterator[str]:
     yield from ("", r"\> newest that runs, \* installed.")
     chosen = view.best or (view.nearest if view.nearest and view.nearest.outcome == "unknown" else None)
     if chosen is not None:
-        yield from ("", "```sh", chosen.command, "```", "")
+        yield from ("", "```sh", *chosen.commands, "```", "")
         yield from (f"- {_escaped(note)}" for note in notes(chosen))
 
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
     yield from (f"| {label} | {_escaped(body)} |" for label, body in _needs_rows(needs))
-    command = view.verdicts[0].command if view.verdicts else needs.command
-    yield from ("", "```sh", command, "```", "")
+    commands = view.verdicts[0].commands if view.verdicts else needs.commands
+    yield from ("", "```sh", *commands, "```", "")
     yield from (f"- {_escaped(_known_bad(row))}" for row in needs.known_bad)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {_outcome(view, verdict)}", "")

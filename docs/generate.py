@@ -65,8 +65,9 @@ _MATRIX = """\
 
 `kdoctor matrix` lists the TensorFlow releases that are compatible with a driver, GPUs and a Python version, explains
 why the others are not, and prints the install command for the newest. `kdoctor matrix --tensorflow 2.19` lists what a
-release needs. The command does not import TensorFlow and needs no GPU. Exit codes: 0 on success, whatever the answer;
-2 on usage errors.
+release needs; `--framework jax` judges JAX. `--platform`, `--cuda` and `--cudnn` describe another platform and
+libraries of the system, and `--all` lists every release with all reasons. The command does not import TensorFlow and
+needs no GPU. Exit codes: 0 on success, whatever the answer; 2 on usage errors.
 
 *runs* means that the matrix has no known problem for the combination. Missing facts give *unknown*: a GPU that is not
 in the matrix, an unknown driver, another platform. Releases without a row are not guessed.

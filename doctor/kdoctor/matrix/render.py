@@ -152,7 +152,10 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
             yield from _install(near, canvas)
     yield from _ways(view, canvas)
     for line in view.advice:
-        yield from wrap(line, canvas.width, first="  - ", rest="    ")
+        text, found, command = line.partition(": python ")
+        yield from wrap(f"{text}:" if found else line, canvas.width, first="  - ", rest="    ")
+        if found:
+            yield f"    python {command}"
 
 
 def _ways(view: View, canvas: Canvas) -> Iterator[str]:

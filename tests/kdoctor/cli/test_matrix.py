@@ -96,7 +96,7 @@ def test_command_is_never_empty(platform: str, python: str) -> None:
     assert " -m pip install " in done.stdout
 
 
-def test_old_driver_is_told_the_way_out() -> None:
+def test_old_driver_has_a_way_out() -> None:
     done = run("--driver", "535.161.08", "--gpu", "H100", "--python", "3.11")
     assert "555.42.02" in done.stdout
     assert "    sudo apt-get install cuda-compat-12-5\n" in done.stdout

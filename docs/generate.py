@@ -20,6 +20,7 @@ from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
@@ -66,8 +67,9 @@ _MATRIX = """\
 
 `kdoctor matrix` lists the TensorFlow releases that are compatible with a driver, GPUs and a Python version, explains
 why the others are not, and prints the install command for the newest. `kdoctor matrix --tensorflow 2.19` lists what a
-release needs. The command does not import TensorFlow and needs no GPU. Exit codes: 0 on success, whatever the answer;
-2 on usage errors.
+release needs; `--framework jax` judges JAX. `--platform`, `--cuda` and `--cudnn` describe another platform and
+libraries of the system, and `--all` lists every release with all reasons. The command does not import TensorFlow and
+needs no GPU. Exit codes: 0 on success, whatever the answer; 2 on usage errors.
 
 *runs* means that the matrix has no known problem for the combination. Missing facts give *unknown*: a GPU that is not
 in the matrix, an unknown driver, another platform. Releases without a row are not guessed.
@@ -138,13 +140,56 @@ def matrix_page(_: Catalog) -> str:
         ptx = "; ".join(f"{', '.join(each.ptx)} (PTX {each.ptx_isa})" for each in row.kernels)
         rest = (ptx, nccl_text(row), row.glibc, wants, row.verified or "")
         lines.append(f"| {' | '.join((*cells, *rest))} |")
-    lines += ["", "## Known-bad combinations", ""]
+    lines += [*_platforms(matrix), *_jax(matrix), *_gpus(matrix), "", "## Known-bad combinations", ""]
     lines += ["| failure | when | effect | fixed in | fix |", "|---|---|---|---|---|"]
     for bad in matrix.known_bad:
         when = ", ".join(f"{name} `{spec}`" for name, spec in bad.when.items()) + (f"; {bad.job}" if bad.job else "")
         ended = ", ".join(f"{name} `{spec}`" for name, spec in bad.ended_by.items()) or "unknown"
         lines.append(f"| {bad.id} | {when} | {bad.effect} | {ended} | {bad.fix} |")
     return "\n".join(lines) + "\n"
+
+
+def _platforms(matrix: VersionMatrix) -> list[str]:
+    lines = [
+        "",
+        "## Platforms",
+        "",
+        "`--platform` judges another platform. TensorFlow uses NVIDIA GPUs as follows.",
+        "",
+    ]
+    lines += ["| platform | releases that use a GPU | what else |", "|---|---|---|", f"| {matrix.platform} | all | |"]
+    for row in matrix.platforms:
+        gpu = f"`{row.gpu}`" if row.gpu else "none: CPU builds"
+        lines.append(f"| {row.platform} | {gpu} | {' '.join(f'{line}.' for line in row.advice)} |")
+    return lines
+
+
+def _jax(matrix: VersionMatrix) -> list[str]:
+    known = matrix.of("jax")
+    lines = ["", "## JAX", "", "`kdoctor matrix --framework jax` judges JAX with its CUDA plugins.", ""]
+    lines += ["| JAX | extra | Python | oldest driver | machine code | PTX |", "|---|---|---|---|---|---|"]
+    for row in reversed(known.releases):
+        ptx = f"{', '.join(row.ptx)} (PTX {row.ptx_isa})"
+        driver = known.oldest_driver(row.cuda)
+        lines.append(f"| {row.version} | {row.extra} | {python_range(row)} | {driver} | {code_range(row)} | {ptx} |")
+    return lines
+
+
+def _gpus(matrix: VersionMatrix) -> list[str]:
+    lines = [
+        "",
+        "## GPUs",
+        "",
+        "`--gpu` accepts these models, as the driver prints them, and any compute capability.",
+        "",
+    ]
+    lines += ["| capability | architecture | models | oldest driver | last branch |", "|---|---|---|---|---|"]
+    for row in reversed(matrix.gpus):
+        names = ", ".join(row.names).replace("[", "\\[")
+        oldest, last = row.oldest_driver or "", row.last_branch or ""
+        lines.append(f"| {row.capability} | {row.architecture} | {names} | {oldest} | {last} |")
+    sources = ["", "Sources:", ""]
+    return [*lines, *sources, *(f"- {matrix.sources[name]}" for name in ("cuda-gpus", "pci-ids", "ptx-isa"))]
 
 
 def lint_page(catalog: Catalog) -> str:

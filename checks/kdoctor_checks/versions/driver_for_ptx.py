@@ -3,17 +3,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Environment, Gpu, Gpus, Target, TensorFlowBuild
+from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import Kernels, VersionMatrix
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._builds import code_of, cuda_of, judge_gpus
 from kdoctor_checks._versions import numbers
+from kdoctor_checks.versions._alternatives import with_alternatives
 from kdoctor_checks.versions._drivers import too_old, unknown_driver
 
 
 @check("versions.driver-for-ptx", severity=Severity.ERROR, needs_gpus=True, requires=["versions.gpu-code"])
 def driver_for_ptx(
-    tensorflow: TensorFlowBuild, gpus: Gpus, environment: Environment, target: Target, matrix: VersionMatrix
+    tensorflow: TensorFlowBuild,
+    gpus: Gpus,
+    environment: Environment,
+    packages: Packages,
+    target: Target,
+    matrix: VersionMatrix,
 ) -> Iterator[Outcome]:
     """The NVIDIA driver can compile TensorFlow's PTX for GPUs that need it.
 
@@ -40,7 +46,10 @@ def driver_for_ptx(
         if not needing:
             return Evidence(subject=gpu.subject, observed=f"machine code for {capability}; needs no PTX")
         newest = max(needing, key=lambda each: numbers(matrix.ptx_driver(each, cuda)) or ())
-        return _judge_ptx(gpu, gpus, newest, cuda, target, matrix)
+        outcome = _judge_ptx(gpu, gpus, newest, cuda, target, matrix)
+        if isinstance(outcome, Finding):
+            return with_alternatives(outcome, gpu, gpus, packages, target, matrix)
+        return outcome
 
     yield from judge_gpus(gpus, environment, judge)
 

@@ -10,7 +10,7 @@ from kdoctor import __version__
 from kdoctor.documents import Document, Part
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
-from kdoctor.matrix.view import View
+from kdoctor.matrix.view import View, shown_driver
 
 
 class AnswerMatrix(Part):
@@ -82,6 +82,7 @@ class AnswerRelease(Part):
         AnswerKernels | None, Field(description="The kernels of its generator; None if they have the same code.")
     ]
     nccl: AnswerNccl
+    tf_keras: Annotated[str | None, Field(description="The newest tf-keras for it, for TF_USE_LEGACY_KERAS=1.")]
     glibc: str | None
     runpath: list[str]
     note: str | None
@@ -102,6 +103,7 @@ class AnswerInstall(Part):
     """How to install a release."""
 
     command: str
+    commands: Annotated[list[str], Field(description="With the environment variables that the release needs.")]
     requirements: list[str]
 
 
@@ -133,6 +135,7 @@ class AnswerCommand(Part):
     """How to install it for current GPUs."""
 
     command: str
+    commands: list[str]
 
 
 class AnswerNeeds(AnswerRelease):
@@ -186,7 +189,7 @@ def render_json(view: View) -> str:
 def _verdict(view: View, verdict: Verdict) -> dict[str, Any]:
     return {
         **verdict.release.model_dump(),
-        "oldest_driver": view.matrix.oldest_driver(verdict.release.cuda),
+        "oldest_driver": shown_driver(view, verdict.release),
         "outcome": verdict.outcome,
         "against": verdict.against,
         "missing": verdict.missing,

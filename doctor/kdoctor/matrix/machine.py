@@ -40,6 +40,7 @@ READ_DEADLINE_S = 2.0
 """Deadline in seconds for reading /proc/driver/nvidia, which a broken driver may block."""
 
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
+_ARM = "linux-aarch64"
 _DISTRIBUTIONS = ("tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-gpu")
 
 
@@ -96,6 +97,9 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     driver, driver_fact = _driver(asked.driver, root)
     other = asked.platform is not None or asked.driver is not None
     gpus = _named_gpus(matrix, asked.gpus, "--gpu") if asked.gpus else _own_gpus(matrix, environ, root, other=other)
+    on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
+    if platform is None and on_arm and matrix.elsewhere(_ARM):
+        platform = _ARM
     python, python_fact, folders = _python(asked.python, environ)
     installed = _installed(folders)
     machine = Machine(
@@ -109,8 +113,9 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
         cudnn=_dotted("--cudnn", asked.cudnn, "9.3"),
     )
     facts = [driver_fact, gpus.fact, python_fact]
-    if asked.platform:
-        facts.append(Fact("Platform", asked.platform, "--platform"))
+    if asked.platform or platform == _ARM:
+        origin = "--platform" if asked.platform else "these GPUs come with Arm processors" if on_arm else "this machine"
+        facts.append(Fact("Platform", platform or "", origin))
     facts += [
         Fact(label, f"{value} on the system, so no [and-cuda]", option)
         for label, value, option in (("CUDA", machine.cuda, "--cuda"), ("cuDNN", machine.cudnn, "--cudnn"))

@@ -121,6 +121,8 @@ class Release(StrictPart):
     nccl: Nccl
     glibc: Dotted
     """The oldest C library that the wheel supports."""
+    tf_keras: VersionText | None = None
+    """The newest tf-keras, which requires the same minor release; None if it needs none or has none."""
     runpath: Texts
     """Folders of ``site-packages/nvidia`` that libtensorflow_framework searches for libraries."""
     note: Text | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.json import render_json
 from kdoctor.matrix.model import GpuKind, KnownBad, Release
 from kdoctor.matrix.requirements import Needs
@@ -20,6 +19,7 @@ from kdoctor.matrix.view import (
     notes,
     python_range,
     reasons,
+    shown_driver,
     shown_releases,
     span,
 )
@@ -121,16 +121,10 @@ def _cells(view: View, release: Release) -> tuple[str, ...]:
         python_range(release),
         release.cuda,
         release.cudnn or "?",
-        _driver(view, release) or "?",
+        shown_driver(view, release) or "?",
         code_range(release),
         *("; ".join(_specifier(line) for line in asks(release, [name])) for name in ("keras", "numpy", "protobuf")),
     )
-
-
-def _driver(view: View, release: Release) -> str | None:
-    if view.machine is not None and view.matrix.elsewhere(view.machine.platform):
-        return view.matrix.oldest_driver(release.cuda, windows=True)
-    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
 
 
 def _specifier(line: str) -> str:
@@ -158,7 +152,10 @@ def _advice(view: View, canvas: Canvas) -> Iterator[str]:
             yield from _install(near, canvas)
     yield from _ways(view, canvas)
     for line in view.advice:
-        yield from wrap(line, canvas.width, first="  - ", rest="    ")
+        text, found, command = line.partition(": python ")
+        yield from wrap(f"{text}:" if found else line, canvas.width, first="  - ", rest="    ")
+        if found:
+            yield f"    python {command}"
 
 
 def _ways(view: View, canvas: Canvas) -> Iterator[str]:
@@ -184,7 +181,7 @@ def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
     for label, body in _needs_rows(needs):
         yield from _labelled(label, body, canvas)
     yield from _labelled("Install", "", canvas)
-    yield f"    {view.verdicts[0].command if view.verdicts else needs.command}"
+    yield from (f"    {command}" for command in (view.verdicts[0].commands if view.verdicts else needs.commands))
     if needs.known_bad:
         yield from ("", "Known problems")
     for row in needs.known_bad:
@@ -215,6 +212,8 @@ def _needs_rows(needs: Needs) -> Iterator[tuple[str, str]]:
     if needs.excluded:
         yield "", f"excluded, although it has code for them: {_kinds(needs.excluded)}"
     yield "Keras", ", ".join(asks(release, ["keras"])) or "any"
+    if release.tf_keras:
+        yield "Keras 2", f"tf-keras=={release.tf_keras}, with TF_USE_LEGACY_KERAS=1"
     yield "Packages", ", ".join(line for line in release.requires if not line.startswith("keras"))
     extra = ", ".join(release.and_cuda) if release.and_cuda else "no such extra: install CUDA and cuDNN on the system"
     yield "[and-cuda]", extra
@@ -266,15 +265,15 @@ def _markdown_table(view: View) -> Iterator[str]:
     yield from ("", r"\> newest that runs, \* installed.")
     chosen = view.best or (view.nearest if view.nearest and view.nearest.outcome == "unknown" else None)
     if chosen is not None:
-        yield from ("", "```sh", chosen.command, "```", "")
+        yield from ("", "```sh", *chosen.commands, "```", "")
         yield from (f"- {_escaped(note)}" for note in notes(chosen))
 
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
     yield from (f"| {label} | {_escaped(body)} |" for label, body in _needs_rows(needs))
-    command = view.verdicts[0].command if view.verdicts else needs.command
-    yield from ("", "```sh", command, "```", "")
+    commands = view.verdicts[0].commands if view.verdicts else needs.commands
+    yield from ("", "```sh", *commands, "```", "")
     yield from (f"- {_escaped(_known_bad(row))}" for row in needs.known_bad)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {_outcome(view, verdict)}", "")

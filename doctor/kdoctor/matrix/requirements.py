@@ -43,6 +43,8 @@ class Needs:
     """Known-bad combinations of it, or of what is installed with it."""
     command: str
     """The command that installs it for current GPUs."""
+    commands: tuple[str, ...]
+    """With the environment variables that it needs."""
 
 
 def find_release(matrix: VersionMatrix, text: str) -> Release:
@@ -85,6 +87,7 @@ def requirements(matrix: VersionMatrix, text: str) -> Needs:
     known = [driver for driver in drivers if driver is not None]
     runs = [(kind, weakest(release.kernels, kind.capability)) for kind in matrix.gpus]
     excluded = [kind for kind, code in runs if code is not None and not _may_run(matrix, release, kind)]
+    verdict = judge(matrix, release, Machine())
     return Needs(
         release=release,
         oldest_driver=matrix.oldest_driver(release.cuda),
@@ -94,7 +97,8 @@ def requirements(matrix: VersionMatrix, text: str) -> Needs:
         excluded=tuple(excluded),
         sonames=matrix.sonames(release),
         known_bad=_concerning(matrix, release),
-        command=judge(matrix, release, Machine()).command,
+        command=verdict.command,
+        commands=verdict.commands,
     )
 
 

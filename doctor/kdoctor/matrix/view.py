@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kdoctor.matrix.compatibility import best, judge
+from kdoctor.matrix.compatibility import best, judge, needed_driver
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.values import python_minors
@@ -141,6 +141,13 @@ def named(view: View, release: Release) -> str:
     """``TensorFlow 2.21.0``, ``JAX 0.12.0 (CUDA 13)``."""
     plugin = f" (CUDA {release.cuda})" if view.matrix.framework == "JAX" else ""
     return f"{view.matrix.framework} {release.version}{plugin}"
+
+
+def shown_driver(view: View, release: Release) -> str | None:
+    """The oldest driver that runs a release on the GPUs of the machine; None if not known."""
+    if view.machine is not None and view.matrix.elsewhere(view.machine.platform):
+        return view.matrix.oldest_driver(release.cuda, windows=True)
+    return needed_driver(view.matrix, release, (view.machine.gpus if view.machine else None) or ())
 
 
 def reasons(verdict: Verdict) -> list[str]:

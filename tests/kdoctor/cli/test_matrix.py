@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -14,6 +15,8 @@ from markdown_it import MarkdownIt
 
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.machine import Asked, Found, describe
+from kdoctor.matrix.render import render
+from kdoctor.matrix.view import View
 
 KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
 EXAMPLE = ("--driver", "535.161.08", "--gpu", "A100", "--python", "3.11")
@@ -76,6 +79,51 @@ def test_options_accept_every_syntax() -> None:
     assert [gpu["capability"] for gpu in read["machine"]["gpus"]] == ["8.0", "8.6"]
 
 
+def test_answer_fits_on_one_screen_and_all_lists_every_release() -> None:
+    for arguments in (EXAMPLE, ("--driver", "570.26", "--gpu", "GH200", "--python", "3.12"), ("--platform", "macos")):
+        short, long = run(*arguments, COLUMNS="80"), run(*arguments, "--all", COLUMNS="80")
+        assert len(short.stdout.splitlines()) <= 40, arguments
+        assert all(f" {release.version} " in long.stdout for release in MATRIX.releases)
+
+
+@pytest.mark.parametrize("platform", ["linux-x86_64", "linux-aarch64", "windows", "wsl2", "macos"])
+@pytest.mark.parametrize("python", ["3.10", "3.14"])
+def test_command_is_never_empty(platform: str, python: str) -> None:
+    done = run("--platform", platform, "--gpu", "A100", "--driver", "580.95", "--python", python)
+    assert done.returncode == 0
+    for line in done.stdout.splitlines():
+        assert not line.rstrip().endswith("pip install"), done.stdout
+    assert " -m pip install " in done.stdout
+
+
+def test_old_driver_has_a_way_out() -> None:
+    done = run("--driver", "535.161.08", "--gpu", "H100", "--python", "3.11")
+    assert "555.42.02" in done.stdout
+    assert "    sudo apt-get install cuda-compat-12-5\n" in done.stdout
+    assert ">  2.16.2" in done.stdout
+
+
+def test_framework_jax_lists_its_plugins() -> None:
+    read = answer("--framework", "jax", "--driver", "535.161.08", "--gpu", "H100", "--python", "3.12")
+    assert read["best"]["install"]["command"] == "python -m pip install 'jax[cuda12]==0.12.0.1'"
+    assert {row["distribution"] for row in read["releases"]} == {"jax"}
+
+
+def test_json_has_the_code_of_both_kinds_and_all_commands() -> None:
+    read = answer("--driver", "580.95.05", "--gpu", "H100", "--python", "3.11")
+    best = read["best"]
+    assert best["kernel_gen"] == {"cubins": [60, 70, 80, 89], "ptx": ["90"], "ptx_isa": "8.5"}
+    assert best["oldest_driver"] == "555.42.02"
+    assert len(best["install"]["commands"]) == 2
+
+
+@pytest.mark.parametrize(("days", "is_old"), [(0, False), (90, False), (91, True)])
+def test_matrix_older_than_90_days_says_so(days: int, *, is_old: bool) -> None:
+    today = dt.date.fromisoformat(MATRIX.updated) + dt.timedelta(days=days)
+    text = render(View(matrix=MATRIX, machine=None, today=today), "terminal")
+    assert (f"{days} days old" in text) == is_old
+
+
 def test_markdown_is_a_table() -> None:
     done = run(*EXAMPLE, "-f", "markdown")
     html = MarkdownIt("commonmark").enable("table").render(done.stdout)
@@ -136,6 +184,12 @@ def test_unknown_gpus_are_not_assumed_absent(tmp_path: Path) -> None:
         (("extra",), "No such command"),
         (("--gpux", "A100"), "No such option"),
         (("--gpu",), "requires an argument"),
+        (("--platform", "windoze"), "did you mean 'windows'?"),
+        (("--cuda", "new"), "--cuda new"),
+        (("--framework", "torch"), "--framework torch"),
+        (("--framework", "jax", "--tensorflow", "2.21"), "--framework jax"),
+        (("add",), "--wheel"),
+        (("add", "--wheel", "/no/such.whl"), "/no/such.whl"),
     ],
 )
 def test_usage_error_exits_with_2(arguments: tuple[str, ...], named: str) -> None:

@@ -66,6 +66,13 @@ def test_own_build_needs_the_first_driver_of_its_cuda() -> None:
     assert judged(build, driver="530.30.02", offered="12.1", capability="9.0").status is Status.FAIL
 
 
+def test_h100_on_535_gets_the_package_and_the_release_that_run() -> None:
+    """cuda-compat-12-5 works on branch 535 and data-center GPUs; 2.16.2 has PTX 8.0 for Hopper."""
+    commands = judged(driver="535.161.08", capability="9.0").findings[0].finding.remedy.commands
+    assert "sudo apt-get install cuda-compat-12-5" in commands
+    assert commands[-1].endswith("-m pip install 'tensorflow[and-cuda]==2.16.2' 'keras>=3.10'")
+
+
 def test_finding_has_the_driver_and_a_rollback() -> None:
     finding = judged(driver="535.161.08").findings[0].finding
     assert "555.42.02" in finding.expected

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.command import kdoctor
 from helpers.shared_libraries import build
 from kdoctor.errors import UsageError
 from kdoctor.matrix.load import load_matrix
@@ -159,3 +160,13 @@ def test_file_that_is_not_a_wheel_is_refused(tmp_path: Path, content: bytes) -> 
     (tmp_path / "x.whl").write_bytes(content)
     with pytest.raises(UsageError, match="cannot be read as a wheel"):
         read_wheel(tmp_path / "x.whl")
+
+
+def test_command_prints_a_matrix_file(tmp_path: Path) -> None:
+    done = kdoctor("matrix", "add", "--wheel", wheel(tmp_path))
+    assert done.returncode == 0, done.stderr
+    own = tmp_path / "own.yaml"
+    own.write_text(done.stdout)
+    assert load_matrix(str(own)).release("2.99.0") is not None
+    again = kdoctor("matrix", "--matrix", own, "--driver", "580", "--gpu", "H100", "--python", "3.11")
+    assert ">  2.99.0" in again.stdout

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
+from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import (
     RESET_NEEDED,
     RESPONDING,
@@ -17,7 +17,6 @@ from kdoctor_checks._gpus import (
 )
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
-    XID_RECOVERY,
     by_device,
     codes,
     is_failure,
@@ -25,10 +24,9 @@ from kdoctor_checks._kernel_log import (
     nothing_logged,
     summary,
 )
+from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY, classify
 from kdoctor_checks.gpu._memory import bad_memory
 
-_OF_MEMORY = {48, 64, 94, 95}
-_OF_NVLINK = {74, 149}
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
 
 
@@ -38,11 +36,12 @@ def kernel_log(
 ) -> Iterator[Outcome]:
     """The kernel has logged no GPU failure since boot.
 
-    Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95), NVLink
-    errors (74, 149), unresponsive firmware (119, 120) and pending recovery actions (154) return under load and end the
-    job. Xid 94 is contained: it ended one program, but the bad memory stays in use until the GPU is reset. GPUs that do
-    not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable, this
-    check is skipped and driver.kernel-log gives the reason.
+    Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
+    NVLink errors (74, 136, and 144 to 150 if fatal), unresponsive units and firmware (46, 62, 109, 119, 120, 158) and
+    pending recovery actions (154) return under load and end the job. Xid 94 is contained: it ended one program, but the
+    bad memory stays in use until the GPU is reset. A code that NVIDIA's catalog does not explain is unknown. GPUs that
+    do not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable,
+    this check is skipped and driver.kernel-log gives the reason.
     Remedy: reset the GPU or restart the machine. If the error returns, have the GPU serviced.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -65,7 +64,11 @@ def kernel_log(
             rollback=RESTART,
             explained_by=_explained_by(bus_id, events, gpus, pci),
         )
-    if not found:
+    unclassified = [event for event in log.events if event.kind == "xid" and classify(event) == "unclassified"]
+    for bus_id, events in by_device(unclassified).items():
+        subject = log_subject(bus_id, known)
+        yield Unjudged(subject=subject, reason=f"{codes(events)} not explained in NVIDIA's catalog ({summary(events)})")
+    if not found and not unclassified:
         yield nothing_logged(log, gpus, pci, "GPU failure")
 
 
@@ -86,8 +89,8 @@ def _explained_by(
     codes_found = {event.code for event in events if event.kind == "xid"}
     asks = gpu.recovery_action not in (None, "none")
     states = (
-        (_OF_MEMORY, bad_memory(gpu)),
-        (_OF_NVLINK, ("topology.nvlink", "topology.nvlink-direct") if inactive_links(gpu) else ()),
+        (OF_MEMORY, bad_memory(gpu)),
+        (OF_LINKS, ("topology.nvlink", "topology.nvlink-direct") if inactive_links(gpu) else ()),
         ({XID_RECOVERY}, ("gpu.recovery-action",) if asks else ()),
     )
     explained = {code for group, checks in states for code in group if checks}

@@ -37,7 +37,7 @@ def test_failure_xid_fails_and_names_gpu(code: int) -> None:
     assert f"Xid {code} (" in result.findings[0].finding.observed
 
 
-@pytest.mark.parametrize("code", [13, 31, 43, 45, 63, 62])
+@pytest.mark.parametrize("code", [13, 31, 43, 45, 63])
 def test_other_xids_pass(code: int) -> None:
     assert judged(xid(code)).status is Status.PASS
 

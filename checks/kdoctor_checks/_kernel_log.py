@@ -21,6 +21,11 @@ def is_failure(event: KernelLogEvent) -> bool:
     return event.kind == "xid" and classify(event) == "failure"
 
 
+def is_unclassified(event: KernelLogEvent) -> bool:
+    """Whether nobody knows what the event means: an unknown Xid, or an unknown message of a driver."""
+    return event.kind == "unclassified" or (event.kind == "xid" and classify(event) == "unclassified")
+
+
 def describe(event: KernelLogEvent) -> str:
     """An event, such as ``Xid 79 (GPU has fallen off the bus)``."""
     if event.kind == "xid" and event.code == XID_RECOVERY:
@@ -31,6 +36,9 @@ def describe(event: KernelLogEvent) -> str:
         "fallen-off-the-bus": "GPU has fallen off the bus",
         "init-failed": "GPU initialization failed",
         "gsp-failed": "GSP firmware failed",
+        "reset-required": "calls fail until the GPU is reset",
+        "uvm-fatal": "fatal error of unified memory",
+        "not-probed": "another driver owns the GPU",
     }.get(event.kind, event.kind)
 
 

@@ -11,6 +11,7 @@ from kdoctor_checks._kernel_log import (
     by_device,
     codes,
     is_failure,
+    is_unclassified,
     log_subject,
     nothing_logged,
     summary,
@@ -61,7 +62,7 @@ def application_xids(
             rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
-    unclassified = [event for event in log.events if event.kind == "xid" and classify(event) == "unclassified"]
+    unclassified = [event for event in log.events if event.kind == "xid" and is_unclassified(event)]
     if unclassified:
         yield Unjudged(subject="kernel log", reason=f"{codes(unclassified)} may be of a program (see gpu.kernel-log)")
     elif not events:

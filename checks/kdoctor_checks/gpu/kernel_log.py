@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity, Unjudged
+from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
+    DRIVER_MESSAGES,
     RESET_NEEDED,
     RESPONDING,
     RESTART,
@@ -20,14 +22,22 @@ from kdoctor_checks._kernel_log import (
     by_device,
     codes,
     is_failure,
+    is_unclassified,
     log_subject,
     nothing_logged,
     summary,
 )
-from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY, classify
+from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
 
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
+_NOT_PROBED = "not-probed"
+_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_UNLOAD = Remedy(
+    summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
+    action=Action.CONFIGURE,
+    commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia"),
+    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
+)
 
 
 @check("gpu.kernel-log", severity=Severity.ERROR, needs_gpus=True)
@@ -56,20 +66,32 @@ def kernel_log(
     found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
     for bus_id, events in found.items():
         yield Finding(
-            subject=log_subject(bus_id, known),
+            subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
             brief=codes(events),
             expected="no failure in the kernel log since boot",
-            remedy=RESET_NEEDED,
+            remedy=_UNLOAD if _is_owned(events) else RESET_NEEDED,
             rollback=RESTART,
             explained_by=_explained_by(bus_id, events, gpus, pci),
         )
-    unclassified = [event for event in log.events if event.kind == "xid" and classify(event) == "unclassified"]
+    unclassified = [event for event in log.events if is_unclassified(event)]
     for bus_id, events in by_device(unclassified).items():
-        subject = log_subject(bus_id, known)
-        yield Unjudged(subject=subject, reason=f"{codes(events)} not explained in NVIDIA's catalog ({summary(events)})")
+        subject = log_subject(bus_id, known) if bus_id else "kernel log"
+        yield Unjudged(subject=subject, reason=_unknown(events))
     if not found and not unclassified:
         yield nothing_logged(log, gpus, pci, "GPU failure")
+
+
+def _unknown(events: Sequence[KernelLogEvent]) -> str:
+    """Why these events cannot be judged."""
+    xids = [event for event in events if event.kind == "xid"]
+    if xids:
+        return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
+    return f"{counted(len(events), 'unknown message')} of a driver, the last one {events[-1].text!r}"
+
+
+def _is_owned(events: Sequence[KernelLogEvent]) -> bool:
+    return all(event.kind == _NOT_PROBED for event in events)
 
 
 def _explained_by(
@@ -79,6 +101,8 @@ def _explained_by(
     pci: PciDevices | Unavailable,
 ) -> tuple[str, ...]:
     """The checks that report the state these events left the GPU in, if every event is part of it."""
+    if _is_owned(events):
+        return ("driver.loaded",)
     if not isinstance(gpus, Gpus) or bus_id is None:
         return ()
     gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)

@@ -28,6 +28,8 @@ RESPONDING = "gpu.responding"
 _ACRONYMS = {
     name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "UUID")
 }
+_NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
+"""What NVML and nvidia-smi report for a GPU that a control group or the file mode of its node withholds."""
 
 
 @lru_cache(maxsize=256)
@@ -37,11 +39,18 @@ def _plain(error: str) -> str:
 
 
 def lost(gpu: Gpu) -> str | None:
-    """The NVML error "GPU is lost" or "reset required" (15 and 16), if one of the GPU's calls returned it."""
+    """Why the GPU cannot be used; None if it can.
+
+    One of its calls returned the NVML error "GPU is lost" or "reset required" (15 and 16), or the driver could not open
+    it. A missing permission is no such reason.
+    """
     for error in gpu.errors.values():
         if _plain(error).endswith(("gpuislost", "resetrequired")):
             return error
-    return None
+    opening = gpu.errors.get("handle")
+    if opening and (opening.startswith("no answer within") or _plain(opening).endswith(_NO_PERMISSION)):
+        return None
+    return opening
 
 
 def hanging(gpu: Gpu) -> str | None:

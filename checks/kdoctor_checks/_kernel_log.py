@@ -9,37 +9,21 @@ from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailab
 from kdoctor.model import Evidence, NotApplicable
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import absent
+from kdoctor_checks._xids import XID_RECOVERY, classify, meaning
 
 _LONGEST = 60
 
 LOG_UNREAD = NotApplicable(reason="the kernel log was not read (see driver.kernel-log)")
 
-XIDS_OF_FAILURES = {
-    48: "double-bit ECC error",
-    64: "row remapping or page retirement failed",
-    74: "NVLink error",
-    79: "GPU has fallen off the bus",
-    94: "contained memory error",
-    95: "uncontained memory error",
-    119: "GSP firmware timed out",
-    120: "GSP firmware failed",
-    149: "NVLink failed to come up",
-}
-"""Xids after which no job should start until the GPU has been reset or inspected.
-
-Source: https://docs.nvidia.com/deploy/xid-errors/ and its catalog.
-"""
-XID_RECOVERY, XID_REMAPPING = 154, 63
-XIDS_OF_APPLICATIONS = {13: "graphics engine exception", 31: "memory page fault", 43: "GPU stopped processing"}
-"""Xids that are usually caused by an error in a program."""
-
 
 def is_failure(event: KernelLogEvent) -> bool:
     """Whether the event is an Xid after which no job should start."""
-    if event.kind != "xid":
-        return False
-    asks = event.code == XID_RECOVERY and (event.recovery or "").strip().lower() != "none"
-    return asks or event.code in XIDS_OF_FAILURES
+    return event.kind == "xid" and classify(event) == "failure"
+
+
+def is_unclassified(event: KernelLogEvent) -> bool:
+    """Whether nobody knows what the event means: an unknown Xid, or an unknown message of a driver."""
+    return event.kind == "unclassified" or (event.kind == "xid" and classify(event) == "unclassified")
 
 
 def describe(event: KernelLogEvent) -> str:
@@ -47,12 +31,14 @@ def describe(event: KernelLogEvent) -> str:
     if event.kind == "xid" and event.code == XID_RECOVERY:
         return f"Xid 154 (recovery action: {event.recovery or 'not named'})"
     if event.kind == "xid":
-        meaning = (XIDS_OF_FAILURES | XIDS_OF_APPLICATIONS).get(event.code or 0)
-        return f"Xid {event.code}" + (f" ({meaning})" if meaning else "")
+        return f"Xid {event.code}" + (f" ({known})" if (known := meaning(event.code)) else "")
     return {
         "fallen-off-the-bus": "GPU has fallen off the bus",
         "init-failed": "GPU initialization failed",
         "gsp-failed": "GSP firmware failed",
+        "reset-required": "calls fail until the GPU is reset",
+        "uvm-fatal": "fatal error of unified memory",
+        "not-probed": "another driver owns the GPU",
     }.get(event.kind, event.kind)
 
 

@@ -116,6 +116,8 @@ JUDGED_IN_PART = {
     ("versions.runtime-expected", Host),
     ("environment.variables-expected", KerasChoice),
     ("gpu.count-expected", Environment),
+    ("driver.loaded", KernelDriver),
+    ("driver.library-matches-module", KernelDriver),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.commands.system import branch_of, previous_driver
-from kdoctor.facts import Gpus, KernelDriver
+from kdoctor.facts import Gpus, KernelDriver, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 
 _SUBJECT = "NVIDIA driver"
 
 
 @check("driver.library-matches-module", severity=Severity.ERROR, needs_gpus=True, requires=["driver.loaded"])
-def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome]:
+def library_matches_module(kernel: KernelDriver | Unavailable, gpus: Gpus) -> Iterator[Outcome]:
     """The driver's user-space library and kernel module have the same version.
 
     Why: a package upgrade replaces the library immediately, but the module only at the next restart. Until then new
@@ -24,16 +24,17 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
         https://github.com/tensorflow/tensorflow/issues/52530
     Failure modes: kernel_dso_mismatch
     """
-    module, library = kernel.version, gpus.driver_version
+    module, library = kernel.version if isinstance(kernel, KernelDriver) else None, gpus.driver_version
     if gpus.state == "library-mismatch" or (module and library and module != library):
         versions = [version or "(version unknown)" for version in (module, library)]
         observed = f"kernel module {versions[0]} does not match library {versions[1]}"
-        hold = f"sudo apt-mark hold nvidia-driver-{branch_of(module or '')}"
         unknown = Rollback.irreversible("not possible (the version of the kernel module was not read)")
         yield Finding(
             subject=_SUBJECT,
             observed=f"{observed} ({gpus.error})" if gpus.error else observed,
-            brief=" ".join(filter(None, ("library", library, "does not match kernel module", module))),
+            brief=" ".join(filter(None, ("library", library, "does not match kernel module", module)))
+            if library or module
+            else "library and kernel module have different versions",
             expected=f"version {module} of both" if module else "the same version of both",
             remedy=Remedy(
                 summary="Restart to load the module of the installed version, or stop all GPU processes and reload the "
@@ -42,8 +43,10 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
                 commands=("sudo reboot",),
                 look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
             ),
-            rollback=previous_driver(module, hold) if module else unknown,
+            rollback=_previous(module) if module else unknown,
         )
+    elif isinstance(kernel, Unavailable):
+        yield Unjudged(subject=_SUBJECT, reason=kernel.unavailable)
     elif gpus.state != "ready":
         yield Unjudged(subject=_SUBJECT, reason=f"NVML is not ready: {gpus.error or gpus.state}")
     elif not library:
@@ -54,3 +57,7 @@ def library_matches_module(kernel: KernelDriver, gpus: Gpus) -> Iterator[Outcome
     else:
         observed = f"module and library {module} ({kernel.flavour or 'flavor unknown'})"
         yield Evidence(subject=_SUBJECT, observed=observed)
+
+
+def _previous(module: str) -> Rollback:
+    return previous_driver(module, f"sudo apt-mark hold nvidia-driver-{branch_of(module)}")

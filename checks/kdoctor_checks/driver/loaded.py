@@ -5,8 +5,18 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
-from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity
+from kdoctor.facts import (
+    DeviceNode,
+    Gpus,
+    Host,
+    Kernel,
+    KernelDriver,
+    KernelLog,
+    PciDevices,
+    Unavailable,
+    missing_group,
+)
+from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks.driver._nodes import NODE, create_nodes
@@ -17,7 +27,7 @@ _SUBJECT = "NVIDIA driver"
 
 @check("driver.loaded", severity=Severity.ERROR, needs_gpus=True)
 def loaded(
-    kernel: KernelDriver,
+    kernel: KernelDriver | Unavailable,
     gpus: Gpus,
     pci: PciDevices | Unavailable,
     host: Host | Unavailable,
@@ -38,6 +48,9 @@ def loaded(
         https://github.com/tensorflow/tensorflow/issues/37689
     Failure modes: libcuda_missing
     """
+    if isinstance(kernel, Unavailable):
+        yield _by_nvml(gpus, kernel)
+        return
     nodes = kernel.nodes or ()
     closed = [node for node in nodes if NODE.fullmatch(node.path) and not (node.readable and node.writable)]
     for node in closed:
@@ -51,18 +64,58 @@ def loaded(
     elif gpus.state != "no-permission" or not closed:
         brief, observed, remedy, rollback = _blocked(kernel, settings, log) or _cause(kernel, gpus, pci, host)
         nvml = f"NVML: {gpus.state}" + (f" ({gpus.error})" if gpus.error else "")
-        yield Finding(
-            subject=_SUBJECT,
-            observed=f"{observed}; {nvml}",
-            brief=brief,
-            expected="the nvidia kernel module is loaded, and NVML starts",
-            remedy=remedy,
-            rollback=rollback,
-        )
+        yield _finding((brief, f"{observed}; {nvml}", remedy, rollback))
 
 
 _Failure = tuple[str, str, Remedy, Rollback]
 """The short and the long form of the problem, the fix, and how to undo it."""
+
+
+def _finding(failure: _Failure) -> Finding:
+    brief, observed, remedy, rollback = failure
+    return Finding(
+        subject=_SUBJECT,
+        observed=observed,
+        brief=brief,
+        expected="the nvidia kernel module is loaded, and NVML starts",
+        remedy=remedy,
+        rollback=rollback,
+    )
+
+
+_WITHOUT_CUDA = ("ERR!", "Not Found")
+"""What nvidia-smi prints as CUDA version where libcuda fails or does not exist."""
+
+
+def _no_cuda(gpus: Gpus) -> _Failure:
+    printed = gpus.errors["cuda_driver_version"]
+    remedy = Remedy(
+        summary="Install libcuda.so.1 of the driver's version. Under WSL, remove Linux drivers: Windows brings it.",
+        action=Action.REINSTALL,
+        look=("ldconfig -p | grep libcuda", "nvidia-smi"),
+    )
+    brief = f"nvidia-smi works, but CUDA does not (CUDA Version: {printed})"
+    return brief, f"{brief}, driver {gpus.driver_version}", remedy, READ_ONLY
+
+
+def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:
+    """What nvidia-smi alone shows, where the kernel module was not read."""
+    if gpus.state == "library-mismatch":
+        return Evidence(subject=_SUBJECT, observed="module and library are present (driver.library-matches-module)")
+    if gpus.state == "ready":
+        if not (gpus.driver_version and missing_group(kernel.unavailable)):
+            return Unjudged(subject=_SUBJECT, reason=kernel.unavailable)
+        if gpus.errors.get("cuda_driver_version") in _WITHOUT_CUDA:
+            return _finding(_no_cuda(gpus))
+        observed = f"NVML ready, driver {gpus.driver_version}; kernel module not read"
+        return Evidence(subject=_SUBJECT, observed=observed, brief=gpus.driver_version)
+    if gpus.state == "driver-not-loaded":
+        _, _, remedy, rollback = _no_module(kernel)
+        brief = "nvidia-smi cannot communicate with the driver"
+    else:
+        _, _, remedy, rollback = _nvml_fails(gpus)
+        brief = f"NVML does not start ({gpus.state})"
+    return _finding((brief, gpus.error or brief, remedy, rollback))
 
 
 def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
-    XID_RECOVERY,
-    XID_REMAPPING,
     by_device,
     codes,
     is_failure,
+    is_unclassified,
     log_subject,
     nothing_logged,
     summary,
 )
+from kdoctor_checks._xids import XID_RECOVERY, classify
 
 _REMEDY = Remedy(
     summary="Look up the Xid in NVIDIA's catalog, and check the program named in the log line.",
@@ -35,8 +35,8 @@ def application_xids(
     """The kernel logged no Xid caused by a program.
 
     Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
-    a program that is known to work triggers them, the GPU may be faulty. Xids that are not a known failure
-    (gpu.kernel-log) are also reported here.
+    a program that is known to work triggers them, the GPU may be faulty. Other Xids for which NVIDIA's catalog asks at
+    most to restart the program are reported here too.
     Remedy: look up the Xid in NVIDIA's catalog, and check the program named in the log line.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -45,8 +45,11 @@ def application_xids(
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    elsewhere = (XID_REMAPPING, XID_RECOVERY)
-    events = [item for item in log.events if item.kind == "xid" and item.code not in elsewhere and not is_failure(item)]
+    events = [
+        item
+        for item in log.events
+        if item.kind == "xid" and item.code != XID_RECOVERY and classify(item) == "tolerated"
+    ]
     failed = {event.bus_id for event in log.events if is_failure(event) and event.bus_id}
     for bus_id, found in by_device(events).items():
         follows = bus_id in failed and {event.code for event in found} <= _FOLLOW
@@ -59,5 +62,8 @@ def application_xids(
             rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
-    if not events:
+    unclassified = [event for event in log.events if event.kind == "xid" and is_unclassified(event)]
+    if unclassified:
+        yield Unjudged(subject="kernel log", reason=f"{codes(unclassified)} may be of a program (see gpu.kernel-log)")
+    elif not events:
         yield nothing_logged(log, gpus, pci, "Xid of a program")

@@ -73,7 +73,7 @@ def _brief(alike: Sequence[Gpu]) -> str:
     amounts = list(dict.fromkeys(size(value) for value in (*used[:1], *used[-1:])))
     amount = f" ({' to '.join(amounts)} used)" if amounts else ""
     if not pids:
-        return f"memory in use, no process listed{amount}"
+        return f"memory in use, no compute process listed{amount}"
     return f"in use by {f'process {pids[0]}' if len(pids) == 1 else counted(len(pids), 'process', 'processes')}{amount}"
 
 
@@ -87,4 +87,4 @@ def _describe(gpu: Gpu) -> str:
         for process in gpu.processes
     ]
     holders = f"in use by {'process' if len(named) == 1 else 'processes'} {some(named, _SHOWN)}"
-    return f"{used}, {holders if named else 'no process listed'}"
+    return f"{used}, {holders if named else 'no compute process listed'}"

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
+from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
+    DRIVER_MESSAGES,
     RESET_NEEDED,
     RESPONDING,
     RESTART,
@@ -17,19 +19,25 @@ from kdoctor_checks._gpus import (
 )
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
-    XID_RECOVERY,
     by_device,
     codes,
     is_failure,
+    is_unclassified,
     log_subject,
     nothing_logged,
     summary,
 )
+from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
 
-_OF_MEMORY = {48, 64, 94, 95}
-_OF_NVLINK = {74, 149}
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed")
+_NOT_PROBED = "not-probed"
+_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_UNLOAD = Remedy(
+    summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
+    action=Action.CONFIGURE,
+    commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia"),
+    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
+)
 
 
 @check("gpu.kernel-log", severity=Severity.ERROR, needs_gpus=True)
@@ -38,11 +46,12 @@ def kernel_log(
 ) -> Iterator[Outcome]:
     """The kernel has logged no GPU failure since boot.
 
-    Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95), NVLink
-    errors (74, 149), unresponsive firmware (119, 120) and pending recovery actions (154) return under load and end the
-    job. Xid 94 is contained: it ended one program, but the bad memory stays in use until the GPU is reset. GPUs that do
-    not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable, this
-    check is skipped and driver.kernel-log gives the reason.
+    Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
+    NVLink errors (74, 136, and 144 to 150 if fatal), unresponsive units and firmware (46, 62, 109, 119, 120, 158) and
+    pending recovery actions (154) return under load and end the job. Xid 94 is contained: it ended one program, but the
+    bad memory stays in use until the GPU is reset. A code that NVIDIA's catalog does not explain is unknown. GPUs that
+    do not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable,
+    this check is skipped and driver.kernel-log gives the reason.
     Remedy: reset the GPU or restart the machine. If the error returns, have the GPU serviced.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -57,16 +66,32 @@ def kernel_log(
     found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
     for bus_id, events in found.items():
         yield Finding(
-            subject=log_subject(bus_id, known),
+            subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
             brief=codes(events),
             expected="no failure in the kernel log since boot",
-            remedy=RESET_NEEDED,
+            remedy=_UNLOAD if _is_owned(events) else RESET_NEEDED,
             rollback=RESTART,
             explained_by=_explained_by(bus_id, events, gpus, pci),
         )
-    if not found:
+    unclassified = [event for event in log.events if is_unclassified(event)]
+    for bus_id, events in by_device(unclassified).items():
+        subject = log_subject(bus_id, known) if bus_id else "kernel log"
+        yield Unjudged(subject=subject, reason=_unknown(events))
+    if not found and not unclassified:
         yield nothing_logged(log, gpus, pci, "GPU failure")
+
+
+def _unknown(events: Sequence[KernelLogEvent]) -> str:
+    """Why these events cannot be judged."""
+    xids = [event for event in events if event.kind == "xid"]
+    if xids:
+        return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
+    return f"{counted(len(events), 'unknown message')} of a driver, the last one {events[-1].text!r}"
+
+
+def _is_owned(events: Sequence[KernelLogEvent]) -> bool:
+    return all(event.kind == _NOT_PROBED for event in events)
 
 
 def _explained_by(
@@ -76,6 +101,8 @@ def _explained_by(
     pci: PciDevices | Unavailable,
 ) -> tuple[str, ...]:
     """The checks that report the state these events left the GPU in, if every event is part of it."""
+    if _is_owned(events):
+        return ("driver.loaded",)
     if not isinstance(gpus, Gpus) or bus_id is None:
         return ()
     gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)
@@ -86,8 +113,8 @@ def _explained_by(
     codes_found = {event.code for event in events if event.kind == "xid"}
     asks = gpu.recovery_action not in (None, "none")
     states = (
-        (_OF_MEMORY, bad_memory(gpu)),
-        (_OF_NVLINK, ("topology.nvlink", "topology.nvlink-direct") if inactive_links(gpu) else ()),
+        (OF_MEMORY, bad_memory(gpu)),
+        (OF_LINKS, ("topology.nvlink", "topology.nvlink-direct") if inactive_links(gpu) else ()),
         ({XID_RECOVERY}, ("gpu.recovery-action",) if asks else ()),
     )
     explained = {code for group, checks in states for code in group if checks}

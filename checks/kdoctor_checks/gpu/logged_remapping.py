@@ -8,7 +8,6 @@ from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Rem
 from kdoctor_checks._gpus import RESPONDING, RESTART, lost_addresses, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
-    XID_REMAPPING,
     by_device,
     codes,
     is_failure,
@@ -16,6 +15,7 @@ from kdoctor_checks._kernel_log import (
     nothing_logged,
     summary,
 )
+from kdoctor_checks._xids import XID_REMAPPING
 
 
 @check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)

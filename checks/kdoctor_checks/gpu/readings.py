@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.facts import Gpu, Gpus
+from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import answering, field_label, not_answering, too_new, unsupported
+from kdoctor_checks._gpus import READ_ONLY, answering, field_label, inspect, not_answering, smi, too_new, unsupported
 
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
@@ -20,12 +20,17 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
     Why: "Unknown Error", a missing permission or an old driver leaves a reading unknown, and the checks that need it
     cannot be evaluated. Readings that a GPU does not support are ignored. Checks of newer readings (SRAM errors,
     recovery action) are skipped on an old driver, which is reported here.
-    Remedy: read the kernel log if a call fails with an unknown error, and install a newer driver if a call is missing.
+    A corrupted infoROM holds settings and error records of the GPU that can no longer be trusted.
+    Remedy: power the machine off and on if the infoROM is corrupted, and have the GPU serviced if that does not help;
+    read the kernel log if a call fails with an unknown error, and install a newer driver if a call is missing.
     Source: https://docs.nvidia.com/deploy/nvml-api/
     """
     yield from not_answering(gpus)
     for gpu in answering(gpus):
         errors = {name: error for name, error in gpu.errors.items() if name not in _NOT_NVML and not unsupported(error)}
+        if damaged := next(filter(_is_inforom, errors.values()), None):
+            yield _corrupted(gpu, damaged)
+            continue
         if not errors:
             yield Evidence(subject=gpu.subject, observed="all readings succeeded")
             continue
@@ -34,3 +39,23 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
         parts = [f"the driver is too old to report {some(old, _SHOWN)}"] if old else []
         parts += [f"not read: {some(failed, _SHOWN)}"] if failed else []
         yield Unjudged(subject=gpu.subject, reason="; ".join(parts))
+
+
+def _is_inforom(error: str) -> bool:
+    """Whether NVML or nvidia-smi reports NVML_ERROR_CORRUPTED_INFOROM."""
+    return "".join(filter(str.isalpha, error.lower())).endswith(("corruptedinforom", "inforomiscorrupted"))
+
+
+def _corrupted(gpu: Gpu, error: str) -> Finding:
+    return Finding(
+        subject=gpu.subject,
+        observed=f"its infoROM is corrupted ({error})",
+        brief="infoROM is corrupted",
+        expected="a valid infoROM",
+        remedy=inspect(
+            "Power the machine off and on. If the infoROM stays corrupted, have the GPU serviced.",
+            smi(gpu, "-q"),
+            "sudo nvidia-bug-report.sh",
+        ),
+        rollback=READ_ONLY,
+    )

@@ -68,7 +68,10 @@ def _observed(gpu: Gpu, events: list[KernelLogEvent]) -> tuple[str, str]:
     if fell:
         xid = f" (Xid {_XID_FALLEN})" if any(event.code == _XID_FALLEN for event in fell) else ""
         return f"does not respond ({error})", f"lost, fell off the bus{xid}"
-    state = "does not respond until it is reset" if "reset" in (error or "").lower() else "lost"
+    if error == gpu.errors.get("handle") and "lost" not in (error or "").lower():
+        state = f"cannot be opened ({error})"
+    else:
+        state = "does not respond until it is reset" if "reset" in (error or "").lower() else "lost"
     xid = next((f" (Xid {event.code})" for event in reversed(events) if event.kind == "xid"), "")
     return f"does not respond ({error})", f"{state}{xid}"
 

@@ -72,11 +72,16 @@ KernelLogKind = Literal[
     "version-mismatch",
     "module-rejected",
     "pcie-error",
+    "reset-required",
+    "uvm-fatal",
+    "not-probed",
+    "unclassified",
 ]
 """The event: an Xid of a GPU; an SXid of an NVSwitch; a GPU that no longer answers on PCIe; a transfer blocked by the
 IOMMU; a GPU that could not be initialised (``RmInitAdapter``); a failure of its firmware processor (GSP); memory that
 could not be shared (``request_free_mem_region``); different versions of user space and kernel module; a rejected module
-(signature, Secure Boot); a PCIe error (AER)."""
+(signature, Secure Boot); a PCIe error (AER); a call that fails until the GPU is reset; a fatal error of unified memory;
+GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau report."""
 
 
 @dataclass(frozen=True, kw_only=True)

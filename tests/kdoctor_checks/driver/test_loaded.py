@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from helpers.facts import DRIVER, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
-from kdoctor.facts import FactGroup, Gpus, Host, Kernel, KernelDriver, KernelLog, PciDevices
+from kdoctor.facts import (
+    FactGroup,
+    Gpus,
+    Host,
+    Kernel,
+    KernelDriver,
+    KernelLog,
+    NvmlState,
+    PciDevices,
+    not_collected,
+)
 from kdoctor.model import Action, Finding, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.driver.loaded import loaded
@@ -172,3 +182,38 @@ def test_closed_nodes_share_one_command() -> None:
     found = compute_check(loaded, kernel(nodes=nodes), gpus(3, state="no-permission"), pci(3), host()).findings
     assert len({(item.finding.headline, item.finding.remedy) for item in found}) == 1
     assert found[0].finding.remedy.commands == ('sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"',)
+
+
+RECORDING = {KernelDriver: not_collected(KernelDriver).unavailable}
+
+
+def test_recorded_driver_that_answers_passes() -> None:
+    result = compute_check(loaded, gpus(8), missing=RECORDING)
+    assert result.status is Status.PASS
+    assert [evidence.brief for evidence in result.evidence] == [DRIVER]
+
+
+def test_recording_without_driver_version_is_unknown() -> None:
+    assert compute_check(loaded, gpus(8, driver_version=None), missing=RECORDING).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("state", "fix"),
+    [("driver-not-loaded", "sudo modprobe nvidia"), ("failed", "sudo reboot"), ("no-permission", "sudo reboot")],
+)
+def test_recorded_failure_of_nvidia_smi_fails(state: NvmlState, fix: str) -> None:
+    found = finding(Gpus(state=state, error="NVIDIA-SMI has failed"), missing=RECORDING)
+    assert "NVIDIA-SMI has failed" in found.observed
+    assert found.remedy.commands == (fix,)
+
+
+def test_recorded_mismatch_is_left_to_the_other_check() -> None:
+    result = compute_check(loaded, Gpus(state="library-mismatch"), missing=RECORDING)
+    assert result.status is Status.PASS
+
+
+@pytest.mark.parametrize("printed", ["ERR!", "Not Found"])
+def test_driver_without_cuda_fails(printed: str) -> None:
+    found = finding(gpus(1, errors={"cuda_driver_version": printed}), missing=RECORDING)
+    assert printed in found.headline
+    assert not found.remedy.commands

@@ -37,7 +37,7 @@ def test_failure_xid_fails_and_names_gpu(code: int) -> None:
     assert f"Xid {code} (" in result.findings[0].finding.observed
 
 
-@pytest.mark.parametrize("code", [13, 31, 43, 45, 63, 62])
+@pytest.mark.parametrize("code", [13, 31, 43, 45, 63])
 def test_other_xids_pass(code: int) -> None:
     assert judged(xid(code)).status is Status.PASS
 
@@ -125,3 +125,48 @@ def test_unread_log_is_skipped() -> None:
     result = compute_check(kernel_log, gpus(4), pci(4), missing={KernelLog: "may not be read"})
     assert result.status is Status.SKIP
     assert "driver.kernel-log" in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        # Recorded with an RTX 5090, an eGPU and a V100 that nouveau owned.
+        (
+            "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED] (0x62) @ kernel_channel.c:2874",
+            "reboot",
+        ),
+        ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot", "reboot"),
+        ("NVRM: The NVIDIA probe routine was not called for 3 device(s).", "modprobe -r nouveau"),
+    ],
+)
+def test_failure_without_xid_fails(line: str, command: str) -> None:
+    (found,) = judged(logged(f"[ 12.5] {line}")).findings
+    assert found.finding.remedy.commands[0] == f"sudo {command}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+        "NVRM: an assertion failed that nobody has seen before",
+        "NVRM: Xid (a form that is not known)",
+        "nouveau 0000:01:00.0: fifo: fault 01 [VIRT_WRITE] failed",
+    ],
+)
+def test_unknown_message_of_a_driver_is_unknown(line: str) -> None:
+    result = judged(logged(f"[ 12.5] {line}"))
+    assert result.status is Status.UNKNOWN
+    assert line in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08",
+        "nvidia-nvlink: Nvlink Core is being initialized, major device number 239",
+        "nvidia-uvm: Loaded the UVM driver, major device number 511.",
+        "nouveau 0000:01:00.0: NVIDIA GP107 (137000a1)",
+    ],
+)
+def test_message_of_a_start_passes(line: str) -> None:
+    assert judged(logged(f"[ 12.5] {line}")).status is Status.PASS

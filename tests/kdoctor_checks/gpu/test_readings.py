@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from helpers.facts import NOT_SUPPORTED, geforce, gpu, gpus, lost_gpu
 from kdoctor.facts import Gpus
 from kdoctor.model import Severity, Status
@@ -31,6 +33,13 @@ def test_many_failed_readings_are_counted() -> None:
     many = {f"field_{number}": "Unknown Error" for number in range(7)}
     result = compute_check(readings, gpus(1, gpu(0, errors=many)))
     assert (result.reason or "").endswith("field 3 (Unknown Error) and 3 more")
+
+
+@pytest.mark.parametrize("error", ["infoROM is corrupted", "NVML_ERROR_CORRUPTED_INFOROM", "CorruptedInforom"])
+def test_corrupted_inforom_fails(error: str) -> None:
+    result = compute_check(readings, gpus(2, gpu(0), gpu(1, errors={"inforom": error})))
+    assert result.status is Status.FAIL
+    assert [item.finding.subject for item in result.findings] == [gpu(1).subject]
 
 
 def test_lost_gpu_is_unknown() -> None:

@@ -67,8 +67,17 @@ def test_hanging_gpu_is_named_with_the_call() -> None:
     assert "sudo nvidia-smi --gpu-reset -i 0000:20:00.0" in result.findings[0].finding.remedy.commands
 
 
-@pytest.mark.parametrize("error", ["NVML_ERROR_NO_PERMISSION", "NVML_ERROR_OPERATING_SYSTEM", "NVML_ERROR_UNKNOWN"])
-def test_unopened_gpu_is_unknown(error: str) -> None:
+@pytest.mark.parametrize("error", ["NVML_ERROR_UNKNOWN", "Unknown Error", "Not Found", "InsufficientPower"])
+def test_gpu_that_the_driver_cannot_open_fails(error: str) -> None:
+    result = judged(gpus(4, gpu(0), gpu(1), gpu(2), gpu(3, name=None, errors={"handle": error})))
+    assert result.status is Status.FAIL
+    (found,) = result.findings
+    assert found.finding.subject == gpu(3).subject
+    assert error in found.finding.headline
+
+
+@pytest.mark.parametrize("error", ["NVML_ERROR_NO_PERMISSION", "NVML_ERROR_OPERATING_SYSTEM"])
+def test_gpu_without_permission_is_unknown(error: str) -> None:
     result = judged(gpus(4, gpu(0), gpu(1), gpu(2), gpu(3, name=None, errors={"handle": error})))
     assert result.status is Status.UNKNOWN
     assert error in (result.reason or "")

@@ -27,11 +27,20 @@ def read_processes(heading: str, listed: Sequence[Mapping[str, str]], *, more: b
         raise NotKnownError(heading or (CUT if more else "empty"))
     complete = listed[:-1] if more and "used gpu memory" not in listed[-1] else listed
     kinds = [process.get("type", "").strip().upper() for process in complete]
-    found = [_process(process) for process, kind in zip(complete, kinds, strict=True) if not kind or "C" in kind]
+    found = [_process(process) for process, kind in zip(complete, kinds, strict=True) if not kind or is_compute(kind)]
     if more and not found:
         # An empty list would mean that the GPU is free.
         raise NotKnownError(CUT)
     return tuple(found)
+
+
+def is_compute(kind: str) -> bool:
+    """Whether a type as nvidia-smi prints it (``C``, ``M+C``, ``G``, ``C+G``) is a compute process.
+
+    Applications of a desktop are ``C+G`` on Windows. The memory that they use is counted anyway.
+    """
+    letters = kind.strip().upper().split("+")
+    return "C" in letters and "G" not in letters
 
 
 def _process(process: Mapping[str, str]) -> GpuProcess:

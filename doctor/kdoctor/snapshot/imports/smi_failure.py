@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kdoctor.facts.gpus import NvmlState
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
@@ -22,6 +23,22 @@ LOST = re.compile(
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^.]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
+
+_INFOROM = re.compile(
+    r"WARNING: (?P<why>infoROM is corrupted) at gpu (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])"
+)
+"""What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
+
+
+def damaged(lines: Iterable[str]) -> tuple[GpuPart, ...]:
+    """The GPUs with a corrupted infoROM according to these lines."""
+    found = filter(None, map(_INFOROM.match, lines))
+    return tuple(GpuPart(bus_id=sysfs_bus_id(line["address"]), errors={"inforom": line["why"]}) for line in found)
+
+
+def is_about_gpu(line: str) -> bool:
+    """Whether nvidia-smi prints this line about a GPU below or in its output."""
+    return bool(LOST.match(line) or _INFOROM.match(line))
 
 
 def lost(line: str) -> GpuPart | None:

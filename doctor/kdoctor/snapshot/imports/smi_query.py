@@ -38,7 +38,7 @@ def parse(section: Section) -> Part:
         file=section.file,
         driver=driver,
         driver_errors=errors,
-        gpus=with_indices(parts, driver.get("count")),
+        gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import smi_failure, values
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
+from kdoctor.snapshot.imports.processes import is_compute
 from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version
 from kdoctor.snapshot.imports.values import read_all
 
@@ -58,7 +59,11 @@ def parse(section: Section) -> Part:
         file=section.file,
         driver=driver,
         driver_errors=errors,
-        gpus=(*(_gpu(row, processes) for row in _rows(table)), *filter(None, map(smi_failure.lost, lines))),
+        gpus=(
+            *(_gpu(row, processes) for row in _rows(table)),
+            *filter(None, map(smi_failure.lost, lines)),
+            *smi_failure.damaged(lines),
+        ),
         kernel_version=kernel_version(head),
     )
 
@@ -104,7 +109,7 @@ def _processes(lines: Sequence[str]) -> dict[int, tuple[GpuProcess, ...]] | None
         if "No running processes found" in line:
             return {}
         match = _PROCESS.match(line)
-        if match and "C" in match["type"]:
+        if match and is_compute(match["type"]):
             used = None if match["used"] == "N/A" else values.mebibytes(match["used"])
             # The table shortens long paths from the left.
             name = None if match["name"].startswith("...") else match["name"]

@@ -165,7 +165,7 @@ class _Splitter:
             return None
         current = self._open.kind if self._open else None
         kind = self._kind(line, place, current)
-        if current in {"nvidia-smi -q", "nvidia-smi"} and smi_failure.LOST.match(line):
+        if current in {"nvidia-smi -q", "nvidia-smi"} and smi_failure.is_about_gpu(line):
             return None  # one of the GPUs of the open dump
         # Except for the kinds in _ONCE, each line or block begins as the dump does.
         is_new = kind != current or kind in _ONCE or (kind == "nvidia-smi -q" and "NVSMI LOG" in line)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from helpers.dumps import TABLE, imported, imported_gpus
 from kdoctor.facts import GpuProcess, KernelDriver
 
@@ -64,3 +66,9 @@ def test_empty_list_of_processes_is_unknown(tmp_path: Path) -> None:
 def test_truncated_list_of_processes_is_unknown(tmp_path: Path) -> None:
     text = TABLE[: TABLE.index("|    1   N/A  N/A              80")]
     assert imported_gpus(tmp_path, text).devices[1].processes is None
+
+
+@pytest.mark.parametrize(("kind", "found"), [("C  ", [80]), ("M+C", [80]), ("C+G", []), ("G  ", [])])
+def test_applications_of_a_desktop_are_no_compute_processes(tmp_path: Path, kind: str, found: list[int]) -> None:
+    gpus = imported_gpus(tmp_path, TABLE.replace("G   /usr/lib", f"{kind} /usr/lib"))
+    assert [process.pid for process in gpus.devices[1].processes or ()] == found

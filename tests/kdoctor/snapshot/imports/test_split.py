@@ -198,3 +198,9 @@ def test_no_devices_were_found(tmp_path: Path) -> None:
     gpus = imported(tmp_path, "No devices were found\n").facts[Gpus]
     assert isinstance(gpus, Gpus)
     assert (gpus.state, gpus.count, gpus.error) == ("ready", 0, None)
+
+
+@pytest.mark.parametrize("dump", [TABLE, query("3B", "5E")])
+def test_corrupted_inforom_belongs_to_its_gpu(tmp_path: Path, dump: str) -> None:
+    gpus = imported_gpus(tmp_path, f"{dump}WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")
+    assert [gpu.errors.get("inforom") for gpu in gpus.devices] == ["infoROM is corrupted", None]

@@ -64,7 +64,9 @@ def test_unknown_rule_suggests_near_miss(tmp_path: Path) -> None:
 
 def test_comment_silences_several_rules(tmp_path: Path) -> None:
     model = "model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile('adam', 'mse')\n"
-    fit = "model.fit(tf.data.Dataset.range(9).batch(3))  # kdoctor: ignore[lint.fixed-batch, no-prefetch] a toy\n"
+    fit = (
+        "model.fit(tf.data.Dataset.range(9).map(f).batch(3))  # kdoctor: ignore[lint.fixed-batch, no-prefetch] a toy\n"
+    )
     body = "with strategy.scope():\n    " + model.replace("\n", "\n    ").rstrip() + "\n"
     found = report(tmp_path, f"{HEAD}{body}{fit}")
     assert ids(found) == []

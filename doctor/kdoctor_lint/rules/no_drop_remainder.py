@@ -10,7 +10,8 @@ from kdoctor_lint.rules._batches import splits
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    if trace.legacy or not trace.batch_normalized:
+    normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
+    if trace.legacy or not normalized:
         return
     for event in trace.fitted:
         data = event.data

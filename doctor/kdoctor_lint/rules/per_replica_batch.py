@@ -16,7 +16,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             continue
         if is_per_replica(size):
             yield batch.node, f"`{batch.where}` gets the per-replica batch size {shown} instead of the global one"
-        elif size.names & trace.scaled and not is_global(size):
+        elif size.names & trace.scaled and not (size.product or is_global(size)):
             yield (
                 batch.node,
                 f"`{batch.where}` gets {shown}, not the global batch size that the script computes from it",

@@ -38,6 +38,7 @@ def _batch_sizes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
 
 RULE = Rule(
     id="lint.hard-coded-device-count",
+    code="KD301",
     severity=Severity.WARNING,
     title="Checks for device counts written as numbers in the code.",
     why="""With fewer GPUs than the number says, per-device batches are too large or the named devices do not exist.

@@ -23,6 +23,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.no-drop-remainder",
+    code="KD202",
     severity=Severity.WARNING,
     title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
     why="""If the last batch is too small to give every replica an example, the batch statistics of the empty replica

@@ -20,6 +20,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.no-prefetch",
+    code="KD204",
     severity=Severity.INFO,
     title="Checks for datasets that are batched and trained on without `prefetch`.",
     why="""`prefetch` prepares the next batches while the replicas train. Several replicas consume a pipeline several

@@ -25,6 +25,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.per-replica-batch",
+    code="KD201",
     severity=Severity.WARNING,
     title="Checks for datasets batched with the per-replica instead of the global batch size.",
     why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset

@@ -34,6 +34,7 @@ def _batch_grows(event: Fitted) -> bool:
 
 RULE = Rule(
     id="lint.unscaled-learning-rate",
+    code="KD205",
     severity=Severity.INFO,
     title="Checks for constant learning rates of SGD with a batch size that grows with the number of replicas.",
     why="""A batch eight times as large means an eighth of the steps, each with less noise. With SGD, the best learning

@@ -142,7 +142,7 @@ def test_new_format_writes_the_report(copy: Copy) -> None:
 
 def test_new_lint_rule_finds_its_example(copy: Copy) -> None:
     (copy.folder / "train.py").write_text("import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n")
-    (finding,) = copy.json("lint", "train.py", "--format", "json")["findings"]
+    (finding,) = copy.json("lint", "train.py", "--all", "--format", "json")["findings"]
     assert (finding["rule"], finding["line"]) == ("lint.eager-functions", 2)
 
 

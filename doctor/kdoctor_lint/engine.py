@@ -13,10 +13,16 @@ from kdoctor_lint.model import Finding, Ignored, LintReport, Rule
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
 from kdoctor_lint.script import Script, read_script
+from kdoctor_lint.settings import NO_SETTINGS, Settings
 
 
-def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES) -> LintReport:
+def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES, settings: Settings = NO_SETTINGS) -> LintReport:
     """Lint files and folders. A file that cannot be read is a finding.
+
+    Args:
+        paths: the files and folders.
+        rules: the rules to apply.
+        settings: what the project's configuration says about single files.
 
     Raises:
         UsageError: the paths contain no scripts or notebooks.
@@ -30,7 +36,9 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES) -> LintReport:
     findings: list[Finding] = []
     ignored: list[Ignored] = []
     for file in files:
-        found, silenced = lint_script(read_script(file), rules)
+        left_out = settings.ignored_in(file)
+        applied = {name: rule for name, rule in rules.items() if name not in left_out}
+        found, silenced = lint_script(read_script(file), applied)
         findings += found
         ignored += silenced
     notes = tuple(f"{path}: no Python files or notebooks in this folder" for path in empty)

@@ -1,4 +1,4 @@
-"""Comments that silence a rule: ``# kdoctor: ignore[lint.no-prefetch] the data is in memory``."""
+"""Comments that silence a rule: ``# kdoctor: ignore[lint.no-prefetch] the data is small``, or ``# noqa: KD204``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from kdoctor_lint.rules.internal import IGNORE_WITHOUT_REASON, UNUSED_IGNORE
 from kdoctor_lint.script import Script
 
 _COMMENT = re.compile(r"#\s*kdoctor:\s*ignore\b\s*(?:\[(?P<rules>[^\]]*)\])?(?P<reason>.*)", re.DOTALL)
+_NOQA = re.compile(r"#\s*noqa:\s*(?P<codes>[A-Z]+\d+(?:[\s,]+[A-Z]+\d+)*)", re.IGNORECASE)
+_MARK = re.compile(r"kdoctor:|noqa:", re.IGNORECASE)
+_CODES = {rule.code: rule.id for rule in RULES.values()}
 _NO_CODE = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE})
 
 
@@ -38,7 +41,7 @@ class _Comment:
 
 def apply(script: Script, found: Sequence[Finding], rules: Mapping[str, Rule]) -> tuple[list[Finding], list[Ignored]]:
     """The findings that are left, with those about the comments themselves, and the findings silenced by comments."""
-    comments = [comment for before, text in script.texts if "kdoctor:" in text for comment in _comments(text, before)]
+    comments = [comment for before, text in script.texts if _MARK.search(text) for comment in _comments(text, before)]
     left: list[Finding] = []
     ignored: list[Ignored] = []
     for finding in found:
@@ -83,6 +86,11 @@ def _comments(text: str, before: int) -> Iterator[_Comment]:
     for token in _tokens(text):
         matched = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
         line, column = token.start
+        noqa = _NOQA.search(token.string) if token.type == tokenize.COMMENT else None
+        if noqa:
+            ids = [_CODES[code] for code in re.split(r"[\s,]+", noqa["codes"].upper()) if code in _CODES]
+            if ids:
+                yield _Comment(line + before, column + 1, line + before, token.string, ids, "noqa")
         if matched:
             reason = matched["reason"].strip().lstrip(":-\u2013\u2014 ").strip()
             comment = _Comment(line + before, column + 1, line + before, token.string, _ids(matched["rules"]), reason)
@@ -97,7 +105,7 @@ def _comments(text: str, before: int) -> Iterator[_Comment]:
 
 def _ids(listed: str | None) -> list[str]:
     names = [name.strip() for name in (listed or "").split(",") if name.strip()]
-    return [f"lint.{name}" if f"lint.{name}" in RULES else name for name in names]
+    return [_CODES.get(name, f"lint.{name}" if f"lint.{name}" in RULES else name) for name in names]
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

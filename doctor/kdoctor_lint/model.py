@@ -22,6 +22,8 @@ class Rule:
 
     id: str
     """``lint.<slug>``. Ids are stable because ignore comments contain them."""
+    code: str
+    """A short id, such as ``KD101``, as in ``# noqa: KD101``. Rules about one subject share the first digit."""
     severity: Severity
     title: str
     """What the rule does, as one sentence: ``Checks for ...``."""

@@ -68,6 +68,10 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.TRANSPARENT, re.compile(r"(tensorflow\.(function|autograph\.experimental\.do_not_convert))$")),
 )
 BATCH_NORMALIZATION = re.compile(r"keras\.layers\.(\w+\.)*BatchNormalization$")
+NORMALIZED_APPLICATIONS = re.compile(
+    r"keras\.applications\.(\w+\.)*(DenseNet|EfficientNet|Inception|MobileNet|NASNet|RegNet|ResNet|Xception)\w*$"
+)
+"""Models of :mod:`keras.applications` that have BatchNormalization layers."""
 WEIGHTLESS = re.compile(
     r"keras\.layers\.(\w+\.)*(Random\w+|Rescaling|Resizing|CenterCrop|AutoContrast|Solarization|CutMix|MixUp|AugMix"
     r"|Dropout|SpatialDropout\dD|Flatten|Reshape|Permute|Activation|ReLU|Softmax|\w+Pool(ing)?\dD|ZeroPadding\dD)$"

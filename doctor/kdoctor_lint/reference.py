@@ -32,17 +32,37 @@ To ignore a finding, add a comment with the rule and a reason. A comment without
 dataset = dataset.batch(batch_size)  # kdoctor: ignore[lint.no-prefetch] the data is in memory
 ```
 
-The comment may also be on the line above. Separate several rules with commas.
+The comment may also be on the line above. Separate several rules with commas. `# noqa: KD204` on the line also ignores
+the finding, without a reason. `# noqa` without codes ignores nothing here.
+
+## Selecting rules
+
+By default, only rules with severity `error` or `warning` apply. Rules with severity `info` give hints. They apply with
+`--all`, with `--fail-on info`, and if `--select` names them. `--select` and `--ignore` take a rule (`no-prefetch`), a
+code (`KD204`) or the start of codes (`KD2`).
+
+`[tool.kdoctor.lint]` in the nearest `pyproject.toml`, from the working directory upwards, sets the same for a project.
+`--select` replaces both lists, `--ignore` extends `ignore`. Patterns match the file's name, or its path relative to
+`pyproject.toml`.
+
+```toml
+[tool.kdoctor.lint]
+select = ["KD1", "KD2"]
+ignore = ["KD203"]
+
+[tool.kdoctor.lint.per-file-ignores]
+"legacy/*" = ["KD4"]
+```
 
 ## Rules
 
-| Rule | Severity | Description |
-| --- | --- | --- |
+| Code | Rule | Severity | Description |
+| --- | --- | --- | --- |
 """
 _SECTION = """
 ## {rule.id}
 
-Severity: {rule.severity.value}
+Code: {rule.code}. Severity: {rule.severity.value}
 
 ### What it does
 
@@ -73,7 +93,7 @@ Severity: {rule.severity.value}
 def page() -> str:
     """The page, in Markdown."""
     rows = [
-        f"| [{rule.id}](#{rule.id.replace('.', '')}) | {rule.severity.value} | {rule.title} |\n"
+        f"| {rule.code} | [{rule.id}](#{rule.id.replace('.', '')}) | {rule.severity.value} | {rule.title} |\n"
         for rule in RULES.values()
     ]
     return "".join([_HEAD, *rows, *map(_section, RULES.values())])

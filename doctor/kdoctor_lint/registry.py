@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Mapping, Sequence
 
 from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.model import Severity
 from kdoctor_lint import rules
 from kdoctor_lint.model import Rule
+
+_CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
 def _discover() -> Mapping[str, Rule]:
@@ -22,13 +26,18 @@ RULES = _discover()
 """Every rule by its id."""
 
 
+_BY_NAME: Mapping[str, Rule] = {
+    name: rule for rule in RULES.values() for name in (rule.id, rule.id.removeprefix("lint."), rule.code)
+}
+
+
 def rule_named(name: str) -> Rule:
-    """The rule with an id, with or without the prefix ``lint.``.
+    """The rule with an id, with or without the prefix ``lint.``, or with a code.
 
     Raises:
         UsageError: the rule is unknown.
     """
-    rule = RULES.get(name) or RULES.get(f"lint.{name}")
+    rule = _BY_NAME.get(name)
     if rule is None:
         raise UsageError(
             f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES)
@@ -36,14 +45,33 @@ def rule_named(name: str) -> Rule:
     return rule
 
 
-def chosen_rules(select: Sequence[str], ignore: Sequence[str]) -> Mapping[str, Rule]:
-    """The rules selected by the options.
+def rules_named(name: str) -> Sequence[str]:
+    """The ids of the rules that an id, a code or the start of a code (``KD1``) names.
+
+    Raises:
+        UsageError: no rule has this name.
+    """
+    if _CODE_PREFIX.fullmatch(name):
+        found = [rule.id for rule in RULES.values() if rule.code.startswith(name)]
+        if found:
+            return found
+    return [rule_named(name).id]
+
+
+def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = True) -> Mapping[str, Rule]:
+    """The rules to apply.
+
+    Args:
+        select: the rules that the user selects; none for errors and warnings.
+        ignore: the rules that the user leaves out.
+        notes: whether rules that only give hints apply without being selected.
 
     Raises:
         UsageError: a rule is unknown, or no rule is left.
     """
-    wanted = {rule_named(name).id for name in select} or set(RULES)
-    wanted -= {rule_named(name).id for name in ignore}
+    default = [rule.id for rule in RULES.values() if notes or rule.severity is not Severity.INFO]
+    wanted = {name for item in select for name in rules_named(item)} or set(default)
+    wanted -= {name for item in ignore for name in rules_named(item)}
     if not wanted:
         raise UsageError("no rules selected", hint="Available rules: " + ", ".join(RULES))
     return {name: rule for name, rule in RULES.items() if name in wanted}

@@ -38,12 +38,28 @@ def test_no_findings_is_success(folder: Path) -> None:
 def test_finding_fails(folder: Path) -> None:
     done = kdoctor("bad.py", "good.py", cwd=folder)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("bad.py:4:12: error: lint.multi-gpu-model\n")
+    assert done.stdout.startswith("bad.py:4:12: error: KD401 lint.multi-gpu-model\n")
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("error", 0), ("warning", 0), ("info", 1)])
 def test_info_fails_only_if_requested(folder: Path, fail_on: str, code: int) -> None:
     assert kdoctor("info.py", "--fail-on", fail_on, cwd=folder).returncode == code
+
+
+@pytest.mark.parametrize(
+    ("args", "count"), [((), 0), (("--all",), 1), (("--select", "KD204"), 1), (("--select", "KD1"), 0)]
+)
+def test_hints_are_reported_on_request(folder: Path, args: tuple[str, ...], count: int) -> None:
+    done = kdoctor("info.py", "--format", "json", *args, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads(done.stdout)["findings"]) == count
+
+
+def test_pyproject_selects_rules(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool.kdoctor.lint]\nignore = ['KD401']\n", encoding="utf-8")
+    assert kdoctor("bad.py", cwd=folder).returncode == 0
+    (folder / "pyproject.toml").write_text("[tool.kdoctor.lint]\nignore = ['KD4x']\n", encoding="utf-8")
+    assert kdoctor("bad.py", cwd=folder).returncode == 2
 
 
 def test_unreadable_files_fail_and_others_are_linted(folder: Path) -> None:
@@ -69,13 +85,13 @@ def test_syntax_error_is_reported_whatever_is_selected(folder: Path) -> None:
 def test_standard_input_is_linted(folder: Path) -> None:
     done = kdoctor("-", stdin=BAD)
     assert done.returncode == 1
-    assert done.stdout.startswith("-:4:12: error: lint.multi-gpu-model\n")
+    assert done.stdout.startswith("-:4:12: error: KD401 lint.multi-gpu-model\n")
 
 
 def test_several_reports_are_written(folder: Path) -> None:
     done = kdoctor("bad.py", "-f", "github", "-o", "sarif=out.sarif", "-o", "json=out.json", cwd=folder)
     assert done.returncode == 1
-    assert done.stdout.startswith("::error title=lint.multi-gpu-model,file=bad.py,line=4,")
+    assert done.stdout.startswith("::error title=KD401 lint.multi-gpu-model,file=bad.py,line=4,")
     assert json.loads((folder / "out.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
     assert json.loads((folder / "out.json").read_text(encoding="utf-8"))["schema"] == "kdoctor/lint/v1"
 

@@ -29,6 +29,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.no-plaid",
+    code="KD499",
     severity=Severity.ERROR,
     title="Checks for plaid.",
     why="It is slow.",
@@ -62,7 +63,7 @@ def test_new_file_is_the_whole_rule(tmp_path: Path) -> None:
     (run,) = json.loads((tmp_path / "out.sarif").read_text(encoding="utf-8"))["runs"]
     assert "lint.no-plaid" in [rule["id"] for rule in run["tool"]["driver"]["rules"]]
 
-    assert python(tmp_path, "-m", "kdoctor", "lint", "--explain", "no-plaid").stdout.startswith("lint.no-plaid (error)")
+    assert python(tmp_path, "-m", "kdoctor", "lint", "--explain", "no-plaid").stdout.startswith("KD499 lint.no-plaid")
     page = python(tmp_path, "-c", "from kdoctor_lint.reference import page; print(page())").stdout
     assert "\n## lint.no-plaid\n" in page
 

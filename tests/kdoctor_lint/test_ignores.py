@@ -64,7 +64,9 @@ def test_unknown_rule_suggests_near_miss(tmp_path: Path) -> None:
 
 def test_comment_silences_several_rules(tmp_path: Path) -> None:
     model = "model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile('adam', 'mse')\n"
-    fit = "model.fit(tf.data.Dataset.range(9).batch(3))  # kdoctor: ignore[lint.fixed-batch, no-prefetch] a toy\n"
+    fit = (
+        "model.fit(tf.data.Dataset.range(9).map(f).batch(3))  # kdoctor: ignore[lint.fixed-batch, no-prefetch] a toy\n"
+    )
     body = "with strategy.scope():\n    " + model.replace("\n", "\n    ").rstrip() + "\n"
     found = report(tmp_path, f"{HEAD}{body}{fit}")
     assert ids(found) == []
@@ -79,3 +81,21 @@ def test_syntax_error_cannot_be_silenced(tmp_path: Path, rule: str) -> None:
 
 def test_string_is_not_a_comment(tmp_path: Path) -> None:
     assert ids(report(tmp_path, 'x = "# kdoctor: ignore[lint.no-prefetch]"\n')) == []
+
+
+@pytest.mark.parametrize("comment", ["noqa: KD102", "NOQA:kd102", "noqa: E501, KD102 Keras 2", "noqa: E501 KD102"])
+def test_noqa_with_code_silences_without_reason(tmp_path: Path, comment: str) -> None:
+    found = report(tmp_path, f"{HEAD}{SCOPE}{COMPILE}  # {comment}\n")
+    assert ids(found) == []
+    assert [item.finding.rule.code for item in found.ignored] == ["KD102"]
+
+
+@pytest.mark.parametrize("comment", ["noqa", "noqa: E501", "noqa: KD101x", "noqa: KD204"])
+def test_other_noqa_silences_nothing(tmp_path: Path, comment: str) -> None:
+    found = report(tmp_path, f"{HEAD}{SCOPE}{COMPILE}  # {comment}\n")
+    assert "lint.compile-outside-scope" in ids(found)
+
+
+def test_ignore_comment_may_name_code(tmp_path: Path) -> None:
+    found = report(tmp_path, f"{HEAD}{SCOPE}{COMPILE}  # kdoctor: ignore[KD102] Keras 2 runs it\n")
+    assert ids(found) == []

@@ -83,6 +83,7 @@ def test_json_contains_findings(report: LintReport) -> None:
     assert found.pop("message") == report.findings[0].message
     assert found == {
         "rule": "lint.compile-outside-scope",
+        "code": "KD102",
         "severity": "error",
         "path": "my job.py",
         "cell": None,
@@ -152,7 +153,7 @@ def test_sarif_has_no_line_for_notebook() -> None:
 def test_github_has_an_annotation_per_finding(report: LintReport) -> None:
     (found,) = report.findings
     first, last, rest = render(report, "github").split("\n")
-    properties = "title=lint.compile-outside-scope,file=my job.py,line=7,endLine=7,col=1,endColumn=43"
+    properties = "title=KD102 lint.compile-outside-scope,file=my job.py,line=7,endLine=7,col=1,endColumn=43"
     assert first == f"::error {properties}::{found.message}. {found.rule.fix}"
     assert last
     assert rest == ""
@@ -166,7 +167,7 @@ def test_github_escapes_separators() -> None:
 
 def test_github_names_cell_of_notebook() -> None:
     line = render(finding("a.ipynb", cell=4), "github").split("\n")[0]
-    assert line.startswith("::error title=lint.jit-compile,file=a.ipynb::cell 4, line 3: m. ")
+    assert line.startswith("::error title=KD402 lint.jit-compile,file=a.ipynb::cell 4, line 3: m. ")
 
 
 @pytest.mark.parametrize("name", FORMATS)

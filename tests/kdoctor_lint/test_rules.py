@@ -89,6 +89,7 @@ def test_every_case_file_belongs_to_a_rule() -> None:
 @pytest.mark.parametrize("rule", list(RULES.values()), ids=lambda rule: rule.id)
 def test_every_rule_is_documented(rule: Rule) -> None:
     assert re.fullmatch(r"lint\.[a-z]+(-[a-z]+)*", rule.id)
+    assert re.fullmatch(r"KD\d{3}", rule.code)
     assert rule.title.startswith("Checks for ")
     assert rule.title.endswith(".")
     assert rule.fix.endswith(".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from kdoctor_lint import engine
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
 from kdoctor_lint.report.formats import FORMATS
+from kdoctor_lint.settings import read_settings
 
 
 def lint(
@@ -29,9 +31,11 @@ def lint(
     ] = None,
     *,
     select: Annotated[
-        list[str] | None, typer.Option(help="Apply only this rule (repeatable).", show_default=False)
+        list[str] | None,
+        typer.Option(help="Apply only this rule, such as KD101 or KD1 (repeatable).", show_default=False),
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Skip this rule (repeatable).", show_default=False)] = None,
+    all_rules: Annotated[bool, typer.Option("--all", help="Also apply the rules that only give hints.")] = False,
     fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
@@ -46,18 +50,26 @@ def lint(
 ) -> None:
     """Lint training scripts for common multi-GPU mistakes, without running them.
 
+    Rules with severity info apply only with --all, --select or --fail-on info. `[tool.kdoctor.lint]` in
+    pyproject.toml sets select, ignore and per-file-ignores.
+
     Exit codes: 0 no findings; 1 findings at or above --fail-on, or a file could not be read; 2 usage error,
     such as a path that does not exist.
     """
     if explain is not None:
-        others = {"PATH": paths, "--select": select, "--ignore": ignore, "--format": format, "--output": output}
+        others: dict[str, object] = {"PATH": paths, "--select": select, "--ignore": ignore, "--all": all_rules}
+        others |= {"--format": format, "--output": output}
         refuse_with("--explain", explain, others, why="Run kdoctor lint once for each.")
         show(render_rule(rule_named(explain)))
         return
     if not paths:
         raise UsageError("no files or directories given", hint="Example: kdoctor lint train.py notebooks/")
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
-    report = engine.lint(paths, chosen_rules(select or (), ignore or ()))
+    settings = read_settings(Path.cwd())
+    left_out = [*(ignore or ()), *(() if select else settings.ignore)]
+    selected = select or (() if all_rules else settings.select)
+    rules = chosen_rules(selected, left_out, notes=all_rules or fail_on == "info")
+    report = engine.lint(paths, rules, settings)
     for item in outputs.files:
         write_atomically(item.path, FORMATS[item.format](report, PLAIN))
     if outputs.stdout != "terminal":

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.values import UNKNOWN, Dataset, Many, Number, Object, Value
+from kdoctor_lint.flow.values import UNKNOWN, Dataset, External, Many, Number, Object, Text, Truth, Value
 
 
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
@@ -29,7 +29,9 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
     elif isinstance(target, ast.Starred):
         bind(interpreter, target.value, UNKNOWN, env)
     elif isinstance(target, ast.Subscript):
-        interpreter.evaluate_all([target.value, target.slice], env)
+        owner, key = interpreter.evaluate_all([target.value, target.slice], env)
+        if isinstance(owner, External) and owner.name == "os.environ" and isinstance(key, Text):
+            interpreter.trace.environment[key.value] = UNKNOWN if interpreter.conditional else value
         mark_escaped(value)
 
 
@@ -39,6 +41,8 @@ def _named(value: Value, name: str) -> Value:
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
+    if target.attr == "trainable" and not (isinstance(value, Truth) and value.value):
+        interpreter.trace.freezes = True
     if not isinstance(owner, Object):
         mark_escaped(value)
         return

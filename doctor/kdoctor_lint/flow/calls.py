@@ -24,6 +24,7 @@ from kdoctor_lint.flow.values import (
     Optimizer,
     Place,
     Tensor,
+    Truth,
     Value,
 )
 from kdoctor_lint.names import Kind, kind_of
@@ -78,7 +79,11 @@ def _class(call: Call, callee: Class) -> Value:
     instance = _instance(call, callee)
     start = callee.member("__init__")
     if isinstance(start, Function):
+        before = len(call.interpreter.entered)
         call.follow(Function(start.node, start.env, instance))
+        if isinstance(instance, Made) and instance.place is Place.OUTSIDE and call.interpreter.entered[before:]:
+            # Its __init__ creates the variables in a scope.
+            instance.place, instance.strategy = Place.INSIDE, call.interpreter.entered[-1]
     elif type(instance) is Object:
         # A dataclass, or a base class outside the file.
         call.pass_on()
@@ -91,6 +96,7 @@ def _instance(call: Call, cls: Class) -> Object:
         if kind in kinds:
             instance = call.create(made, cls=cls)
             if isinstance(instance, Model):
+                instance.lazy = True
                 call.interpreter.add_model(instance)
             return instance
     if Kind.UNKNOWN in kinds and call.interpreter.place is not Place.OUTSIDE:
@@ -105,6 +111,8 @@ def _measure(call: Call, callee: Metric) -> Value:
 
 def _apply(call: Call, callee: Layer | Model) -> Value:
     """A layer or a model is called. Only symbolic inputs matter, because they build a model."""
+    if isinstance(callee, Model):
+        _first_call(call, callee)
     symbolic = [value for value in call.args if isinstance(value, Tensor)]
     if not symbolic:
         return UNKNOWN
@@ -115,6 +123,17 @@ def _apply(call: Call, callee: Layer | Model) -> Value:
         return symbolic[0]
     before = next((value for value in symbolic if value.place is Place.OUTSIDE), None)
     return Tensor(before.node, Place.OUTSIDE, None) if before else call.create(Tensor)
+
+
+def _first_call(call: Call, model: Model) -> None:
+    """The first call of a model creates its variables, on every replica if the step runs there."""
+    interpreter = call.interpreter
+    training = call.keywords.get("training")
+    if isinstance(training, Truth) and not training.value:
+        interpreter.trace.freezes = True
+    if model.lazy and model.place is Place.OUTSIDE and interpreter.in_replica:
+        model.place, model.strategy = Place.INSIDE, interpreter.strategy
+    model.lazy = False
 
 
 def _object(call: Call, callee: Object) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.values import UNKNOWN, External, Object, Value
+from kdoctor_lint.flow.values import UNKNOWN, External, Made, Object, Value
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
 
@@ -23,6 +23,8 @@ class Env:
         self.stars: list[str] = []
         """Modules imported with ``from ... import *``."""
         self._outer_names: dict[str, Env] = {}
+        self._rebound: dict[str, Value] = {}
+        """What is true of all models, optimizers and metrics that a name was bound to, if there were several."""
 
     def get(self, name: str) -> Value:
         """The value of a name."""
@@ -40,9 +42,19 @@ class Env:
         """Bind a name."""
         home = self._outer_names.get(name)
         if home is None:
+            before = self.names.get(name)
+            if isinstance(before, Made) and before is not value:
+                self._rebound[name] = join(self._rebound.get(name, before), value)
             self.names[name] = value
         else:
             home.names[name] = join(home.names.get(name, value), value)
+
+    def forget_rebound(self) -> None:
+        """Names mean any of their objects from now on, because it is unknown when a function reads them."""
+        env: Env | None = self
+        while env is not None:
+            env.names.update(env._rebound)  # noqa: SLF001 - another instance of this class
+            env = env.parent
 
     def declare_outer(self, names: Sequence[str], home: Env) -> None:
         """Bind names elsewhere, as ``global`` and ``nonlocal`` do."""

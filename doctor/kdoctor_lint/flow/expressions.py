@@ -103,7 +103,8 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: Number, right: N
     if left.value is None or right.value is None:
         return Number(None, names)
     compute = _OPERATORS.get(type(op))
-    return Number(compute(left.value, right.value) if compute else None, names)
+    product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))
+    return Number(compute(left.value, right.value) if compute else None, names, product=product)
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call, unknown
@@ -20,10 +21,11 @@ from kdoctor_lint.flow.values import (
     Place,
     Strategy,
     Tensor,
+    Text,
     Truth,
     Value,
 )
-from kdoctor_lint.names import BATCH_NORMALIZATION, WEIGHTLESS, Kind, kind_of
+from kdoctor_lint.names import BATCH_NORMALIZATION, NORMALIZED_APPLICATIONS, WEIGHTLESS, Kind, kind_of
 
 _NO_ESCAPE = frozenset({"builtins", "logging", "math", "numpy"})
 """Modules whose functions do nothing with a strategy that is passed to them."""
@@ -54,13 +56,31 @@ def _harmless(call: Call, name: str) -> Value:
 def _strategy(call: Call, name: str) -> Value:
     kind = name.rpartition(".")[2].removesuffix("V2")
     devices = call.get(0, "devices", "compute_devices") or UNKNOWN
+    if kind == "MirroredStrategy" and _is_one_device(call, devices):
+        kind = "OneDeviceStrategy"
     strategy = Strategy(frozenset({kind}), call.node, devices)
     call.interpreter.add_strategy(strategy)
     return strategy
 
 
+def _is_one_device(call: Call, devices: Value) -> bool:
+    """Whether a mirrored strategy certainly has a single replica."""
+    if isinstance(devices, Many):
+        given = [*call.node.args[:1], *(item.value for item in call.node.keywords if item.arg == "devices")]
+        spread = any(isinstance(item, ast.Starred) for node in given for item in ast.walk(node))
+        return len(devices.items) == 1 and not spread
+    visible = call.interpreter.trace.environment.get("CUDA_VISIBLE_DEVICES")
+    return isinstance(devices, Text) or (devices is UNKNOWN and not call.args and _names_one(visible))
+
+
+def _names_one(visible: Value | None) -> bool:
+    return isinstance(visible, Text) and "," not in visible.value and visible.value.strip() not in {"", "all"}
+
+
 def _model(call: Call, name: str) -> Value:
     model = call.create(Model)
+    if NORMALIZED_APPLICATIONS.match(name):
+        call.interpreter.trace.normalized_application = True
     outputs = call.get(1, "outputs")
     for end in outputs.items if isinstance(outputs, Many) else [outputs]:
         if isinstance(end, Tensor) and end.place is Place.OUTSIDE and model.place is Place.INSIDE:
@@ -70,11 +90,19 @@ def _model(call: Call, name: str) -> Value:
         stack = call.get(0, "layers")
         layers = stack.items if isinstance(stack, Many) else ()
         call.build_on(layers)
+        # Without an input, the first call creates the variables.
+        model.lazy = not any(isinstance(layer, Tensor | Model) for layer in layers) and not _has_input_shape(call)
         if layers and all(isinstance(layer, Layer) and layer.weightless for layer in layers):
             # Augmentation has no trainable weights, so it may be created anywhere.
             return Model(call.node, Place.UNSURE, None)
     call.interpreter.add_model(model)
     return model
+
+
+def _has_input_shape(call: Call) -> bool:
+    """Whether a layer in the call is given the shape of its input, or whether this is unknown."""
+    names = (item.arg for node in ast.walk(call.node) if isinstance(node, ast.Call) for item in node.keywords)
+    return call.spread or any(name is None or name.startswith(("input_", "batch_input")) for name in names)
 
 
 def _loaded(call: Call, _: str) -> Value:
@@ -104,7 +132,8 @@ def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, Optimizer):
         return inner
-    return call.create(Optimizer, rate=call.get(0, "learning_rate", "lr") or UNKNOWN)
+    rate = call.get(0, "learning_rate", "lr") or UNKNOWN
+    return call.create(Optimizer, rate=rate, algorithm=name.rpartition(".")[2])
 
 
 def _metric(call: Call, _: str) -> Value:
@@ -121,16 +150,22 @@ def _callback(call: Call, name: str) -> Value:
 
 def _dataset(call: Call, name: str) -> Value:
     if not name.endswith(".zip"):
-        return Dataset(source_shown=True)
+        return Dataset(source_shown=True, in_memory=name.endswith((".from_tensor_slices", ".from_tensors", ".range")))
     parts = call.args[0].items if call.args and isinstance(call.args[0], Many) else call.args
     if any(isinstance(part, Dataset) and part.batch is not None for part in parts):
         return UNKNOWN
-    return Dataset(source_shown=all(isinstance(part, Dataset) and part.source_shown for part in parts))
+    known = [part for part in parts if isinstance(part, Dataset)]
+    complete = len(known) == len(parts)
+    return Dataset(
+        source_shown=complete and all(part.source_shown for part in known),
+        in_memory=complete and all(part.in_memory for part in known),
+    )
 
 
 def _ready_dataset(call: Call, _: str) -> Value:
-    del call
-    return Dataset(source_shown=False, prefetched=True, repeated=True, truncated=True)
+    # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
+    batch = call.keywords.get("batch_size", UNKNOWN)
+    return Dataset(source_shown=False, batch=batch, node=call.node, prefetched=True, repeated=True, truncated=True)
 
 
 def _first_argument(call: Call, _: str) -> Value:

@@ -45,6 +45,8 @@ class Interpreter:
         """The strategy of the innermost scope."""
         self.in_replica = False
         """Whether this code runs once on every replica."""
+        self.entered: list[Strategy] = []
+        """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
         self.chief_only = 0
@@ -154,6 +156,7 @@ class Interpreter:
             for function in waiting:
                 if id(function.node) not in self._followed:
                     self._unseen_models = []
+                    function.env.forget_rebound()
                     with self.scoped(Place.UNSURE, None):
                         result = self.follow(function, [], {}, spread=True)
                     self._unseen_models = None

@@ -43,7 +43,8 @@ def _join_alike(one: Value, other: Value) -> Value:
         return one if one.value == other.value else UNKNOWN
     if isinstance(one, Number) and isinstance(other, Number):
         same = one.value == other.value and one.scaled == other.scaled
-        return Number(one.value, one.names | other.names, scaled=one.scaled) if same else UNKNOWN
+        product = one.product or other.product
+        return Number(one.value, one.names | other.names, scaled=one.scaled, product=product) if same else UNKNOWN
     if isinstance(one, Many) and isinstance(other, Many) and len(one.items) == len(other.items):
         return Many([join(*pair) for pair in zip(one.items, other.items, strict=True)])
     if isinstance(one, Model) and isinstance(other, Model):

@@ -11,6 +11,7 @@ _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
     "map", "rejection_resample", "scan", "shard", "shuffle", "snapshot", "window", "with_options",
 })  # fmt: skip
+_CHEAP = frozenset({"assert_cardinality", "cache", "enumerate", "shard", "shuffle", "window", "with_options"})
 _TRUNCATING = frozenset({"take", "take_while", "skip"})
 
 
@@ -20,7 +21,7 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
     if name in {"batch", "padded_batch"}:
         return _batched(call, before, name)
     if name in _KEEPING:
-        return replace(before)
+        return replace(before, in_memory=before.in_memory and name in _CHEAP)
     if name in _TRUNCATING:
         return replace(before, truncated=before.batch is not None)
     if name == "prefetch":

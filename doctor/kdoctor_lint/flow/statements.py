@@ -112,6 +112,7 @@ def _with(interpreter: Interpreter, node: Any, env: Env) -> bool:
             if item.optional_vars is not None:
                 bind(interpreter, item.optional_vars, UNKNOWN if isinstance(manager, Scope) else manager, env)
             if isinstance(manager, Scope) and manager.certain and manager.strategy is not None:
+                interpreter.entered.append(manager.strategy)
                 stack.enter_context(interpreter.scoped(Place.INSIDE, manager.strategy))
             elif interpreter.place is Place.OUTSIDE and not _enters_no_scope(item.context_expr, manager, env):
                 interpreter.trace.unclear = True

@@ -77,6 +77,12 @@ class Trace:
     """Objects with variables, used under the control of a strategy."""
     batch_normalized: bool = False
     """Whether it has a BatchNormalization layer that is certainly trained and not synchronized."""
+    normalized_application: bool = False
+    """Whether it creates a model of ``keras.applications`` that has BatchNormalization layers."""
+    freezes: bool = False
+    """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
+    environment: dict[str, Value] = field(default_factory=dict)
+    """Environment variables that the script sets in any case."""
     saved: list[Saved] = field(default_factory=list)
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""

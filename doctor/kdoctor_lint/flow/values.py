@@ -57,6 +57,8 @@ class Number(Value):
     """The names it was assigned to, and those of its factors."""
     scaled: bool = field(default=False, kw_only=True)
     """Whether the number of replicas is a factor."""
+    product: bool = field(default=False, kw_only=True)
+    """Whether it is computed by a multiplication with a named number."""
 
 
 @dataclass(eq=False, slots=True)
@@ -147,6 +149,8 @@ class Model(Made):
 
     loaded: bool = False
     """Whether it was loaded from a file."""
+    lazy: bool = False
+    """Whether it has no variables yet: they are created when it is first called."""
 
 
 @dataclass(eq=False, slots=True)
@@ -168,6 +172,8 @@ class Optimizer(Made):
 
     rate: Value = UNKNOWN
     """The learning rate, if given."""
+    algorithm: str = ""
+    """The name of its class, if it is not a class of the script."""
 
 
 @dataclass(eq=False, slots=True)
@@ -185,6 +191,8 @@ class Callback(Value):
 class Dataset(Value):
     """A ``tf.data`` pipeline, as far as the script shows it."""
 
+    in_memory: bool = field(default=False, kw_only=True)
+    """Whether its source is in memory and nothing transforms the elements."""
     source_shown: bool
     """Whether the script shows the whole pipeline, from its source on."""
     batch: Value | None = None

@@ -10,11 +10,11 @@ from kdoctor_lint.model import Rule
 
 def render_rule(rule: Rule) -> str:
     """What a rule does, with an example, for a terminal."""
-    lines = [f"{rule.id} ({rule.severity.value})", "", *wrap(rule.title), ""]
+    lines = [f"{rule.code} {rule.id} ({rule.severity.value})", "", *wrap(rule.title), ""]
     lines += ["Why it matters", *wrap(rule.reason, first="  "), ""]
     lines += ["Example", textwrap.indent(rule.bad, "    ")]
     lines += ["Fix", *wrap(rule.fix, first="  "), "", textwrap.indent(rule.good, "    ")]
     lines += ["Source", *(f"  {source}" for source in rule.sources), ""]
     if rule.judge:
-        lines += ["To ignore a finding", f"  # kdoctor: ignore[{rule.id}] your reason", ""]
+        lines += ["To ignore a finding", f"  # kdoctor: ignore[{rule.id}] your reason", f"  # noqa: {rule.code}", ""]
     return "\n".join(lines)

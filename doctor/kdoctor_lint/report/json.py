@@ -20,6 +20,7 @@ class LintFinding(Part):
     """A violation of a rule. Lines and columns count from 1."""
 
     rule: str
+    code: Annotated[str, Field(description="The rule's short id, such as KD101.")]
     severity: Severity
     path: str
     cell: Annotated[int | None, Field(description="The notebook's code cell. The line counts within it.")]
@@ -78,6 +79,7 @@ def render_json(report: LintReport, _: Canvas) -> str:
 def _fields(finding: Finding) -> dict[str, Any]:
     return asdict(finding.spot) | {
         "rule": finding.rule.id,
+        "code": finding.rule.code,
         "severity": finding.rule.severity,
         "path": _utf8(finding.spot.path),
         "message": clean(finding.message),

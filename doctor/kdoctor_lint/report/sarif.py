@@ -41,6 +41,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.reason},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"tags": [rule.code]},
         "help": {
             "text": f"{rule.reason}\n\n{rule.fix}\n\n{rule.good}",
             "markdown": f"{rule.reason}\n\n{rule.fix}\n\n```python\n{rule.good}```\n",

@@ -37,7 +37,8 @@ def summary(report: LintReport) -> str:
 
 def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
     severity = finding.rule.severity
-    yield f"{clean(str(finding.spot))}: {_coloured(severity.value, _COLOURS[severity], canvas)}: {finding.rule.id}"
+    shown = _coloured(severity.value, _COLOURS[severity], canvas)
+    yield f"{clean(str(finding.spot))}: {shown}: {finding.rule.code} {finding.rule.id}"
     yield from wrap(clean(finding.message), canvas.width, first="  ")
     if finding.source:
         yield f"    {_coloured(clean(finding.source), '2', canvas)}"
@@ -47,7 +48,7 @@ def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
 
 
 def _rule(rule: Rule, canvas: Canvas, *, with_fix: bool) -> Iterator[str]:
-    yield _coloured(rule.id, "1", canvas)
+    yield _coloured(f"{rule.code} {rule.id}", "1", canvas)
     yield from wrap(f"Why it matters: {rule.reason}", canvas.width, first="  ")
     if with_fix:
         yield from wrap(f"Fix: {rule.fix}", canvas.width, first="  ")

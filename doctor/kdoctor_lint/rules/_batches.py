@@ -16,11 +16,11 @@ _PER_REPLICA = re.compile(
 )
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 _DEVICE_COUNT = re.compile(
-    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores)"
-    r"|(?:gpus?|devices?|replicas?)_(?:count|num)|ngpus?)",
+    r"(?:.*_)?(?:(?:num(?:ber)?|n|no)_?(?:of_)?(?:gpus?|devices|replicas|accelerators|tpu_cores|workers|nodes|hosts)"
+    r"|(?:gpus?|devices?|replicas?|workers?|nodes?)_(?:count|num)|ngpus?)",
     re.IGNORECASE,
 )
-"""Matches the whole of a name for the number of devices."""
+"""Matches the whole of a name for the number of devices or of workers."""
 
 
 class FixedBatch(NamedTuple):
@@ -29,7 +29,7 @@ class FixedBatch(NamedTuple):
     node: ast.AST
     size: Number
     where: str
-    """``batch()`` or ``fit(batch_size=)``."""
+    """``batch()``, ``fit(batch_size=)`` or ``image_dataset_from_directory(batch_size=)``."""
 
 
 def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
@@ -45,12 +45,17 @@ def _global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
         if not splits(event.home):
             continue
         if isinstance(event.data, Dataset) and event.data.batch is not None and event.data.node is not None:
-            yield event.data.node, event.data.batch, "batch()"
+            yield event.data.node, event.data.batch, _where(event.data.node)
         elif event.batch_size is not None:
             yield event.node, event.batch_size, "fit(batch_size=)"
     for strategy, data in trace.distributed:
         if splits(strategy) and data.batch is not None and data.node is not None:
-            yield data.node, data.batch, "batch()"
+            yield data.node, data.batch, _where(data.node)
+
+
+def _where(node: ast.AST) -> str:
+    called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else "batch"
+    return f"{called}(batch_size=)" if called.endswith("_from_directory") else f"{called}()"
 
 
 def splits(strategy: Strategy | None) -> bool:
@@ -59,7 +64,7 @@ def splits(strategy: Strategy | None) -> bool:
 
 
 def count_names(number: Number) -> list[str]:
-    """The names of a number, or of its factors, that mean a number of devices."""
+    """The names of a number, or of its factors, that mean a number of devices or of workers."""
     return sorted(name for name in number.names if _DEVICE_COUNT.fullmatch(name))
 
 
@@ -69,5 +74,8 @@ def is_global(number: Number) -> bool:
 
 
 def is_per_replica(number: Number) -> bool:
-    """Whether a name of the number means a size for one replica, and none a global size."""
-    return any(_PER_REPLICA.search(name) for name in number.names) and not is_global(number)
+    """Whether a name of the number means a size for one replica, and none a global size.
+
+    A product with a named number is a size for several replicas.
+    """
+    return not number.product and any(_PER_REPLICA.search(name) for name in number.names) and not is_global(number)

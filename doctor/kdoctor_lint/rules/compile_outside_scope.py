@@ -21,6 +21,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.compile-outside-scope",
+    code="KD102",
     severity=Severity.ERROR,
     title="Checks for models created inside `strategy.scope()` but compiled outside it.",
     why="""`compile` creates the variables of the optimizer and the metrics. Outside the scope they are not mirrored

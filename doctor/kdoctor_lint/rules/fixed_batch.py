@@ -19,6 +19,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.fixed-batch",
+    code="KD203",
     severity=Severity.INFO,
     title="Checks for constant batch sizes under a strategy that splits each batch among its replicas.",
     why="""A batch of 32 gives 32 examples to one device, but only 4 to each of eight, which rarely keeps them busy.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
@@ -14,7 +15,8 @@ def _judge(trace: Trace) -> Iterator[Hit]:
     for node, number, use in (*_device_lists(trace), *_batch_sizes(trace)):
         counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
         if counts:
-            yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded device count, and {use}"
+            kind = "worker" if re.search("worker|node|host", counts[0], re.IGNORECASE) else "device"
+            yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded {kind} count, and {use}"
         elif not number.names:
             yield node, f"{number.value:g} is a hard-coded device count, and {use}"
 
@@ -36,6 +38,7 @@ def _batch_sizes(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
 
 RULE = Rule(
     id="lint.hard-coded-device-count",
+    code="KD301",
     severity=Severity.WARNING,
     title="Checks for device counts written as numbers in the code.",
     why="""With fewer GPUs than the number says, per-device batches are too large or the named devices do not exist.

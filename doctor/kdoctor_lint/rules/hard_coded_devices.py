@@ -22,6 +22,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.hard-coded-devices",
+    code="KD302",
     severity=Severity.INFO,
     title="Checks for strategies with a hard-coded list of GPUs.",
     why="""A list of devices in the code fails on a machine with fewer GPUs and leaves GPUs idle on one with more.

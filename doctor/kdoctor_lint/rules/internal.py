@@ -7,6 +7,7 @@ from kdoctor_lint.model import Rule
 
 SYNTAX_ERROR = Rule(
     id="lint.syntax-error",
+    code="KD901",
     severity=Severity.ERROR,
     title="Checks for scripts and notebook cells that cannot be parsed.",
     why="""Code that cannot be parsed is not linted. kdoctor parses with its own Python version, so it also reports
@@ -18,6 +19,7 @@ scripts for Python 2 or for a newer Python. The other cells of a notebook are st
 )
 UNREADABLE_FILE = Rule(
     id="lint.unreadable-file",
+    code="KD902",
     severity=Severity.ERROR,
     title="Checks for files that cannot be read.",
     why="""A file that cannot be read is not linted, and is never counted as clean. Typical causes are
@@ -29,6 +31,7 @@ missing permissions, a wrong encoding, binary files, notebooks that are not JSON
 )
 IGNORE_WITHOUT_REASON = Rule(
     id="lint.ignore-without-reason",
+    code="KD903",
     severity=Severity.WARNING,
     title="Checks for ignore comments without a rule or a reason.",
     why="""Later readers of the line need to know whether the reason still holds. An ignore comment without a rule or
@@ -51,6 +54,7 @@ model.fit(dataset)
 )
 UNUSED_IGNORE = Rule(
     id="lint.unused-ignore",
+    code="KD904",
     severity=Severity.INFO,
     title="Checks for ignore comments that silence nothing.",
     why="""The comment is outdated, is on the wrong line, or names an unknown rule. It might silence a real finding

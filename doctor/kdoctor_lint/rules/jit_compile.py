@@ -19,6 +19,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.jit-compile",
+    code="KD402",
     severity=Severity.ERROR,
     title="Checks for `jit_compile=True` under a mirrored strategy.",
     why="""XLA cannot compile a training step that exchanges gradients between replicas in this way: the first step on

@@ -15,6 +15,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.list-local-devices",
+    code="KD303",
     severity=Severity.WARNING,
     title="Checks for calls of `device_lib.list_local_devices`.",
     why="""`list_local_devices` initializes every GPU and takes its memory before training does. Afterwards devices can

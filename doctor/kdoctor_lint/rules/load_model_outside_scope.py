@@ -16,6 +16,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.load-model-outside-scope",
+    code="KD105",
     severity=Severity.ERROR,
     title="Checks for saved models loaded outside `strategy.scope()` and then trained by the strategy.",
     why="""Loading creates the variables of the model and the optimizer, so it decides where they are placed. A model

@@ -18,6 +18,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.metrics-outside-scope",
+    code="KD104",
     severity=Severity.WARNING,
     title="Checks for metrics created outside `strategy.scope()` but used inside it.",
     why="""A metric stores its state in variables. Inside the scope, each replica counts separately, and reading the

@@ -16,6 +16,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.model-outside-scope",
+    code="KD101",
     severity=Severity.ERROR,
     title="Checks for models created outside `strategy.scope()` but trained by the strategy.",
     why="""Variables belong to the strategy whose scope they are created in. A model created and compiled outside the

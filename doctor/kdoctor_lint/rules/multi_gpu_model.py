@@ -18,6 +18,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.multi-gpu-model",
+    code="KD401",
     severity=Severity.ERROR,
     title="Checks for uses of `multi_gpu_model`.",
     why="""TensorFlow 2.4 removed `multi_gpu_model`, so importing it fails. `MirroredStrategy` replaces it: create the

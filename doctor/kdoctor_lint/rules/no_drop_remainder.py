@@ -10,7 +10,8 @@ from kdoctor_lint.rules._batches import splits
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    if trace.legacy or not trace.batch_normalized:
+    normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
+    if trace.legacy or not normalized:
         return
     for event in trace.fitted:
         data = event.data
@@ -22,6 +23,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.no-drop-remainder",
+    code="KD202",
     severity=Severity.WARNING,
     title="Checks for datasets that keep a partial last batch for a model with BatchNormalization under a strategy.",
     why="""If the last batch is too small to give every replica an example, the batch statistics of the empty replica

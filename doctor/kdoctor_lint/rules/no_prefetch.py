@@ -12,17 +12,20 @@ from kdoctor_lint.rules._batches import splits
 def _judge(trace: Trace) -> Iterator[Hit]:
     for event in trace.fitted:
         data = event.data
-        if splits(event.home) and isinstance(data, Dataset) and data.node is not None and not data.prefetched:
+        if not splits(event.home) or not isinstance(data, Dataset) or data.node is None:
+            continue
+        if not (data.prefetched or data.in_memory):
             yield data.node, "dataset is batched but not prefetched"
 
 
 RULE = Rule(
     id="lint.no-prefetch",
+    code="KD204",
     severity=Severity.INFO,
     title="Checks for datasets that are batched and trained on without `prefetch`.",
     why="""`prefetch` prepares the next batches while the replicas train. Several replicas consume a pipeline several
-times as fast as one. A strategy adds a small prefetch of one batch per replica, which is not tuned. It may be
-enough for data in memory without transformations.""",
+times as fast as one. A strategy adds a small prefetch of one batch per replica, which is not tuned. It is
+enough for data in memory without transformations, which is not reported.""",
     fix="End the pipeline with `.prefetch(tf.data.AUTOTUNE)`.",
     bad="""import keras
 import tensorflow as tf

@@ -18,6 +18,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.optimizer-outside-scope",
+    code="KD103",
     severity=Severity.ERROR,
     title="Checks for optimizers created outside `strategy.scope()` but used inside it.",
     why="""An optimizer has variables: step counter, learning rate, moments. Created outside the scope, they are not

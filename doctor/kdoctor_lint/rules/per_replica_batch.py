@@ -16,7 +16,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             continue
         if is_per_replica(size):
             yield batch.node, f"`{batch.where}` gets the per-replica batch size {shown} instead of the global one"
-        elif size.names & trace.scaled and not is_global(size):
+        elif size.names & trace.scaled and not (size.product or is_global(size)):
             yield (
                 batch.node,
                 f"`{batch.where}` gets {shown}, not the global batch size that the script computes from it",
@@ -25,6 +25,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.per-replica-batch",
+    code="KD201",
     severity=Severity.WARNING,
     title="Checks for datasets batched with the per-replica instead of the global batch size.",
     why="""`Model.fit` and `experimental_distribute_dataset` split every batch into one part per replica. A dataset

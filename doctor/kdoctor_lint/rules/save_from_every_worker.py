@@ -18,6 +18,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
 
 RULE = Rule(
     id="lint.save-from-every-worker",
+    code="KD304",
     severity=Severity.WARNING,
     title="Checks for multi-worker scripts in which every worker saves to the same path.",
     why="""Every worker runs the script. If all of them write one file on a shared disk, they overwrite or corrupt it.

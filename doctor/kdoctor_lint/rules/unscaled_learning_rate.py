@@ -9,6 +9,8 @@ from kdoctor_lint.model import Hit, Rule
 from kdoctor_lint.rules._batches import splits
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
+_SCALING = frozenset({"SGD"})
+"""Optimizers whose step is proportional to the gradient. Others normalize it, so no rule relates rate and batch."""
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
@@ -16,7 +18,8 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         return
     for event in trace.fitted:
         optimizer = event.compiled.optimizer if event.compiled else None
-        rate = literal(optimizer.rate) if optimizer and _batch_grows(event) else None
+        scales = optimizer is not None and optimizer.algorithm in _SCALING and _batch_grows(event)
+        rate = literal(optimizer.rate) if optimizer and scales else None
         if optimizer and rate:
             yield (
                 optimizer.node,
@@ -31,11 +34,12 @@ def _batch_grows(event: Fitted) -> bool:
 
 RULE = Rule(
     id="lint.unscaled-learning-rate",
+    code="KD205",
     severity=Severity.INFO,
-    title="Checks for constant learning rates with a batch size that grows with the number of replicas.",
+    title="Checks for constant learning rates of SGD with a batch size that grows with the number of replicas.",
     why="""A batch eight times as large means an eighth of the steps, each with less noise. With SGD, the best learning
-rate grows roughly in proportion, after a warm-up. For Adam and similar optimizers the relation is less certain. A
-learning rate tuned on one device trains more slowly than necessary on eight.""",
+rate grows roughly in proportion, after a warm-up. A learning rate tuned on one device trains more slowly than
+necessary on eight. Adam and similar optimizers normalize their steps and are not reported.""",
     fix="Scale the learning rate with `strategy.num_replicas_in_sync`.",
     bad="""import keras
 import tensorflow as tf

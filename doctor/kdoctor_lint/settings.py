@@ -1,0 +1,89 @@
+"""The table ``[tool.kdoctor.lint]`` of a project's ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kdoctor.errors import UsageError
+from kdoctor_lint.registry import rules_named
+
+tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    select: list[str] = []
+    ignore: list[str] = []
+    per_file_ignores: Annotated[dict[str, list[str]], Field(alias="per-file-ignores")] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A project's configuration of the linter."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Ids of rules, by the glob pattern of the files that they do not apply to."""
+    folder: Path = Path()
+    """The folder of ``pyproject.toml``. Patterns are relative to it."""
+
+    def ignored_in(self, file: str) -> frozenset[str]:
+        """The ids of the rules that do not apply to a file."""
+        if not self.per_file_ignores:
+            return frozenset()
+        path = Path(file).resolve()
+        inside = path.is_relative_to(self.folder)
+        names = (path.name, path.relative_to(self.folder).as_posix() if inside else path.as_posix())
+        found = (ids for pattern, ids in self.per_file_ignores.items() if any(fnmatch(name, pattern) for name in names))
+        return frozenset().union(*found)
+
+
+NO_SETTINGS = Settings()
+
+
+def read_settings(start: Path) -> Settings:
+    """The settings in the nearest ``pyproject.toml`` in a folder or above it.
+
+    Raises:
+        UsageError: the file is not valid TOML, or the table has an unknown key, rule or a value of another type.
+    """
+    folder = start.resolve()
+    for parent in (folder, *folder.parents):
+        file = parent / "pyproject.toml"
+        if file.is_file():
+            return _read(file)
+    return NO_SETTINGS
+
+
+def _read(file: Path) -> Settings:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        tool = document.get("tool", {}).get("kdoctor", {}).get("lint", {})
+        table = _Table.model_validate(tool)
+        for name in (*table.select, *table.ignore):
+            rules_named(name)
+        ignored = {
+            pattern: frozenset(rule for name in names for rule in rules_named(name))
+            for pattern, names in table.per_file_ignores.items()
+        }
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{file}: tool.kdoctor.lint: {key}: {first['msg']}") from error
+    except UsageError as error:
+        raise UsageError(f"{file}: tool.kdoctor.lint: {error}", hint=error.hint) from error
+    return Settings(
+        select=tuple(table.select), ignore=tuple(table.ignore), per_file_ignores=ignored, folder=file.parent
+    )

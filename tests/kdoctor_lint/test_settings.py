@@ -1,0 +1,87 @@
+"""Selection of rules by options and by ``[tool.kdoctor.lint]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdoctor.errors import UsageError
+from kdoctor.model import Severity
+from kdoctor_lint.engine import lint
+from kdoctor_lint.registry import RULES, chosen_rules
+from kdoctor_lint.settings import NO_SETTINGS, read_settings
+
+BAD = RULES["lint.multi-gpu-model"].bad
+
+
+def write(folder: Path, table: str) -> Path:
+    (folder / "pyproject.toml").write_text(f"[tool.kdoctor.lint]\n{table}", encoding="utf-8")
+    return folder
+
+
+def test_codes_are_unique_and_stable() -> None:
+    assert len({rule.code for rule in RULES.values()}) == len(RULES)
+    assert RULES["lint.model-outside-scope"].code == "KD101"
+    assert RULES["lint.syntax-error"].code == "KD901"
+
+
+def test_hints_apply_only_on_request() -> None:
+    severities = {rule.severity for rule in chosen_rules([], [], notes=False).values()}
+    assert severities == {Severity.ERROR, Severity.WARNING}
+    assert chosen_rules([], []) == RULES
+    assert list(chosen_rules(["no-prefetch"], [], notes=False)) == ["lint.no-prefetch"]
+
+
+def test_codes_and_their_start_select_rules() -> None:
+    assert list(chosen_rules(["KD101"], [])) == ["lint.model-outside-scope"]
+    assert {rule.code[:3] for rule in chosen_rules(["KD2"], []).values()} == {"KD2"}
+    assert {rule.code for rule in chosen_rules(["KD2"], ["KD204"]).values()} == {
+        rule.code for rule in RULES.values() if rule.code.startswith("KD2") and rule.code != "KD204"
+    }
+
+
+@pytest.mark.parametrize("name", ["KD8", "KD999", "E501"])
+def test_code_without_rule_is_usage_error(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        chosen_rules([name], [])
+
+
+def test_nearest_pyproject_is_read(tmp_path: Path) -> None:
+    write(tmp_path, 'select = ["KD1"]\nignore = ["no-prefetch"]\n')
+    inner = tmp_path / "src" / "train"
+    inner.mkdir(parents=True)
+    settings = read_settings(inner)
+    assert (settings.select, settings.ignore) == (("KD1",), ("no-prefetch",))
+
+
+def test_pyproject_without_table_has_no_settings(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n", encoding="utf-8")
+    settings = read_settings(tmp_path)
+    assert (settings.select, settings.ignore, settings.per_file_ignores) == ((), (), {})
+    assert NO_SETTINGS.ignored_in("train.py") == frozenset()
+
+
+def test_rules_are_ignored_in_files_that_match(tmp_path: Path) -> None:
+    settings = read_settings(write(tmp_path, '[tool.kdoctor.lint.per-file-ignores]\n"old/*" = ["KD4"]\n'))
+    for folder in ("old", "new"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.py").write_text(BAD, encoding="utf-8")
+    found = lint([str(tmp_path)], RULES, settings).findings
+    assert [Path(item.spot.path).parent.name for item in found] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("selct = []", "selct"),
+        ("select = 'KD1'", "select"),
+        ("ignore = ['nothing']", "nothing"),
+        ("per-file-ignores = {'a.py' = ['nothing']}", "nothing"),
+        ("select = [", "pyproject.toml"),
+    ],
+)
+def test_mistake_is_usage_error(tmp_path: Path, table: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named) as caught:
+        read_settings(write(tmp_path, f"{table}\n"))
+    assert "pyproject.toml" in str(caught.value)

@@ -16,6 +16,7 @@ from kdoctor.matrix.model import (
     ForwardCompatibility,
     GpuKind,
     KerasBehaviour,
+    KerasFeature,
     KnownBad,
     Libraries,
     Platform,
@@ -36,11 +37,12 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "libraries": ("cuda", "cudnn", "nccl"),
     "tensorflow": ("version",),
     "keras": ("versions",),
+    "keras_features": ("feature", "package", "versions"),
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("ptx_versions", "platforms", "forward_compatibility")
+OPTIONAL = ("ptx_versions", "platforms", "forward_compatibility", "keras_features")
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
@@ -75,4 +77,5 @@ class MatrixDocument(StrictDocument):
     libraries: list[Libraries] = []
     tensorflow: list[Release] = []
     keras: list[KerasBehaviour] = []
+    keras_features: list[KerasFeature] = []
     known_bad: list[KnownBad] = []

@@ -99,7 +99,7 @@ def test_every_source_is_listed_and_every_listed_source_is_used() -> None:
     rows: list[Any] = [
         *MATRIX.releases, *MATRIX.cuda_majors, *MATRIX.cuda_releases, *MATRIX.cudnn, *MATRIX.gpus,
         *MATRIX.libraries, *MATRIX.jax, *MATRIX.ptx_versions, *MATRIX.platforms, *MATRIX.forward_compatibility,
-        *MATRIX.keras, *MATRIX.known_bad,
+        *MATRIX.keras, *MATRIX.keras_features, *MATRIX.known_bad,
     ]  # fmt: skip
     used = [source for row in rows for source in row.source]
     assert all(MATRIX.citation(source) for source in used)

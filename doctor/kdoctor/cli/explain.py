@@ -15,7 +15,14 @@ from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
-from kdoctor.failures.known import KnownFailure, KnownFailures, KnownMessage, load_failures, source_link
+from kdoctor.failures.known import (
+    KnownFailure,
+    KnownFailures,
+    KnownMessage,
+    load_failures,
+    load_reproductions,
+    source_link,
+)
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
@@ -40,16 +47,38 @@ def _complete(incomplete: str) -> list[str]:
     return beginning_with(incomplete, _names(load_catalog(), load_failures()))
 
 
+def _complete_reproduction(incomplete: str) -> list[str]:
+    return beginning_with(incomplete, list(load_reproductions()))
+
+
+def _reproduction(name: str, words: list[str] | None) -> str:
+    if words:
+        raise UsageError("--reproduce takes the place of a name or text to explain")
+    scripts = load_reproductions()
+    if name not in scripts:
+        hint = f"Choose one of: {', '.join(scripts)}"
+        raise UsageError(f"--reproduce {name}: no such script{did_you_mean(name, scripts)}", hint=hint)
+    return scripts[name]
+
+
 def explain(
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="ID|TEXT",
             autocompletion=_complete,
             help="A check, family, scenario, checklist, lint rule or known failure; or an error message (- for stdin).",
         ),
-    ],
+    ] = None,
     *,
+    reproduce: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=_complete_reproduction,
+            help="Print a script that reproduces a defect of Keras, for a report to its developers.",
+        ),
+    ] = None,
     plugin: PluginOption = None,
 ) -> None:
     """Explain a check, a lint rule, a known failure, or an error message.
@@ -57,6 +86,11 @@ def explain(
     For an error message it names the known failures that print it, and the checks that detect them. A whole log may be
     given on stdin. Exit codes: 0 explained; 1 no known failure has that message; 2 usage error.
     """
+    if reproduce is not None:
+        show(_reproduction(reproduce, words))
+        return
+    if not words:
+        raise UsageError("no name or text to explain", hint="To list the names: kdoctor list")
     catalog, known = load_catalog(plugin or ()), load_failures()
     if words == ["-"]:
         explain_text(sys.stdin.read(_LONGEST_INPUT), catalog, known)

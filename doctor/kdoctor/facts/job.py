@@ -44,6 +44,14 @@ class JobModel:
     """The default of the optimizer's class."""
     schedule: str | None = None
     """Class of the learning rate schedule."""
+    keras: str | None = None
+    """Package and version of the model's Keras: ``keras 3.15.1``, ``tf_keras 2.21.0``."""
+    clipping: tuple[str, ...] | None = None
+    """How the optimizer clips gradients: ``clipnorm=1``; empty if it does not, None if it does not report it."""
+    steps_per_execution: int | None = None
+    """None if ``compile`` does not report a number."""
+    random_layers: tuple[str, ...] | None = None
+    """Layers that draw random numbers during training; None if the layers are not known before the first batch."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from kdoctor.errors import UsageError
 
 ENTRY_POINTS = "kdoctor.failures"
 """The group of entry points for packages with lists of failures."""
+_SCRIPT = ".py.txt"
 
 
 class _Part(BaseModel):
@@ -69,6 +70,17 @@ def load_failures() -> KnownFailures:
             if file.name.endswith(".yaml"):
                 return KnownFailures.model_validate(yaml.safe_load(file.read_bytes()))
     raise UsageError("the list of known failures was not found", hint="Reinstall keras-doctor")
+
+
+def load_reproductions() -> dict[str, str]:
+    """Standalone scripts that show a failure by their exit status, by name."""
+    files = [
+        file
+        for entry in metadata.entry_points(group=ENTRY_POINTS)
+        for file in resources.files(entry.load()).iterdir()
+        if file.name.endswith(_SCRIPT)
+    ]
+    return {file.name.removesuffix(_SCRIPT): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
 
 
 def source_link(source: str) -> str:

@@ -196,6 +196,7 @@ class _Builder:
             libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
             keras=rows["keras"],
+            keras_features=rows["keras_features"],
             known_bad=rows["known_bad"],
             sources={name: text for _, document, _ in self._files for name, text in document.sources.items()},
         )

@@ -291,6 +291,21 @@ class KerasBehaviour(StrictPart):
     source: Sources
 
 
+class KerasFeature(StrictPart):
+    """What some releases of Keras do with a feature of a job over the replicas of MirroredStrategy."""
+
+    feature: Literal["clipping", "steps-per-execution", "random-layers"]
+    package: Literal["keras", "tf_keras"]
+    versions: SpecifierText
+    """From the oldest to the newest measured release."""
+    result: Literal["right", "wrong", "raises"]
+    observed: Text
+    """What was measured, with its numbers."""
+    releases: Texts
+    """The measured releases."""
+    source: Sources
+
+
 class KnownBad(StrictPart):
     """A combination of versions that is known to fail."""
 
@@ -342,6 +357,7 @@ class VersionMatrix:
     registering: tuple[str, ...]
     """The libraries that TensorFlow needs to register any GPU."""
     keras: tuple[KerasBehaviour, ...]
+    keras_features: tuple[KerasFeature, ...]
     known_bad: tuple[KnownBad, ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """Short names of sources to citations."""
@@ -413,6 +429,13 @@ class VersionMatrix:
         """What a release of Keras does with several replicas; None if it was not measured."""
         fitting = (row for row in self.keras if specifier(row.versions).contains(version, prereleases=True))
         return next(fitting, None)
+
+    def keras_feature(self, feature: str, package: str, version: str) -> KerasFeature | None:
+        """What a release of Keras does with a feature over several replicas; None if it was not measured."""
+        for row in self.keras_features:
+            if (row.feature, row.package) == (feature, package) and specifier(row.versions).contains(version):
+                return row
+        return None
 
     def known_bad_for(self, versions: Mapping[str, str]) -> Iterator[KnownBad]:
         """The known-bad combinations that these versions match.

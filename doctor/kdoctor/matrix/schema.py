@@ -16,6 +16,7 @@ from kdoctor.matrix.model import (
     ForwardCompatibility,
     GpuKind,
     KerasBehaviour,
+    KerasFeature,
     KnownBad,
     Libraries,
     Platform,
@@ -37,11 +38,12 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("version",),
     "jax": ("version", "extra"),
     "keras": ("versions",),
+    "keras_features": ("feature", "package", "versions"),
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("jax", "ptx_versions", "platforms", "forward_compatibility")
+OPTIONAL = ("jax", "ptx_versions", "platforms", "forward_compatibility", "keras_features")
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
@@ -77,4 +79,5 @@ class MatrixDocument(StrictDocument):
     tensorflow: list[Release] = []
     jax: list[Release] = []
     keras: list[KerasBehaviour] = []
+    keras_features: list[KerasFeature] = []
     known_bad: list[KnownBad] = []

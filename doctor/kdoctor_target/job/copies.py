@@ -6,7 +6,7 @@ import inspect
 import re
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from kdoctor_target.job.model import is_compiled, layers_of, normalisations, raw_compile
+from kdoctor_target.job.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
 from kdoctor_target.job.parts import describe, is_model, keras_of
 
 COMPARING_RATE = 0.01
@@ -276,22 +276,12 @@ def _build(made: Any, batch: Any) -> None:
         raise CopyError(f"it is not built, and calling it with a batch raised {describe(error)}") from error
 
 
-def stochastic(model: Any) -> List[Any]:
-    """Layers that draw random numbers during training."""
-    return [layer for layer in layers_of(model) if _draws(layer)]
-
-
-def _draws(layer: Any) -> bool:
-    owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
-    return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)
-
-
 def _make_comparable(made: Any) -> None:
     """Run layers with random numbers as at inference, and synchronise BatchNormalization.
 
     Random numbers per replica and moments of a share of the batch are correct, but differ from one device.
     """
-    for layer in stochastic(made):
+    for layer in random_layers(made):
         _still(layer)
     for layer in list(normalisations(made)):
         layer.synchronized = True

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict, Iterator, List, Optional
 
+import numpy as np
+
 from kdoctor_target.job.parts import is_default, keras_of
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
 _NAMES_SHOWN = 6
+CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
+"""The options of every optimizer of Keras that clip gradients."""
 
 
 def examine_model(model: Any, strategy: Any) -> Facts:
@@ -29,7 +33,11 @@ def examine_model(model: Any, strategy: Any) -> Facts:
     facts["normalisations"] = [layer.name for layer in normalisations(model)]
     if optimizer is not None:
         facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)
-        facts.update(_learning_rate(optimizer))
+        facts.update(_learning_rate(optimizer), clipping=_clipping(optimizer))
+    keras = keras_of(model)
+    facts["keras"] = f"{keras.__name__.partition('.')[0]} {getattr(keras, '__version__', '')}".strip()
+    facts["steps_per_execution"] = _steps_per_execution(model)
+    facts["random_layers"] = [layer.name for layer in random_layers(model)] if facts["built"] else None
     return facts
 
 
@@ -56,6 +64,20 @@ def normalisations(model: Any) -> Iterator[Any]:
         kinds = [base.__name__ for base in type(layer).__mro__]
         if "BatchNormalization" in kinds and layer.trainable and not getattr(layer, "synchronized", False):
             yield layer
+
+
+def random_layers(model: Any) -> List[Any]:
+    """Layers that draw random numbers during training."""
+    return [layer for layer in layers_of(model) if _draws(layer)]
+
+
+def _draws(layer: Any) -> bool:
+    # Recurrent layers have a generator even if they drop nothing.
+    rates = [getattr(layer, name, None) for name in ("dropout", "recurrent_dropout")]
+    if rates == [0, 0]:
+        return False
+    owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
+    return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)
 
 
 def _strategy_of_model(model: Any) -> Any:
@@ -89,6 +111,25 @@ def _learning_rate(optimizer: Any) -> Facts:
     elif rate is not None:
         facts["learning_rate"] = float(rate.numpy() if hasattr(rate, "numpy") else rate)
     return facts
+
+
+def _clipping(optimizer: Any) -> Optional[List[str]]:
+    """The clipping of an optimizer and of the one that it wraps; None if one of them does not report it."""
+    found: List[str] = []
+    for one in {id(one): one for one in (optimizer, getattr(optimizer, "inner_optimizer", optimizer))}.values():
+        for name in CLIPPING:
+            if not hasattr(one, name):
+                return None
+            value = getattr(one, name)
+            if value:
+                found.append(f"{name}={float(value):g}")
+    return found
+
+
+def _steps_per_execution(model: Any) -> Optional[int]:
+    kept = getattr(model, "steps_per_execution", getattr(model, "_steps_per_execution", None))
+    number = kept.numpy() if hasattr(kept, "numpy") else kept
+    return int(number) if isinstance(number, (int, np.integer)) else None
 
 
 def _default_rate(kind: Any) -> Optional[float]:

@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.job.copies import Copier, CopyError, stochastic
-from kdoctor_target.job.model import is_compiled
+from kdoctor_target.job.copies import Copier, CopyError
+from kdoctor_target.job.model import is_compiled, random_layers
 from kdoctor_target.job.parts import describe, is_default, keras_of, replica_devices
 from kdoctor_target.training.replicas import read_copies
 
@@ -95,7 +95,7 @@ class JobTrainer:
         started = copy.get_weights()
         losses = self._fit(copy).losses
         everywhere = [[part.numpy() for part in read_copies(self._strategy, one)] for one in copy.weights]
-        self.facts["stilled"] = [layer.name for layer in stochastic(copy)]
+        self.facts["stilled"] = [layer.name for layer in random_layers(copy)]
         reference_losses, reference = in_a_thread(self._train_on_one_device)
         self.facts.update(losses=losses, reference_losses=reference_losses)
         changes = _differences(started, [[one] for one in reference])

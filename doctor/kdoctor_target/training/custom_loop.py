@@ -13,17 +13,27 @@ from kdoctor_target.training.replicas import make_model
 from kdoctor_target.training.steps import Steps, step_seconds, traces_of
 
 
-def train_custom_loop(case: Case, strategy: Any, batches: Batches) -> Any:
+def train_custom_loop(
+    case: Case, strategy: Any, batches: Batches, make: Optional[Callable[[], Any]] = None, *, build: bool = True
+) -> Any:
     """Train on the strategy's replicas with ``strategy.run`` and ``compute_average_loss``; returns the model.
 
     Every batch must be full, because the loss is divided by the size of the global batch.
+
+    Args:
+        case: the case that trains.
+        strategy: the strategy.
+        batches: the global batches.
+        make: makes the optimizer; SGD by default.
+        build: build the optimizer in the scope; if false, its first step builds it.
     """
     case.phase("build")
     started = time.perf_counter()
     with strategy.scope():
         model = make_model()
-        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
-        optimizer.build(model.trainable_variables)
+        optimizer = make() if make else tf.keras.optimizers.SGD(LEARNING_RATE)
+        if build:
+            optimizer.build(model.trainable_variables)
     case.note(build_s=time.perf_counter() - started, optimizer=type(optimizer).__name__, **batches.facts())
     case.phase("data")
     data = strategy.experimental_distribute_dataset(batches.dataset())

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.job._keras_features import measured_feature, with_basis
+from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_REMEDY = Remedy(
+    summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
+    action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce clipping",),
+)
+
+
+@check("job.clipping", severity=Severity.ERROR, requires=["job.model-and-data"], scenario=SCENARIO, explained_by=NO_GPU)
+def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+    """The optimizer clips gradients as on one device, or not at all.
+
+    Why: Keras 3 clips the gradient of each replica and then adds them up, so every replica's share of the global
+    gradient is compared with the whole limit. The job trains without an error, with larger steps than on one device.
+    tf_keras adds up first. kdoctor reads clipnorm, global_clipnorm and clipvalue of the optimizer, and the version
+    matrix has what was measured with each release.
+    Remedy: clip in a custom train_step after an all_reduce of the gradients, or train with tf_keras.
+    Source: https://keras.io/api/optimizers/
+    Failure modes: keras3_clips_each_replica
+    """
+    model, replicas = model_of(run), replicas_of(run)
+    if isinstance(model, Unjudged):
+        yield model
+        return
+    subject = f"optimizer {model.optimizer}"
+    if model.optimizer is None:
+        yield NotApplicable(reason="the model is not compiled, so it has no optimizer")
+    elif model.clipping is None:
+        yield unknown(subject, "it does not report whether it clips gradients")
+    elif not model.clipping:
+        yield evidence(subject, "does not clip gradients")
+    elif replicas is None:
+        yield unknown(subject, "the number of replicas is not known")
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        found, options = measured_feature(run, model, matrix, "clipping", subject), ", ".join(model.clipping)
+        if isinstance(found, Unjudged):
+            yield found
+        elif found.result == "right":
+            yield evidence(subject, f"{options} on {replicas} replicas: {found.observed} ({with_basis(found, model)})")
+        else:
+            observed = f"{options} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+            brief = "clips the gradient of each replica, not their sum"
+            yield finding(subject, observed, "the clipping of one device", _REMEDY, brief=brief)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import some
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.job._keras_features import measured_feature, with_basis
+from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_SUBJECT = "random layers"
+_REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
+
+
+@check(
+    "job.random-layers",
+    severity=Severity.WARNING,
+    requires=["job.model-and-data"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
+def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+    """Layers with random numbers draw different ones on each replica.
+
+    Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
+    the same augmentation. A batch on R replicas has 1/R of the random masks that it has on one device. This is a
+    warning because the gradients are still correct; they vary more. tf_keras draws different numbers.
+    Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
+    Source: https://keras.io/api/random/seed_generator/
+    Failure modes: keras3_equal_masks
+    """
+    model, replicas = model_of(run), replicas_of(run)
+    if isinstance(model, Unjudged):
+        yield model
+        return
+    training = job_of(run).training
+    compared = training.stilled if training and training.deviation is not None else None
+    layers = compared if model.random_layers is None else model.random_layers
+    if layers is None:
+        yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
+    elif not layers:
+        yield evidence(_SUBJECT, "none")
+    elif replicas is None:
+        yield unknown(_SUBJECT, "the number of replicas is not known")
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        found = measured_feature(run, model, matrix, "random-layers", _SUBJECT)
+        if isinstance(found, Unjudged):
+            yield found
+            return
+        observed = f"{some(layers)} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+        if found.result == "right":
+            yield evidence(_SUBJECT, observed)
+        else:
+            brief = "draw the same numbers on every replica"
+            yield finding(_SUBJECT, observed, "different random numbers on each replica", _REMEDY, brief=brief)

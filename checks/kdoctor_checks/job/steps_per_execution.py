@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import SmokeRun
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.job._keras_features import measured_feature, with_basis
+from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+
+_SUBJECT = "steps_per_execution"
+_REMEDY = Remedy(
+    summary="Compile with steps_per_execution=1, or train with tf_keras.",
+    action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce steps-per-execution",),
+)
+
+
+@check(
+    "job.steps-per-execution",
+    severity=Severity.ERROR,
+    requires=["job.model-and-data"],
+    scenario=SCENARIO,
+    explained_by=NO_GPU,
+)
+def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
+    """The steps_per_execution of the job works on several replicas.
+
+    Why: Keras 3 raises InvalidArgumentError in the first step if steps_per_execution is larger than 1 and there are
+    several replicas. kdoctor trains copies of the model one step at a time, so those steps do not show it. kdoctor reads
+    the value from the compiled model, and the version matrix has what was measured with each release.
+    Remedy: compile with steps_per_execution=1, or train with tf_keras.
+    Source: https://keras.io/api/models/model_training_apis/
+    Failure modes: keras3_steps_per_execution
+    """
+    model, replicas = model_of(run), replicas_of(run)
+    if isinstance(model, Unjudged):
+        yield model
+    elif not model.compiled:
+        yield NotApplicable(reason="the model is not compiled")
+    elif model.steps_per_execution is None:
+        yield unknown(_SUBJECT, "the model does not report it")
+    elif model.steps_per_execution <= 1:
+        yield evidence(_SUBJECT, "1")
+    elif replicas is None:
+        yield unknown(_SUBJECT, "the number of replicas is not known")
+    elif replicas == 1:
+        yield NotApplicable(reason="the job has only one replica")
+    else:
+        found = measured_feature(run, model, matrix, "steps-per-execution", _SUBJECT)
+        if isinstance(found, Unjudged):
+            yield found
+            return
+        observed = f"{model.steps_per_execution} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+        if found.result == "right":
+            yield evidence(_SUBJECT, observed)
+        else:
+            yield finding(_SUBJECT, observed, "1", _REMEDY, brief="more than one step fails on several replicas")

@@ -1,7 +1,7 @@
 """Every printed installation command resolves with pip, for each Python that it is printed for.
 
-``make test-matrix`` runs these tests. pip reads the metadata of all wheels; nothing is installed. ``MATRIX_PYTHONS`` adds
-interpreters to those on PATH. pip's ``--python-version`` is not used: it judges some wheels by its own Python.
+``make test-matrix`` runs these tests. pip reads the metadata of all wheels; nothing is installed. ``MATRIX_PYTHONS``
+adds interpreters to those on PATH. pip's ``--python-version`` is not used: it judges some wheels by its own Python.
 """
 
 from __future__ import annotations

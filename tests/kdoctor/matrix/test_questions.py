@@ -53,10 +53,11 @@ def answers(question: dict[str, Any], root: Path) -> dict[str, Any]:
             "python": python_range(release),
             "driver": needed_driver(MATRIX, release, gpus),
         }
+    matrix = MATRIX.of(asked.pop("framework", ["tensorflow"])[0])
     given = machine(asked, root)
-    verdicts = compatible(MATRIX, given)
+    verdicts = compatible(matrix, given)
     found = best(verdicts)
-    way = way_out(MATRIX, given, verdicts)
+    way = way_out(matrix, given, verdicts)
     failing = {verdict.release.version for verdict in verdicts if verdict.outcome == "does-not-run"}
     wanted = question.get("command")
     return {

@@ -40,7 +40,7 @@ def download(requirement: Requirement, folder: Path) -> Path:
     why = ""
     platforms = [option for name in _PLATFORMS for option in ("--platform", name)]
     for python in _PYTHONS:
-        argv = [*pip_command(), "download", "--quiet", "--no-deps", "--pre", "--only-binary=:all:"]
+        argv = [*_pip(), "download", "--quiet", "--no-deps", "--pre", "--only-binary=:all:"]
         argv += [
             *platforms,
             "--python-version",
@@ -60,7 +60,7 @@ def download(requirement: Requirement, folder: Path) -> Path:
     )
 
 
-def pip_command() -> tuple[str, ...]:
+def _pip() -> tuple[str, ...]:
     """The pip of this environment, or another one on PATH: environments made by uv have none."""
     found = shutil.which("pip") or shutil.which("pip3")
     if find_spec("pip") is None and found:

@@ -7,6 +7,7 @@ from typing import get_args
 from kdoctor.check import check
 from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering, configure, nvlinks
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
@@ -42,6 +43,15 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         yield from unanswered_pairs(gpus)
     elif len(present) == 1 < len(gpus.devices):
         yield NotApplicable(reason="only one GPU responds (gpu.responding)")
+    else:
+        yield _no_pair(gpus, present)
+
+
+def _no_pair(gpus: Gpus, present: Sequence[int]) -> Outcome:
+    if gpus.count is None or gpus.count > len(gpus.devices):
+        missing = gpus.errors.get("count") or gpus.errors.get("devices") or "no reason given"
+        return Unjudged(subject="GPUs", reason=f"fewer than two were read ({missing})")
+    return NotApplicable(reason=f"{counted(len(present), 'GPU')} to compare")
 
 
 def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:

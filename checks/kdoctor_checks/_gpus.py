@@ -42,7 +42,7 @@ def lost(gpu: Gpu) -> str | None:
     """Why the GPU cannot be used; None if it can.
 
     One of its calls returned the NVML error "GPU is lost" or "reset required" (15 and 16), or the driver could not open
-    it. A missing permission is no such reason.
+    it. A missing permission does not count.
     """
     for error in gpu.errors.values():
         if _plain(error).endswith(("gpuislost", "resetrequired")):

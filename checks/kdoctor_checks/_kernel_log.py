@@ -22,7 +22,7 @@ def is_failure(event: KernelLogEvent) -> bool:
 
 
 def is_unclassified(event: KernelLogEvent) -> bool:
-    """Whether nobody knows what the event means: an unknown Xid, or an unknown message of a driver."""
+    """Whether the event is not explained: an unknown Xid, or an unknown message of a driver."""
     return event.kind == "unclassified" or (event.kind == "xid" and classify(event) == "unclassified")
 
 

@@ -43,6 +43,15 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         yield from unanswered_pairs(gpus)
     elif len(present) == 1 < len(gpus.devices):
         yield NotApplicable(reason="only one GPU responds (gpu.responding)")
+    else:
+        yield _no_pair(gpus, present)
+
+
+def _no_pair(gpus: Gpus, present: Sequence[int]) -> Outcome:
+    if gpus.count is None or gpus.count > len(gpus.devices):
+        missing = gpus.errors.get("count") or gpus.errors.get("devices") or "no reason given"
+        return Unjudged(subject="GPUs", reason=f"fewer than two were read ({missing})")
+    return NotApplicable(reason=f"{counted(len(present), 'GPU')} to compare")
 
 
 def _is_near(pair: GpuPair, farthest: TopologyLevel) -> bool:

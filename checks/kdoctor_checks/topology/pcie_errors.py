@@ -50,7 +50,7 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
     many = [kind for kind, count, most in zip(kinds, counts, limits, strict=True) if count is not None and count > most]
     exceeded = bool(many)
     if None in counts and not exceeded:
-        return Unjudged(subject=subject, reason="the kernel has no PCIe error counters for it")
+        return Unjudged(subject=subject, reason="its PCIe error counters were not read")
     fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
     return judge(
         subject,

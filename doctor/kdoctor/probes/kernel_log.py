@@ -70,15 +70,14 @@ _KINDS: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
         re.compile(r"NVRM: .*(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot)", re.IGNORECASE),
     ),
     ("pcie-error", re.compile(r"AER: .*error|PCIe Bus Error: ")),
-    ("reset-required", re.compile(r"NVRM: .*(?:NV_ERR_RESET_REQUIRED|reset required)", re.IGNORECASE)),
+    ("reset-required", re.compile(r"NVRM: .*(?i:NV_ERR_RESET_REQUIRED|reset required)")),
     ("uvm-fatal", re.compile(r"uvm encountered (?:global )?fatal error")),
-    ("not-probed", re.compile(r"NVRM: .*probe routine was not called for|NVRM: No NVIDIA .*probed")),
+    ("not-probed", re.compile(r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)")),
     (
         "unclassified",
         re.compile(
-            r"(?:NVRM:|nvidia-(?:uvm|peermem|nvlink|modeset)\b|\bnouveau \S+: ).*"
-            r"(?:Xid|error|fail|fatal|assert|corrupt|time[ds]? ?-?out|unable|cannot|invalid|reject|refus)",
-            re.IGNORECASE,
+            r"(?:NVRM:|nvidia-(?:uvm|peermem|nvlink|modeset)\b|nouveau \S+: ).*"
+            r"(?i:Xid|error|fail|fatal|assert|corrupt|time[ds]? ?-?out|unable|cannot|invalid|reject|refus)"
         ),
     ),
 )

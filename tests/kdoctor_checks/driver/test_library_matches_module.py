@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from helpers.facts import DRIVER, gpus, kernel
-from kdoctor.facts import Gpus, KernelDriver, not_collected
+from kdoctor.facts import FactGroup, Gpus, KernelDriver, not_collected
 from kdoctor.model import Action, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.driver.library_matches_module import library_matches_module
@@ -50,7 +50,7 @@ def test_unread_versions_are_unknown() -> None:
 
 
 def test_recorded_mismatch_fails_without_the_module() -> None:
-    unread = {KernelDriver: not_collected(KernelDriver).unavailable}
+    unread: dict[type[FactGroup], str] = {KernelDriver: not_collected(KernelDriver).unavailable}
     result = compute_check(library_matches_module, Gpus(state="library-mismatch"), missing=unread)
     assert result.status is Status.FAIL
     assert compute_check(library_matches_module, gpus(), missing=unread).status is Status.UNKNOWN

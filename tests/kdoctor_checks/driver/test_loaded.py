@@ -184,7 +184,7 @@ def test_closed_nodes_share_one_command() -> None:
     assert found[0].finding.remedy.commands == ('sudo usermod -aG "$(stat -c %G /dev/nvidia0)" "$USER"',)
 
 
-RECORDING = {KernelDriver: not_collected(KernelDriver).unavailable}
+RECORDING: dict[type[FactGroup], str] = {KernelDriver: not_collected(KernelDriver).unavailable}
 
 
 def test_recorded_driver_that_answers_passes() -> None:

@@ -110,3 +110,14 @@ def test_unread_list_of_gpus_is_unknown() -> None:
     assert compute_check(pairs, gpus(1, count=4)).status is Status.UNKNOWN
     assert compute_check(pairs, gpus(1, count=None)).status is Status.UNKNOWN
     assert compute_check(pairs, gpus(0)).status is Status.SKIP
+
+
+def test_single_gpu_of_an_unknown_number_is_unknown() -> None:
+    """Recorded: the message of nvidia-smi about one lost GPU."""
+    result = compute_check(pairs, gpus(1, count=None, errors={"count": "not in nvidia-smi's failure"}))
+    assert result.status is Status.UNKNOWN
+    assert "not in nvidia-smi's failure" in (result.reason or "")
+
+
+def test_no_gpu_has_no_pair() -> None:
+    assert compute_check(pairs, gpus(0)).status is Status.SKIP

@@ -23,6 +23,12 @@ _UNSURE = re.compile(r"S?Xid \([^)]*\): \d*$")
 def parse(section: Section) -> Part:
     """The events of the log."""
     lines = section.lines
-    if not section.whole and _UNSURE.search(lines[-1]):
+    if not section.whole and _is_unsure(lines[-1]):
         lines = lines[:-1]
     return Part(kind="kernel log", file=section.file, groups=(parse_log(lines, source=section.file),))
+
+
+def _is_unsure(line: str) -> bool:
+    """Whether the rest of the line may change what it means."""
+    events = parse_log([line], source="").events
+    return bool(_UNSURE.search(line)) or any(event.kind == "unclassified" for event in events)

@@ -82,12 +82,12 @@ def parse(section: Section) -> Part:
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
-    incomplete = blocks and not blocks[-1].ended and _is_nvidia(blocks[-1])
+    incomplete = blocks and blocks[-1].text.strip() and not blocks[-1].ended and _is_nvidia(blocks[-1])
     return Part(
         kind="lspci -vvv",
         file=section.file,
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
-        notes=(f"{section.file}: the configuration space of the last device is incomplete",) if incomplete else (),
+        notes=(f"{section.file}: the configuration space of the last device may be incomplete",) if incomplete else (),
     )
 
 
@@ -179,7 +179,9 @@ def _acs(block: _Block) -> int | None:
 
 
 def _path(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> tuple[PciBridge, ...] | None:
-    """The bridges above a device, the root port first; None if some may be missing."""
+    """The bridges above a device, the root port first; None if some may be missing, or in output without details."""
+    if not (block.text.strip() or block.bus.endswith(":00")):
+        return None
     path: list[PciBridge] = []
     top, seen = block, set[str]()
     while (above := bridges.get(top.bus)) is not None and above.bus_id not in seen:

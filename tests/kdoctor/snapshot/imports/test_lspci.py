@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from helpers.dumps import LSPCI, imported, imported_pci
-from kdoctor.facts import PciBridge, PciDevice
+from kdoctor.facts import PciBridge, PciDevice, PciDevices
 
 ACS_ON = 0x01 | 0x04 | 0x08 | 0x10
 
@@ -90,3 +90,12 @@ def test_megabyte_of_text_is_fast(tmp_path: Path) -> None:
     started = time.process_time()
     imported(tmp_path, text)
     assert time.process_time() - started < 2  # measured: 0.1; the margin is for busy machines
+
+
+def test_listing_without_details_has_no_path_and_is_complete(tmp_path: Path) -> None:
+    bridge = "0009:00:00.0 PCI bridge: NVIDIA Corporation Device 22b1"
+    found = imported(tmp_path, f"{bridge}\n0009:01:00.0 3D controller: NVIDIA Corporation Device 2941 (rev a1)\n")
+    assert found.notes == ()
+    devices = found.facts[PciDevices]
+    assert isinstance(devices, PciDevices)
+    assert [(gpu.bus_id, gpu.path) for gpu in devices.gpus] == [("0009:01:00.0", None)]

@@ -53,13 +53,14 @@ def lint_script(
     code = script.code
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
-            trace = analyze(script.body, legacy="TF_USE_LEGACY_KERAS" in code, targets=targets)
+            programs = [script.body, *script.written.values()]
+            traces = [analyze(body, legacy="TF_USE_LEGACY_KERAS" in code, targets=targets) for body in programs]
         except RecursionError:
             message = "code is nested too deeply to be analyzed"
             fix = "Split the expression or the block that is nested."
             found.append(Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message, own_fix=fix))
         else:
-            found += _judged(script, trace, rules)
+            found += [finding for trace in traces for finding in _judged(script, trace, rules)]
     left, ignored = ignores.apply(script, found, rules)
     left.sort(key=lambda item: (item.spot.cell or 0, item.spot.line, item.spot.column, item.rule.id))
     return left, ignored

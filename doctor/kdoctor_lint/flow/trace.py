@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kdoctor_lint.flow.values import Dataset, Made, Metric, Model, Number, Optimizer, Place, Strategy, Value
+from kdoctor_lint.flow.values import Averaged, Dataset, Made, Metric, Model, Number, Optimizer, Place, Strategy, Value
 from kdoctor_lint.names import SEVERAL_REPLICAS
 from kdoctor_lint.removed import Removed
 
@@ -92,6 +92,8 @@ class Trace:
     """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
     environment: dict[str, Value] = field(default_factory=dict)
     """Environment variables that the script sets in any case."""
+    averaged: list[tuple[Averaged, Strategy | None]] = field(default_factory=list)
+    """Means over the batch of one replica whose gradients are applied."""
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""

@@ -38,26 +38,29 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES, settings: Sett
     for file in files:
         left_out = settings.ignored_in(file)
         applied = {name: rule for name, rule in rules.items() if name not in left_out}
-        found, silenced = lint_script(read_script(file), applied)
+        found, silenced = lint_script(read_script(file), applied, settings.targets)
         findings += found
         ignored += silenced
     notes = tuple(f"{path}: no Python files or notebooks in this folder" for path in empty)
     return LintReport(files=tuple(files), findings=tuple(findings), ignored=tuple(ignored), notes=notes)
 
 
-def lint_script(script: Script, rules: Mapping[str, Rule]) -> tuple[list[Finding], list[Ignored]]:
+def lint_script(
+    script: Script, rules: Mapping[str, Rule], targets: Mapping[str, tuple[int, int]] | None = None
+) -> tuple[list[Finding], list[Ignored]]:
     """The findings of a script or notebook by line, and those that its comments silence."""
     found = list(script.problems)
     code = script.code
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
-            trace = analyze(script.body, legacy="TF_USE_LEGACY_KERAS" in code)
+            programs = [script.body, *script.written.values()]
+            traces = [analyze(body, legacy="TF_USE_LEGACY_KERAS" in code, targets=targets) for body in programs]
         except RecursionError:
             message = "code is nested too deeply to be analyzed"
             fix = "Split the expression or the block that is nested."
             found.append(Finding(rule=UNREADABLE_FILE, spot=script.spot_at(1, 1, 1, 1), message=message, own_fix=fix))
         else:
-            found += _judged(script, trace, rules)
+            found += [finding for trace in traces for finding in _judged(script, trace, rules)]
     left, ignored = ignores.apply(script, found, rules)
     left.sort(key=lambda item: (item.spot.cell or 0, item.spot.line, item.spot.column, item.rule.id))
     return left, ignored

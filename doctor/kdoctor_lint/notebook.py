@@ -17,6 +17,7 @@ _CODE_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]]+=\s*)[%!].*")
 _AUTOMATIC = re.compile(r"(cat|cd|conda|cp|less|ll|ls|man|mkdir|more|mv|pip|pwd|rm|rmdir)(\s+[\w./~$*-][^=]*)?$")
 """Magics that IPython accepts without a percent sign."""
+_WRITES = re.compile(r"\s*%%(?:writefile|file)[ \t]+(?:-a[ \t]+)?[\"']?([^\n\"']+\.py)[\"']?[ \t]*(?=\n|$)")
 _HELP = re.compile(r"\s*[\w.]+\?{1,2}\s*$|\s*\?{1,2}[\w.]+\s*$")
 
 
@@ -65,6 +66,12 @@ def without_magics(text: str) -> str:
     while (number := _error_line(lines)) is not None and _replace(lines, number):
         pass
     return "\n".join(lines)
+
+
+def written_script(text: str) -> tuple[str, str] | None:
+    """The name and the code of a script that a cell writes with ``%%writefile``. Line numbers stay the same."""
+    matched = _WRITES.match(text)
+    return (matched[1], "\n" * text[: matched.end()].count("\n") + text[matched.end() :]) if matched else None
 
 
 def _error_line(lines: list[str]) -> int | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdoctor_lint.model import Finding, Spot
-from kdoctor_lint.notebook import code_cells, without_magics
+from kdoctor_lint.notebook import code_cells, without_magics, written_script
 from kdoctor_lint.unreadable import UnparsableError, UnreadableError
 
 STDIN = "-"
@@ -29,6 +29,8 @@ class Script:
 
     path: str
     body: list[ast.stmt] = field(default_factory=list)
+    written: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    """The scripts that cells of a notebook write, by their names."""
     texts: list[tuple[int, str]] = field(default_factory=list)
     """The code that was parsed: the number of lines before each part, and its text."""
     lines: list[str] = field(default_factory=list)
@@ -100,13 +102,18 @@ def _add(script: Script, text: str) -> None:
     before = len(script.lines)
     script.lines += text.split("\n")
     try:
-        tree, parsed = _parse_cell(text) if script.cells else (_parse(text), text)
+        written = written_script(text) if script.cells else None
+        if written is not None:
+            tree, parsed = _parse(written[1]), written[1]
+        else:
+            tree, parsed = _parse_cell(text) if script.cells else (_parse(text), text)
     except UnreadableError as error:
         script.problems.append(_problem(script, error, before))
         return
     if before:
         ast.increment_lineno(tree, before)
-    script.body += tree.body
+    body = script.body if written is None else script.written.setdefault(written[0], [])
+    body += tree.body
     script.texts.append((before, parsed))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,12 +19,22 @@ from kdoctor_lint.registry import rules_named
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 
+_RELEASE = r"^\d+\.\d+(\.\d+)?$"
+_KERAS_3 = (2, 16)
+"""The first TensorFlow that uses Keras 3."""
+
+
+_DISTRIBUTIONS = {"tensorflow": "tensorflow", "tensorflow_cpu": "tensorflow", "keras": "keras"}
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     select: list[str] = []
     ignore: list[str] = []
     per_file_ignores: Annotated[dict[str, list[str]], Field(alias="per-file-ignores")] = {}
+    tensorflow: Annotated[str | None, Field(pattern=_RELEASE)] = None
+    keras: Annotated[str | None, Field(pattern=_RELEASE)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +45,8 @@ class Settings:
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Ids of rules, by the glob pattern of the files that they do not apply to."""
+    targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The releases of TensorFlow and Keras that the scripts are for. Packages not listed are at their newest."""
     folder: Path = Path()
     """The folder of ``pyproject.toml``. Patterns are relative to it."""
 
@@ -85,5 +98,43 @@ def _read(file: Path) -> Settings:
     except UsageError as error:
         raise UsageError(f"{file}: tool.kdoctor.lint: {error}", hint=error.hint) from error
     return Settings(
-        select=tuple(table.select), ignore=tuple(table.ignore), per_file_ignores=ignored, folder=file.parent
+        select=tuple(table.select),
+        ignore=tuple(table.ignore),
+        per_file_ignores=ignored,
+        targets=releases(table.tensorflow, table.keras),
+        folder=file.parent,
     )
+
+
+def releases(tensorflow: str | None, keras: str | None) -> Mapping[str, tuple[int, int]]:
+    """The releases to compare with, from versions. TensorFlow before 2.16 uses Keras 2 of the same number."""
+    found = {name: _release(text) for name, text in (("tensorflow", tensorflow), ("keras", keras)) if text}
+    if "keras" not in found and found.get("tensorflow", _KERAS_3) < _KERAS_3:
+        found["keras"] = found["tensorflow"]
+    return found
+
+
+def installed_releases(python: Path) -> Mapping[str, tuple[int, int]]:
+    """The releases installed for an interpreter, from the names of folders. The interpreter is not started.
+
+    Raises:
+        UsageError: its environment has no TensorFlow and no Keras.
+    """
+    prefix = python.parent.parent if python.is_file() else python
+    found: dict[str, str] = {}
+    for folder in sorted(prefix.glob("lib*/python*/site-packages/*.dist-info")):
+        name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+        package = _DISTRIBUTIONS.get(name.lower())
+        if package and re.match(r"\d+\.\d+", version):
+            found[package] = version
+    if not found:
+        raise UsageError(
+            f"no TensorFlow or Keras is installed for {python}",
+            hint="--python takes the interpreter or the folder of a virtual environment.",
+        )
+    return releases(found.get("tensorflow"), found.get("keras"))
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor)

@@ -77,3 +77,36 @@ def test_string_that_looks_like_magic_stays(tmp_path: Path) -> None:
     cell = f'{FIRST}\ntext = """\n%time\n!ls\n"""\nawait asyncio.sleep(1)\nx = = 1'
     (finding,) = lint([notebook(tmp_path / "a.ipynb", cell)]).findings
     assert finding.spot.line == 10
+
+
+@pytest.mark.parametrize("magic", ["%%writefile train.py", "%%file 'src/train.py'", "\n%%writefile -a train.py"])
+def test_written_script_is_linted_at_its_place(tmp_path: Path, magic: str) -> None:
+    code = f"{FIRST}\nwith strategy.scope():\n    model = keras.Sequential([keras.layers.Dense(1)])\n"
+    cell = f"{magic}\n{code}model.compile(optimizer='adam', loss='mse')"
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", "x = 1", cell)]).findings
+    assert (finding.rule.id, finding.spot.cell, finding.spot.line) == (
+        "lint.compile-outside-scope",
+        2,
+        cell.count("\n") + 1,
+    )
+
+
+def test_written_script_has_its_own_names(tmp_path: Path) -> None:
+    script = "%%writefile train.py\nimport build\nmodel = build.model()\nmodel.compile(optimizer='adam', loss='mse')"
+    assert lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, script)]).findings == ()
+
+
+def test_written_script_may_be_in_several_cells(tmp_path: Path) -> None:
+    cells = [f"%%writefile train.py\n{FIRST}", f"%%writefile -a train.py\n{SECOND.partition(chr(10))[2]}"]
+    last = "%%writefile -a train.py\nmodel.compile(optimizer='adam', loss='mse')"
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", *cells, last)]).findings
+    assert (finding.spot.cell, finding.spot.line) == (3, 2)
+
+
+def test_syntax_error_of_written_script_is_reported(tmp_path: Path) -> None:
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", "%%writefile train.py\n\nx = = 1")]).findings
+    assert (finding.rule.id, finding.spot.cell, finding.spot.line) == ("lint.syntax-error", 1, 3)
+
+
+def test_other_written_files_are_not_code(tmp_path: Path) -> None:
+    assert lint([notebook(tmp_path / "a.ipynb", "%%writefile job.sh\npython -m train --lr 0.1")]).findings == ()

@@ -10,7 +10,7 @@ from kdoctor.errors import UsageError
 from kdoctor.model import Severity
 from kdoctor_lint.engine import lint
 from kdoctor_lint.registry import RULES, chosen_rules
-from kdoctor_lint.settings import NO_SETTINGS, read_settings
+from kdoctor_lint.settings import NO_SETTINGS, installed_releases, read_settings
 
 BAD = RULES["lint.multi-gpu-model"].bad
 
@@ -85,3 +85,45 @@ def test_mistake_is_usage_error(tmp_path: Path, table: str, named: str) -> None:
     with pytest.raises(UsageError, match=named) as caught:
         read_settings(write(tmp_path, f"{table}\n"))
     assert "pyproject.toml" in str(caught.value)
+
+
+OLD = "import keras\nmodel = keras.Sequential()\nmodel.fit_generator(x)\nimport tensorflow.contrib\n"
+
+
+def removed(folder: Path, *, table: str) -> list[int]:
+    settings = read_settings(write(folder, table))
+    (folder / "train.py").write_text(OLD, encoding="utf-8")
+    return [item.spot.line for item in lint([str(folder / "train.py")], RULES, settings).findings]
+
+
+@pytest.mark.parametrize(
+    ("table", "lines"),
+    [
+        ("", [3, 4]),
+        ('tensorflow = "2.15"', [4]),
+        ('tensorflow = "2.15.1"\nkeras = "3.0"', [3, 4]),
+        ('tensorflow = "2.16"', [3, 4]),
+        ('tensorflow = "1.15"', []),
+        ('keras = "2.15"', [4]),
+    ],
+)
+def test_removed_api_follows_releases(tmp_path: Path, table: str, lines: list[int]) -> None:
+    assert removed(tmp_path, table=f"{table}\n") == lines
+
+
+def test_releases_are_read_from_environment(tmp_path: Path) -> None:
+    for name in ("tensorflow-2.15.1", "keras-2.15.0", "numpy-1.26.4"):
+        (tmp_path / "lib" / "python3.11" / "site-packages" / f"{name}.dist-info").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.touch()
+    assert installed_releases(python) == {"tensorflow": (2, 15), "keras": (2, 15)}
+    assert installed_releases(tmp_path) == installed_releases(python)
+    with pytest.raises(UsageError, match="nothing"):
+        installed_releases(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("table", ['tensorflow = "2"', 'tensorflow = "newest"', "keras = 3.0"])
+def test_release_without_minor_number_is_usage_error(tmp_path: Path, table: str) -> None:
+    with pytest.raises(UsageError, match=r"tensorflow|keras"):
+        read_settings(write(tmp_path, f"{table}\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from kdoctor_lint import engine
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
 from kdoctor_lint.report.formats import FORMATS
-from kdoctor_lint.settings import read_settings
+from kdoctor_lint.settings import installed_releases, read_settings
 
 
 def lint(
@@ -36,6 +37,10 @@ def lint(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Skip this rule (repeatable).", show_default=False)] = None,
     all_rules: Annotated[bool, typer.Option("--all", help="Also apply the rules that only give hints.")] = False,
+    python: Annotated[
+        Path | None,
+        typer.Option(help="Interpreter whose TensorFlow and Keras the scripts are for.", show_default=False),
+    ] = None,
     fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
@@ -57,7 +62,13 @@ def lint(
     such as a path that does not exist.
     """
     if explain is not None:
-        others: dict[str, object] = {"PATH": paths, "--select": select, "--ignore": ignore, "--all": all_rules}
+        others: dict[str, object] = {
+            "PATH": paths,
+            "--select": select,
+            "--ignore": ignore,
+            "--all": all_rules,
+            "--python": python,
+        }
         others |= {"--format": format, "--output": output}
         refuse_with("--explain", explain, others, why="Run kdoctor lint once for each.")
         show(render_rule(rule_named(explain)))
@@ -66,6 +77,8 @@ def lint(
         raise UsageError("no files or directories given", hint="Example: kdoctor lint train.py notebooks/")
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     settings = read_settings(Path.cwd())
+    if python is not None:
+        settings = replace(settings, targets=installed_releases(python))
     left_out = [*(ignore or ()), *(() if select else settings.ignore)]
     selected = select or (() if all_rules else settings.select)
     rules = chosen_rules(selected, left_out, notes=all_rules or fail_on == "info")

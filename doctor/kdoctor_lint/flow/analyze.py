@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.expressions import EVALUATORS
@@ -12,18 +12,22 @@ from kdoctor_lint.flow.statements import EXECUTORS
 from kdoctor_lint.flow.trace import Trace
 
 
-def analyze(body: Sequence[ast.stmt], *, legacy: bool = False) -> Trace:
+def analyze(
+    body: Sequence[ast.stmt], *, legacy: bool = False, targets: Mapping[str, tuple[int, int]] | None = None
+) -> Trace:
     """What a script does.
 
     Args:
         body: its statements; for a notebook, those of all cells in order.
         legacy: whether it is known to use Keras 2.
+        targets: the releases of TensorFlow and Keras that it is for, where they are not the newest.
 
     Raises:
         RecursionError: it is nested too deeply.
     """
     interpreter = Interpreter(EVALUATORS, EXECUTORS)
     interpreter.trace.legacy = legacy
+    interpreter.trace.targets = targets or {}
     interpreter.execute(body, Env())
     interpreter.run_unseen()
     return interpreter.trace

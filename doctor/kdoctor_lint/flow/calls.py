@@ -11,6 +11,7 @@ from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.externals import external
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.methods import method, update
+from kdoctor_lint.flow.removals import note_call
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Class,
@@ -55,7 +56,9 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
             spread = True
         else:
             keywords[keyword.arg] = value
-    return _BY_CALLEE.get(callee.__class__, unknown)(Call(interpreter, node, args, keywords, spread), callee)
+    call = Call(interpreter, node, args, keywords, spread)
+    note_call(call, callee)
+    return _BY_CALLEE.get(callee.__class__, unknown)(call, callee)
 
 
 def _function(call: Call, callee: Function) -> Value:

@@ -13,6 +13,7 @@ from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
+from kdoctor_lint.flow.removals import note_name
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -60,7 +61,9 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if name == "num_replicas_in_sync":
         return Number(None, scaled=True)
     if isinstance(owner, External):
-        return External(canonical(f"{owner.name}.{name}"))
+        full = canonical(f"{owner.name}.{name}")
+        note_name(interpreter, node, full)
+        return External(full)
     if isinstance(owner, Object):
         return _member(interpreter, owner, name)
     if isinstance(owner, Class):

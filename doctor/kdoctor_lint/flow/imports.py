@@ -6,6 +6,7 @@ from typing import Any
 
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter
+from kdoctor_lint.flow.removals import note_import
 from kdoctor_lint.flow.trace import Named
 from kdoctor_lint.flow.values import External
 from kdoctor_lint.names import canonical
@@ -15,6 +16,7 @@ def import_modules(interpreter: Interpreter, node: Any, env: Env) -> None:
     """``import tensorflow as tf``."""
     for alias in node.names:
         _note_legacy(interpreter, alias.name)
+        note_import(interpreter, alias, alias.name, canonical(alias.name))
         name = alias.name if alias.asname else alias.name.partition(".")[0]
         env.set(alias.asname or name, External(canonical(name)))
 
@@ -31,6 +33,8 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
             continue
         name = canonical(f"{module}.{alias.name}")
         interpreter.trace.imports.append(Named(alias, name))
+        if not node.level:
+            note_import(interpreter, alias, node.module, name)
         env.set(alias.asname or alias.name, External(name))
 
 

@@ -51,6 +51,8 @@ class Interpreter:
         """Depth of branches and loops around this statement."""
         self.chief_only = 0
         """Depth of conditions that test which worker this is."""
+        self.guarded = 0
+        """Depth of code that tests for a version, or catches an error of a missing name."""
         self._returned: list[Value | None] = []
         self._active: set[int] = set()
         self._followed: dict[int, dict[tuple[object, ...], tuple[Sequence[Value], Value]]] = {}

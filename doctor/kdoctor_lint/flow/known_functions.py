@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.values import UNKNOWN, Counted, Many, Number, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, Averaged, Counted, Many, Number, Text, Value
 
 
 def _range(call: Call) -> Value:
     count = call.args[0] if len(call.args) == 1 else UNKNOWN
     return Counted(count) if isinstance(count, Number) else UNKNOWN
+
+
+def _mean(call: Call) -> Value:
+    """A mean over all axes. With an axis it may be one over features."""
+    return Averaged(call.node) if len(call.args) == 1 and not call.keywords and not call.spread else UNKNOWN
+
+
+def _averaged(call: Call) -> Value:
+    return next((value for value in call.args if isinstance(value, Averaged)), UNKNOWN)
 
 
 def _len(call: Call) -> Value:
@@ -20,7 +29,7 @@ def _len(call: Call) -> Value:
 
 def _same(call: Call) -> Value:
     value = call.args[0] if call.args else UNKNOWN
-    return value if isinstance(value, Number | Text | Many | Counted) else UNKNOWN
+    return value if isinstance(value, Number | Text | Many | Counted | Averaged) else UNKNOWN
 
 
 def _joined(call: Call) -> Value:
@@ -29,6 +38,9 @@ def _joined(call: Call) -> Value:
 
 
 KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
+    "tensorflow.reduce_mean": _mean,
+    "tensorflow.math.reduce_mean": _mean,
+    "builtins.zip": _averaged,
     "builtins.range": _range,
     "builtins.len": _len,
     "builtins.int": _same,

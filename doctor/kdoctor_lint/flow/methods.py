@@ -11,6 +11,7 @@ from kdoctor_lint.flow.pipelines import pipeline
 from kdoctor_lint.flow.trace import Compiled, Fitted
 from kdoctor_lint.flow.values import (
     UNKNOWN,
+    Averaged,
     Dataset,
     Made,
     Many,
@@ -37,8 +38,12 @@ def method(call: Call, callee: Method) -> Value:
 
 def update(call: Call, receiver: Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
-    if call.interpreter.in_replica and name in _UPDATES:
-        call.interpreter.use(receiver)
+    interpreter = call.interpreter
+    given = call.args[0] if call.args else UNKNOWN
+    if interpreter.in_replica and name == "apply_gradients" and isinstance(given, Averaged):
+        interpreter.trace.averaged.append((given, interpreter.strategy))
+    if interpreter.in_replica and name in _UPDATES:
+        interpreter.use(receiver)
     return UNKNOWN
 
 
@@ -127,6 +132,8 @@ def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
         for value in call.args:
             if isinstance(value, Scope):
                 return _scope_method(call, value, name)
+    if name == "gradient" and call.args and isinstance(call.args[0], Averaged):
+        return call.args[0]
     return unknown(call, receiver)
 
 

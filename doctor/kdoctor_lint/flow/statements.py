@@ -20,6 +20,7 @@ from kdoctor_lint.flow.values import UNKNOWN, Class, External, Many, Place, Scop
 from kdoctor_lint.names import Kind, kind_of
 
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
+_VERSION = re.compile(r"version|hasattr|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE)
 
 
 def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -51,20 +52,23 @@ def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     test = interpreter.evaluate(node.test, env)
     if isinstance(test, Truth):
         return interpreter.execute(node.body if test.value else node.orelse, env)
-    asks = any(map(has_several, interpreter.trace.strategies)) and _asks_worker(node.test)
+    asks = any(map(has_several, interpreter.trace.strategies)) and _names_any(node.test, _WORKER)
     interpreter.chief_only += asks
+    tests_version = _names_any(node.test, _VERSION)
+    interpreter.guarded += tests_version
     ended = _branches(interpreter, [node.body, node.orelse], env)
+    interpreter.guarded -= tests_version
     # After `if not is_chief: return`, the code is for the chief only. The end of the function resets this.
     if not (asks and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue)):
         interpreter.chief_only -= asks
     return ended
 
 
-def _asks_worker(test: ast.AST) -> bool:
-    """Whether a condition names a role of workers, as a variable, an attribute or a string."""
+def _names_any(test: ast.AST, pattern: re.Pattern[str]) -> bool:
+    """Whether a condition has such a name, as a variable, an attribute or a string."""
     nodes = ast.walk(test)
     words = (getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None) for node in nodes)
-    return any(isinstance(word, str) and _WORKER.search(word) for word in words)
+    return any(isinstance(word, str) and pattern.search(word) for word in words)
 
 
 def _branches(interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], env: Env) -> bool:
@@ -101,7 +105,9 @@ def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
 
 def _try(interpreter: Interpreter, node: Any, env: Env) -> bool:
     bodies = [[*node.body, *node.orelse], *(handler.body for handler in node.handlers)]
+    interpreter.guarded += bool(node.handlers)
     ended = _branches(interpreter, bodies, env)
+    interpreter.guarded -= bool(node.handlers)
     return interpreter.execute(node.finalbody, env) or ended
 
 

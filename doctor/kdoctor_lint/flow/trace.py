@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kdoctor_lint.flow.values import Dataset, Made, Metric, Model, Number, Optimizer, Place, Strategy, Value
+from kdoctor_lint.flow.values import Averaged, Dataset, Made, Metric, Model, Number, Optimizer, Place, Strategy, Value
 from kdoctor_lint.names import SEVERAL_REPLICAS
+from kdoctor_lint.removed import Removed
 
 
 class Compiled(NamedTuple):
@@ -53,6 +55,13 @@ class Named(NamedTuple):
     name: str
 
 
+class Gone(NamedTuple):
+    """Something is used that newer releases no longer have."""
+
+    node: ast.AST
+    removed: Removed
+
+
 class Saved(NamedTuple):
     """Something is written to a path that is the same in every process."""
 
@@ -83,6 +92,11 @@ class Trace:
     """Whether layers may be frozen, so that their BatchNormalization may not be trained."""
     environment: dict[str, Value] = field(default_factory=dict)
     """Environment variables that the script sets in any case."""
+    averaged: list[tuple[Averaged, Strategy | None]] = field(default_factory=list)
+    """Means over the batch of one replica whose gradients are applied."""
+    gone: list[Gone] = field(default_factory=list)
+    targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
     saved: list[Saved] = field(default_factory=list)
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""

@@ -62,6 +62,13 @@ class Number(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Averaged(Value):
+    """A mean over the batch of one replica, or what is computed from it without another factor."""
+
+    node: ast.AST
+
+
+@dataclass(eq=False, slots=True)
 class Many(Value):
     """A list or a tuple with known items."""
 

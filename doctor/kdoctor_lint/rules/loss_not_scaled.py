@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace, has_several
+from kdoctor_lint.model import MEASURED, Hit, Rule
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for averaged, strategy in trace.averaged:
+        if has_several(strategy):
+            yield averaged.node, "loss is the mean over one replica's batch, but gradients are summed over replicas"
+
+
+RULE = Rule(
+    id="lint.loss-not-scaled",
+    code="KD206",
+    severity=Severity.WARNING,
+    title="Checks for custom training steps that average the loss over the batch of one replica.",
+    why="""`apply_gradients` in `strategy.run` sums the gradients of all replicas. If each replica averages over its own
+part of the batch, the step is as many times too large as there are replicas. The loss must be divided by the global
+batch size, or by the number of replicas.""",
+    fix="Average with `tf.nn.compute_average_loss` and the global batch size.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    optimizer = keras.optimizers.SGD()
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+for x, y in dataset:
+    strategy.run(step, args=(x, y))
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+global_batch = 64 * strategy.num_replicas_in_sync
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    optimizer = keras.optimizers.SGD()
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+for x, y in dataset:
+    strategy.run(step, args=(x, y))
+""",
+    sources=("https://www.tensorflow.org/tutorials/distribute/custom_training", MEASURED),
+    judge=_judge,
+)

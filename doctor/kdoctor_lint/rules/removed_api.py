@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import MEASURED, Hit, Rule
+
+_PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for node, removed in trace.gone:
+        if removed.package == "keras" and trace.legacy:
+            continue
+        target = trace.targets.get(removed.package)
+        if target is None or target >= removed.since:
+            name = removed.name.replace("tensorflow.", "tf.", 1)
+            since = f"{_PACKAGES[removed.package]} {'.'.join(map(str, removed.since))}"
+            yield node, f"`{name}` does not work since {since}; use {removed.instead}"
+
+
+RULE = Rule(
+    id="lint.removed-api",
+    code="KD403",
+    severity=Severity.ERROR,
+    title="Checks for names, methods and arguments that TensorFlow or Keras has removed.",
+    why="""TensorFlow 2.16 and newer use Keras 3, which has no `lr=`, `fit_generator`, Estimators and
+`fit(workers=...)`. TensorFlow 2 has no sessions, placeholders and `tf.contrib`. The script fails when it reaches such
+a line, perhaps after hours of training. `tf.compat.v1` and scripts that use Keras 2 (tf_keras) are not reported, nor
+is code that tests the version or catches the error.""",
+    fix="Use the replacement that the message names.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=keras.optimizers.SGD(lr=0.1), loss="mse")
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
+""",
+    sources=(
+        "https://keras.io/guides/migrating_to_keras_3/",
+        "https://www.tensorflow.org/guide/migrate",
+        "https://github.com/tensorflow/tensorflow/releases",
+        MEASURED,
+    ),
+    judge=_judge,
+    words=("tensorflow", "keras"),
+)

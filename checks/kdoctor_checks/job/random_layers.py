@@ -13,9 +13,7 @@ from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _SUBJECT = "random layers"
-_REMEDY = (
-    "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
-)
+_REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
 
 
 @check(

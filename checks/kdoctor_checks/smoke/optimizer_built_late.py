@@ -39,7 +39,13 @@ def optimizer_built_late(
     def judge(case: SmokeCase) -> Outcome:
         if case.error_type == _ERROR and case.name == _LATE:
             brief = "custom loops fail if their first step builds the optimizer"
-            return finding(case, f"{_ERROR} {in_phase(case.phase)} ({run.keras or 'Keras unknown'})", "it trains", _REMEDY, brief=brief)
+            return finding(
+                case,
+                f"{_ERROR} {in_phase(case.phase)} ({run.keras or 'Keras unknown'})",
+                "it trains",
+                _REMEDY,
+                brief=brief,
+            )
         return compare.judge(case) if case.outcome == "trained" else did_not_finish(run, case)
 
     yield from judge_cases(run, (_LATE, "optimizer-built-in-scope"), judge, trained=False)

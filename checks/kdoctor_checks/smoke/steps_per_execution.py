@@ -43,7 +43,14 @@ def steps_per_execution(
         if case.error_type == _ERROR:
             explained_by = ("job.steps-per-execution",)
             brief = "more than one step fails on several replicas"
-            return finding(case, f"{_ERROR} {in_phase(case.phase)} ({run.keras or 'Keras unknown'})", "it trains", _REMEDY, brief=brief, explained_by=explained_by)
+            return finding(
+                case,
+                f"{_ERROR} {in_phase(case.phase)} ({run.keras or 'Keras unknown'})",
+                "it trains",
+                _REMEDY,
+                brief=brief,
+                explained_by=explained_by,
+            )
         return compare.judge(case) if case.outcome == "trained" else did_not_finish(run, case)
 
     yield from judge_cases(run, ("steps-per-execution",), judge, trained=False)

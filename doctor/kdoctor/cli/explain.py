@@ -15,7 +15,14 @@ from kdoctor.cli.stderr import show
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
-from kdoctor.failures.known import KnownFailure, KnownFailures, KnownMessage, load_failures, load_reproductions, source_link
+from kdoctor.failures.known import (
+    KnownFailure,
+    KnownFailures,
+    KnownMessage,
+    load_failures,
+    load_reproductions,
+    source_link,
+)
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES

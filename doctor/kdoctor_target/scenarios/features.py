@@ -42,7 +42,7 @@ def clipvalue(case: Case) -> None:
 
 def clip_after_reduction(case: Case) -> None:
     """The alternative: add up the gradients of the replicas in train_step, then clip them."""
-    _clipped(case, {"global_clipnorm": NORM}, NORM, _ClipsInStep)
+    _clipped(case, {"global_clipnorm": NORM}, NORM, ClipsInStep)
 
 
 def steps_per_execution(case: Case) -> None:
@@ -114,8 +114,8 @@ def _compiled(model: Any, optimizer: Any, steps: int = 1) -> Any:
     return model
 
 
-class _ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
-    """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, hence the division."""
+class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
+    """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, so each adds its share."""
 
     def train_step(self, data: Any) -> Any:
         inputs, targets = data
@@ -145,7 +145,8 @@ def _adam() -> Any:
 class ReplicaDropout(tf.keras.layers.Dropout):  # type: ignore[misc]  # TensorFlow has no types here
     """Dropout whose seed includes the index of the replica."""
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        """Drop on each replica by its own mask."""
         if not training:
             return inputs
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group

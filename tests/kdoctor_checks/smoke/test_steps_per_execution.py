@@ -18,7 +18,9 @@ def test_passes_if_it_matches_one_device() -> None:
 
 
 def test_error_of_keras_3_is_a_warning() -> None:
-    result = compute_check(steps_per_execution, _run(outcome="raised", error_type="InvalidArgumentError", phase="train"))
+    result = compute_check(
+        steps_per_execution, _run(outcome="raised", error_type="InvalidArgumentError", phase="train")
+    )
     assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
     assert result.findings[0].finding.explained_by == ("job.steps-per-execution",)
 

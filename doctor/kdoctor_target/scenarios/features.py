@@ -118,6 +118,7 @@ class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no ty
     """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, so each adds its share."""
 
     def train_step(self, data: Any) -> Any:
+        """Clip the gradient of the global batch."""
         inputs, targets = data
         with tf.GradientTape() as tape:
             loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))

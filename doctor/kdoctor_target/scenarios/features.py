@@ -127,7 +127,10 @@ class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no ty
         gradients, _ = tf.clip_by_global_norm(gradients, NORM)
         shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
         self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
-        return {"loss": replica.all_reduce("sum", loss)}
+        total = replica.all_reduce("sum", loss)
+        for metric in self.metrics:  # the loss only: the model has no other metrics
+            metric.update_state(total)
+        return {metric.name: metric.result() for metric in self.metrics}
 
 
 def _loop(case: Case, *, build: bool) -> None:

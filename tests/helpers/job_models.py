@@ -137,7 +137,16 @@ def _wait(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def compiled(name: str, model: Any, *, rate: float | None = RATE, scalar: bool = False, ruined: bool = False) -> Any:
+def compiled(
+    name: str,
+    model: Any,
+    *,
+    rate: float | None = RATE,
+    scalar: bool = False,
+    ruined: bool = False,
+    clipnorm: float | None = None,
+    steps_per_execution: int = 1,
+) -> Any:
     """The compiled model, by default with a correct loss."""
 
     def loss(targets: Any, outputs: Any) -> Any:
@@ -146,7 +155,8 @@ def compiled(name: str, model: Any, *, rate: float | None = RATE, scalar: bool =
 
     chosen: Any = loss if scalar or ruined else crossentropy()
     model.compile(
-        optimizer=keras.optimizers.Adam() if rate is None else keras.optimizers.Adam(rate),
+        optimizer=keras.optimizers.Adam() if rate is None else keras.optimizers.Adam(rate, clipnorm=clipnorm),
+        steps_per_execution=steps_per_execution,
         loss={"kind": chosen, "size": "mse"} if name == "several" else chosen,
         metrics=None if name in ("several", "own-step") else ["accuracy"],
     )
@@ -184,6 +194,8 @@ def pitfall(strategy: Any, name: str, planted: str) -> tuple[Any, Any]:
         "default-rate": {"rate": None},
         "scalar-loss": {"scalar": True},
         "ruined-loss": {"ruined": True},
+        "clipnorm": {"clipnorm": 1.0},
+        "several-steps": {"steps_per_execution": 8},
     }
     parts = {"model-outside": "model", "compile-outside": "compile", "part-outside": "backbone"}
     made_data = dataset(name, **data.get(planted, {}))

@@ -27,7 +27,7 @@ def measured_feature(
     found = matrix.keras_feature(feature, package, version)
     if found is None:
         known = [release for row in matrix.keras_features for release in row.releases if row.package == package]
-        measured = f"measured: {some(dict.fromkeys(known))}" if known else "no release was measured"
+        measured = f"measured: {some(list(dict.fromkeys(known)))}" if known else "no release was measured"
         return unknown(subject, f"not measured with {package} {version} ({measured})")
     return found
 

@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._keras_features import measured_feature, with_basis
 from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
@@ -46,12 +47,13 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     else:
+        over = counted(replicas, "replica")
         found, options = measured_feature(run, model, matrix, "clipping", subject), ", ".join(model.clipping)
         if isinstance(found, Unjudged):
             yield found
         elif found.result == "right":
-            yield evidence(subject, f"{options} on {replicas} replicas: {found.observed} ({with_basis(found, model)})")
+            yield evidence(subject, f"{options} on {over}: {found.observed} ({with_basis(found, model)})")
         else:
-            observed = f"{options} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+            observed = f"{options} on {over}: {found.observed} ({with_basis(found, model)})"
             brief = "clips the gradient of each replica, not their sum"
             yield finding(subject, observed, "the clipping of one device", _REMEDY, brief=brief)

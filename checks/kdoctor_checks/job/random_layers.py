@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._keras_features import measured_feature, with_basis
 from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
@@ -49,11 +49,12 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     else:
+        over = counted(replicas, "replica")
         found = measured_feature(run, model, matrix, "random-layers", _SUBJECT)
         if isinstance(found, Unjudged):
             yield found
             return
-        observed = f"{some(layers)} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+        observed = f"{some(layers)} on {over}: {found.observed} ({with_basis(found, model)})"
         if found.result == "right":
             yield evidence(_SUBJECT, observed)
         else:

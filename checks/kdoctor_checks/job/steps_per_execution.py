@@ -6,6 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._keras_features import measured_feature, with_basis
 from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
@@ -30,8 +31,8 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
     """The steps_per_execution of the job works on several replicas.
 
     Why: Keras 3 raises InvalidArgumentError in the first step if steps_per_execution is larger than 1 and there are
-    several replicas. kdoctor trains copies of the model one step at a time, so those steps do not show it. kdoctor reads
-    the value from the compiled model, and the version matrix has what was measured with each release.
+    several replicas. kdoctor trains copies of the model one step at a time, so those steps do not show it. It reads the
+    value from the compiled model, and the version matrix has what was measured with each release.
     Remedy: compile with steps_per_execution=1, or train with tf_keras.
     Source: https://keras.io/api/models/model_training_apis/
     Failure modes: keras3_steps_per_execution
@@ -50,11 +51,12 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
     else:
+        over = counted(replicas, "replica")
         found = measured_feature(run, model, matrix, "steps-per-execution", _SUBJECT)
         if isinstance(found, Unjudged):
             yield found
             return
-        observed = f"{model.steps_per_execution} on {replicas} replicas: {found.observed} ({with_basis(found, model)})"
+        observed = f"{model.steps_per_execution} on {over}: {found.observed} ({with_basis(found, model)})"
         if found.result == "right":
             yield evidence(_SUBJECT, observed)
         else:

@@ -21,7 +21,7 @@ from kdoctor.report.formats import render
 from kdoctor.report.html.write import render_notebook
 from kdoctor.report.phrases import describe_reason, verdict_line
 from kdoctor.run.assemble import build_report
-from kdoctor.run.plan import Plan, today
+from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import Collected
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_MODEL
 from kdoctor.text.lists import counted
@@ -218,13 +218,11 @@ def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:
     checklist = Checklist(
         name="preflight", version=1, owner="kdoctor", source="kdoctor.preflight", assumptions=Assumptions(), entries=()
     )
-    return Plan(
-        checklist=checklist,
-        checks=tuple(
-            PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL
-        ),
-        rules=checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown),
+    rules = checklist.rules(today=today(), fail_on=fail_on, allow_unknown=allow_unknown)
+    planned = tuple(
+        PlannedCheck(check=check, severity=check.severity) for check in checks if check.scenario == OWN_MODEL
     )
+    return Plan(checklist=checklist, checks=planned, rules=with_matrix(rules, planned))
 
 
 def _keras() -> str | None:

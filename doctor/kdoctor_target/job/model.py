@@ -128,7 +128,7 @@ def _clipping(optimizer: Any) -> Optional[List[str]]:
 
 def _steps_per_execution(model: Any) -> Optional[int]:
     kept = getattr(model, "steps_per_execution", getattr(model, "_steps_per_execution", None))
-    number = kept.numpy() if hasattr(kept, "numpy") else kept
+    number = kept.numpy() if kept is not None and hasattr(kept, "numpy") else kept
     return int(number) if isinstance(number, (int, np.integer)) else None
 
 

@@ -42,7 +42,7 @@ def clipvalue(case: Case) -> None:
 
 def clip_after_reduction(case: Case) -> None:
     """The alternative: add up the gradients of the replicas in train_step, then clip them."""
-    _clipped(case, {"global_clipnorm": NORM}, NORM, _ClipsInStep)
+    _clipped(case, {"global_clipnorm": NORM}, NORM, ClipsInStep)
 
 
 def steps_per_execution(case: Case) -> None:
@@ -114,10 +114,11 @@ def _compiled(model: Any, optimizer: Any, steps: int = 1) -> Any:
     return model
 
 
-class _ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
-    """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, hence the division."""
+class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
+    """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, so each adds its share."""
 
     def train_step(self, data: Any) -> Any:
+        """Clip the gradient of the global batch."""
         inputs, targets = data
         with tf.GradientTape() as tape:
             loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
@@ -126,7 +127,10 @@ class _ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no t
         gradients, _ = tf.clip_by_global_norm(gradients, NORM)
         shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
         self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
-        return {"loss": replica.all_reduce("sum", loss)}
+        total = replica.all_reduce("sum", loss)
+        for metric in self.metrics:  # the loss only: the model has no other metrics
+            metric.update_state(total)
+        return {metric.name: metric.result() for metric in self.metrics}
 
 
 def _loop(case: Case, *, build: bool) -> None:
@@ -145,7 +149,8 @@ def _adam() -> Any:
 class ReplicaDropout(tf.keras.layers.Dropout):  # type: ignore[misc]  # TensorFlow has no types here
     """Dropout whose seed includes the index of the replica."""
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        """Drop on each replica by its own mask."""
         if not training:
             return inputs
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group

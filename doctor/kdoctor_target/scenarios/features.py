@@ -121,12 +121,13 @@ class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no ty
         """Clip the gradient of the global batch."""
         inputs, targets = data
         with tf.GradientTape() as tape:
-            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+            loss: Any = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
         replica = tf.distribute.get_replica_context()
         gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
         gradients, _ = tf.clip_by_global_norm(gradients, NORM)
         shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
-        self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
+        optimizer: Any = self.optimizer
+        optimizer.apply_gradients(zip(shares, self.trainable_variables))
         total = replica.all_reduce("sum", loss)
         for metric in self.metrics:  # the loss only: the model has no other metrics
             metric.update_state(total)

@@ -39,6 +39,7 @@ NO_GPU = (
 """What makes TensorFlow register no GPU at all."""
 
 FEWER_GPUS = (
+    "gpu.responding",
     "gpu.visible-to-driver",
     "driver.device-nodes",
     "environment.visible-devices",
@@ -64,7 +65,7 @@ _FAULTY_HARDWARE = (
 
 _OF_MESSAGES = (
     (
-        r"\bPTX\b|no kernel image|CUDA_ERROR_NO_BINARY|not compatible with this device",
+        r"PTX|no kernel image|CUDA_ERROR_NO_BINARY|not compatible with this device",
         ("versions.gpu-code", "versions.driver-for-ptx"),
     ),
     (

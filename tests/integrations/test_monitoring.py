@@ -253,7 +253,8 @@ class TestNagios:
         with running(str(tool("nagios4")), tmp_path / "nagios.cfg", log=tmp_path / "out"):
             service = wait_for(lambda: checked(tmp_path / "status.dat"))
         assert service["current_state"] == state
-        assert service["plugin_output"].startswith("KDOCTOR CRITICAL - FAIL in " if broken else "KDOCTOR OK - PASS in ")
+        expected = "KDOCTOR CRITICAL - NOT READY in " if broken else "KDOCTOR OK - READY in "
+        assert service["plugin_output"].startswith(expected)
         assert "fail=1;;;0;" in service["performance_data"] or not broken
         assert service["performance_data"].startswith("pass=")
 
@@ -264,7 +265,7 @@ class TestNagios:
         command = [str(tool("negate")), "--substitute", *plugin(make_target(tmp_path / "job"))]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ())
         assert done.returncode == 0
-        assert done.stdout.startswith("KDOCTOR OK - FAIL in ")
+        assert done.stdout.startswith("KDOCTOR OK - NOT READY in ")
 
     @pytest.mark.parametrize("report", [cpu_report(), gpu_report()], ids=["cpu", "gpu"])
     def test_perl_module_parses_the_performance_data(self, report: Any) -> None:

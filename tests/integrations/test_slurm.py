@@ -165,7 +165,7 @@ def test_passing_run_starts_the_job(slurm: Slurm, tmp_path: Path) -> None:
     slurm.accept(python=make_target(tmp_path / "job", tensorflow=""))
     assert slurm.ran(slurm.submit())
     assert slurm.state() in ("idle", "alloc", "comp")
-    assert "exit code 0: kdoctor PASS in " in (slurm.folder / "syslog").read_text()
+    assert "exit code 0: kdoctor READY in " in (slurm.folder / "syslog").read_text()
 
 
 def test_failed_run_drains_the_node_and_holds_the_job(slurm: Slurm, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_failed_run_drains_the_node_and_holds_the_job(slurm: Slurm, tmp_path: Pa
         slurm.ask("sinfo", "--noheader", "--list-reasons", "--format=%500E"),
         slurm.ask("squeue", "--noheader", f"--jobs={job}", "--format=%k"),
     ):
-        assert message.startswith("kdoctor FAIL in ")
+        assert message.startswith("kdoctor NOT READY in ")
         assert "versions.tensorflow-installed" in message
     # After the repair, an administrator resumes the node and releases the job. Slurm waits two minutes to start it.
     slurm.ask("scontrol", "update", f"nodename={slurm.node}", "state=resume")

@@ -59,8 +59,8 @@ def check(environment: Path, cwd: Path, *options: str) -> subprocess.CompletedPr
 
 
 def chosen(done: subprocess.CompletedProcess[str]) -> str:
-    """The first line of the report."""
-    return " ".join(done.stdout.split("Checklist")[0].split()).removeprefix("Target ")
+    """The first line of the report, without the version of kdoctor."""
+    return " ".join(done.stdout.split("\n\n")[0].split()).partition(", ")[2]
 
 
 def installs(screen: str) -> set[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kdoctor.facts import JobModel, SmokeRun
-from kdoctor.matrix.model import KerasFeature, VersionMatrix
+from kdoctor.matrix.keras import KerasFeature
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Unjudged
 from kdoctor.text.lists import some
 from kdoctor_checks._versions import parse_version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdoctor.commands.packages import install
+from kdoctor.commands.packages import install, restore
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpu, Gpus, Packages, Target
 from kdoctor.matrix.compatibility import best, compatible
@@ -13,26 +13,36 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.ways import way_out
-from kdoctor.model import Finding
+from kdoctor.model import Action, Finding, Remedy
 
 
 def with_alternatives(
     finding: Finding, gpu: Gpu, gpus: Gpus, packages: Packages, target: Target, matrix: VersionMatrix
 ) -> Finding:
-    """The finding that the driver is too old, with what also runs on this GPU and driver."""
+    """The finding that the driver is too old, with what runs on this GPU and driver as its fix, if anything does.
+
+    Another release of TensorFlow comes before NVIDIA's package, because it needs no root. A new driver is named, too.
+    """
     machine = _machine(gpu, gpus, target, matrix)
     if machine is None:
         return finding
     verdicts = compatible(matrix, machine)
     chosen, way = best(verdicts), way_out(matrix, machine, verdicts)
-    summary, commands = finding.remedy.summary, list(finding.remedy.commands)
-    if way is not None and way.package is not None:
-        summary += f" On this GPU, NVIDIA's package {way.package} also brings what the driver lacks."
-        commands += way.commands
+    package = way.package if way is not None else None
+    needed = finding.expected.partition(",")[0].removesuffix(" or later")
     if chosen is not None:
-        summary += f" The newest release that runs on this driver is TensorFlow {chosen.release.version}."
-        commands.append(install(target, packages, *chosen.requirements))
-    return replace(finding, remedy=replace(finding.remedy, summary=summary, commands=tuple(commands)))
+        also = f" or the package {package}" if package else ""
+        remedy = Remedy(
+            summary=f"Install TensorFlow {chosen.release.version}, which runs on this driver, or {needed}{also}.",
+            action=Action.REINSTALL,
+            commands=(install(target, packages, *chosen.requirements),),
+            look=finding.remedy.look,
+        )
+        return replace(finding, remedy=remedy, rollback=restore(target, packages, "tensorflow", "keras"))
+    if way is not None and package is not None:
+        summary = f"Install NVIDIA's package {package}, which brings what the driver lacks. Or install {needed}."
+        return replace(finding, remedy=replace(finding.remedy, summary=summary, commands=tuple(way.commands)))
+    return finding
 
 
 def _machine(gpu: Gpu, gpus: Gpus, target: Target, matrix: VersionMatrix) -> Machine | None:

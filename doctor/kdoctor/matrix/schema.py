@@ -9,14 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from kdoctor.matrix.keras import KerasBehaviour, KerasFeature
 from kdoctor.matrix.model import (
     CudaMajor,
     CudaRelease,
     CudnnSupport,
     ForwardCompatibility,
     GpuKind,
-    KerasBehaviour,
-    KerasFeature,
     KnownBad,
     Libraries,
     Platform,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kdoctor.text.lists import ranges, some
+from kdoctor.text.lists import counted, ranges, some
 
 _GPU = re.compile(r"GPU (\d+)(?: \([^()]*\))?")
 _PAIR = re.compile(r"GPU (\d+) - GPU (\d+)")
@@ -30,5 +30,6 @@ def name_subjects(subjects: Sequence[str]) -> str:
     pairs = [{found[1], found[2]} for found in map(_PAIR.fullmatch, unique) if found]
     if len(unique) == len(pairs) > _LISTED_PAIRS:
         shared = set.intersection(*pairs)
-        return f"{len(pairs)} pairs with GPU {shared.pop()}" if shared else f"{len(pairs)} pairs of GPUs"
+        pairs_counted = counted(len(pairs), "pair")
+        return f"{pairs_counted} with GPU {shared.pop()}" if shared else f"{pairs_counted} of GPUs"
     return some(unique)

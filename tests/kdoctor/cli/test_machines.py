@@ -76,7 +76,7 @@ def test_job_on_the_other_gpus_passes_while_one_is_lost(tmp_path: Path) -> None:
     assert failed(report, "error") == {}
     assert report["verdict"] == "pass"
     hidden = [item for result in report["results"] for item in result["findings"] if item["hidden"]]
-    assert {item["subject"] for item in hidden} == {"GPU 2"}
+    assert {item["subject"] for item in hidden} == {"GPU 2 (0000:81:00.0)"}
 
 
 def test_more_visible_gpus_than_asked_for_fail(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_smoke_announces_trainings_and_fails_on_broken_tensorflow(tmp_path: Path
         "smoke", "--tier", "standard", "--replicas", "2", "--python", target, "-f", "json", "--keep-artifacts", kept
     )
     announced = done.stderr.splitlines()[0]
-    assert "smoke-standard trains 18 scenarios" in announced
+    assert "smoke-standard trains 19 scenarios" in announced
     assert "2 CPU devices" in announced
     report = json.loads(done.stdout)
     statuses = {result["id"]: result["status"] for result in report["results"]}

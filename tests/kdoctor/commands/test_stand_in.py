@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_other_commands_are_kept(command: str) -> None:
 
 
 def test_missing_tensorflow_is_not_installed_into_kdoctors_environment() -> None:
-    missing, none = TensorFlowBuild(installed=False), packages()
+    missing, none = TensorFlowBuild(installed=False), replace(packages(), installed=())
     own = compute_check(tensorflow_installed, missing, none, OWN)
     assert own.status is Status.FAIL
     (finding,) = (item.finding for item in own.findings)

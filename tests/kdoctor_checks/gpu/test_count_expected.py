@@ -120,9 +120,9 @@ def test_without_environment_only_too_few_gpus_are_certain() -> None:
 )
 def test_value_counts_the_gpus_of_each_model(names: tuple[str | None, ...], value: str) -> None:
     found = gpus(len(names), *(gpu(index, name=name) for index, name in enumerate(names)))
-    assert [item.brief for item in compute_check(count_expected, found).evidence] == [value]
+    assert [item.brief for item in compute_check(count_expected, found, environment()).evidence] == [value]
 
 
 def test_value_leaves_out_lost_gpus() -> None:
-    (found,) = compute_check(count_expected, gpus(2, gpu(0, name="NVIDIA A10"), lost_gpu(1))).evidence
+    (found,) = compute_check(count_expected, gpus(2, gpu(0, name="NVIDIA A10"), lost_gpu(1)), environment()).evidence
     assert found.brief == "1 x NVIDIA A10"

@@ -44,7 +44,7 @@ def canvas_for(stream: TextIO | None, environ: Mapping[str, str]) -> Canvas:
     return Canvas(
         width=max(_NARROWEST, min(width, _WIDEST)),
         colour=is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb",
-        # Python writes UTF-8 in the C locale, too, but whoever sets that locale asks for ASCII.
+        # Python writes UTF-8 in the C locale, too, but a user who sets that locale asks for ASCII.
         unicode=encoding.startswith("utf") and environ.get("LC_ALL") not in ("C", "POSIX"),
     )
 

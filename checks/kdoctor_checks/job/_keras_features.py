@@ -1,20 +1,59 @@
-"""Looks up what the job's Keras does with a feature over several replicas."""
+"""Judges a feature that the job uses by what its Keras does with it over several replicas."""
 
 from __future__ import annotations
 
 from kdoctor.facts import JobModel, SmokeRun
 from kdoctor.matrix.keras import KerasFeature
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Unjudged
-from kdoctor.text.lists import some
+from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import parse_version
-from kdoctor_checks.job._user_model import SCENARIO
-from kdoctor_checks.smoke._judging import unknown
+from kdoctor_checks.job._user_model import SCENARIO, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _MEASURED = "MirroredStrategy"
 
 
-def measured_feature(
+def judge_feature(
+    run: SmokeRun,
+    model: JobModel,
+    matrix: VersionMatrix,
+    feature: str,
+    *,
+    subject: str,
+    used: str,
+    expected: str,
+    remedy: Remedy | str,
+    brief: str,
+) -> Outcome:
+    """The outcome for a feature that the model uses.
+
+    Args:
+        run: the run of the job.
+        model: the job's model.
+        matrix: what was measured.
+        feature: the feature's name in the matrix.
+        subject: the subject of the outcome.
+        used: how the model uses the feature.
+        expected: what a problem should be instead.
+        remedy: the fix of a problem.
+        brief: the short form of a problem.
+    """
+    replicas = replicas_of(run)
+    if replicas is None:
+        return unknown(subject, "the number of replicas is not known")
+    if replicas == 1:
+        return NotApplicable(reason="the job has only one replica")
+    found = _measured(run, model, matrix, feature, subject)
+    if isinstance(found, Unjudged):
+        return found
+    observed = f"{used} on {counted(replicas, 'replica')}: {found.observed} ({_basis(found, model)})"
+    if found.result == "right":
+        return evidence(subject, observed)
+    return finding(subject, observed, expected, remedy, brief=brief)
+
+
+def _measured(
     run: SmokeRun, model: JobModel, matrix: VersionMatrix, feature: str, subject: str
 ) -> KerasFeature | Unjudged:
     """What the model's Keras does with the feature, or why that is not known."""
@@ -33,7 +72,7 @@ def measured_feature(
     return found
 
 
-def with_basis(found: KerasFeature, model: JobModel) -> str:
+def _basis(found: KerasFeature, model: JobModel) -> str:
     """The model's Keras, and on what its behaviour is based."""
     keras = model.keras or ""
     if keras.partition(" ")[2] in found.releases:

@@ -6,11 +6,10 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.job._keras_features import measured_feature, with_basis
-from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.job._keras_features import judge_feature
+from kdoctor_checks.job._user_model import SCENARIO, model_of
+from kdoctor_checks.smoke._judging import evidence, unknown
 
 _REMEDY = Remedy(
     summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
@@ -31,7 +30,7 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Source: https://keras.io/api/optimizers/
     Failure modes: keras3_clips_each_replica
     """
-    model, replicas = model_of(run), replicas_of(run)
+    model = model_of(run)
     if isinstance(model, Unjudged):
         yield model
         return
@@ -42,18 +41,15 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
         yield unknown(subject, "it does not report whether it clips gradients")
     elif not model.clipping:
         yield evidence(subject, "does not clip gradients")
-    elif replicas is None:
-        yield unknown(subject, "the number of replicas is not known")
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
     else:
-        over = counted(replicas, "replica")
-        found, options = measured_feature(run, model, matrix, "clipping", subject), ", ".join(model.clipping)
-        if isinstance(found, Unjudged):
-            yield found
-        elif found.result == "right":
-            yield evidence(subject, f"{options} on {over}: {found.observed} ({with_basis(found, model)})")
-        else:
-            observed = f"{options} on {over}: {found.observed} ({with_basis(found, model)})"
-            brief = "clips the gradient of each replica, not their sum"
-            yield finding(subject, observed, "the clipping of one device", _REMEDY, brief=brief)
+        yield judge_feature(
+            run,
+            model,
+            matrix,
+            "clipping",
+            subject=subject,
+            used=", ".join(model.clipping),
+            expected="the clipping of one device",
+            remedy=_REMEDY,
+            brief="clips the gradient of each replica, not their sum",
+        )

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
-from kdoctor.text.lists import counted, some
+from kdoctor.model import Outcome, Severity, Unjudged
+from kdoctor.text.lists import some
 from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.job._keras_features import measured_feature, with_basis
-from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.job._keras_features import judge_feature
+from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of
+from kdoctor_checks.smoke._judging import evidence, unknown
 
 _SUBJECT = "random layers"
 _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
@@ -33,7 +33,7 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
     """
-    model, replicas = model_of(run), replicas_of(run)
+    model = model_of(run)
     if isinstance(model, Unjudged):
         yield model
         return
@@ -44,19 +44,15 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
     elif not layers:
         yield evidence(_SUBJECT, "none")
-    elif replicas is None:
-        yield unknown(_SUBJECT, "the number of replicas is not known")
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
     else:
-        over = counted(replicas, "replica")
-        found = measured_feature(run, model, matrix, "random-layers", _SUBJECT)
-        if isinstance(found, Unjudged):
-            yield found
-            return
-        observed = f"{some(layers)} on {over}: {found.observed} ({with_basis(found, model)})"
-        if found.result == "right":
-            yield evidence(_SUBJECT, observed)
-        else:
-            brief = "draw the same numbers on every replica"
-            yield finding(_SUBJECT, observed, "different random numbers on each replica", _REMEDY, brief=brief)
+        yield judge_feature(
+            run,
+            model,
+            matrix,
+            "random-layers",
+            subject=_SUBJECT,
+            used=some(layers),
+            expected="different random numbers on each replica",
+            remedy=_REMEDY,
+            brief="draw the same numbers on every replica",
+        )

@@ -6,11 +6,10 @@ from kdoctor.check import check
 from kdoctor.facts import SmokeRun
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.job._keras_features import measured_feature, with_basis
-from kdoctor_checks.job._user_model import SCENARIO, model_of, replicas_of
-from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.job._keras_features import judge_feature
+from kdoctor_checks.job._user_model import SCENARIO, model_of
+from kdoctor_checks.smoke._judging import evidence, unknown
 
 _SUBJECT = "steps_per_execution"
 _REMEDY = Remedy(
@@ -37,7 +36,7 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
     Source: https://keras.io/api/models/model_training_apis/
     Failure modes: keras3_steps_per_execution
     """
-    model, replicas = model_of(run), replicas_of(run)
+    model = model_of(run)
     if isinstance(model, Unjudged):
         yield model
     elif not model.compiled:
@@ -46,18 +45,15 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
         yield unknown(_SUBJECT, "the model does not report it")
     elif model.steps_per_execution <= 1:
         yield evidence(_SUBJECT, "1")
-    elif replicas is None:
-        yield unknown(_SUBJECT, "the number of replicas is not known")
-    elif replicas == 1:
-        yield NotApplicable(reason="the job has only one replica")
     else:
-        over = counted(replicas, "replica")
-        found = measured_feature(run, model, matrix, "steps-per-execution", _SUBJECT)
-        if isinstance(found, Unjudged):
-            yield found
-            return
-        observed = f"{model.steps_per_execution} on {over}: {found.observed} ({with_basis(found, model)})"
-        if found.result == "right":
-            yield evidence(_SUBJECT, observed)
-        else:
-            yield finding(_SUBJECT, observed, "1", _REMEDY, brief="more than one step fails on several replicas")
+        yield judge_feature(
+            run,
+            model,
+            matrix,
+            "steps-per-execution",
+            subject=_SUBJECT,
+            used=str(model.steps_per_execution),
+            expected="1",
+            remedy=_REMEDY,
+            brief="more than one step fails on several replicas",
+        )

@@ -65,7 +65,9 @@ def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
     for item in found:
         by_check.setdefault(item.result.id, []).append(item)
     for item in found:
-        item.parent = _parent(item, by_check)
+        explained_by = item.finding.explained_by
+        candidates = _explaining(explained_by, item.result.id, item.finding.subject, by_check)
+        item.parent = next((other for other in candidates if other.root is not item), None)
     groups = _group(item for item in found if item.root is item)
     of_root = {id(member): group for group in groups for member in group.members}
     for item in found:
@@ -76,15 +78,6 @@ def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
     order = {result.id: number for number, result in enumerate(results)}
     causes = [_cause(group, by_check) for group in groups]
     return tuple(sorted(causes, key=lambda cause: _rank(cause, order)))
-
-
-def _parent(item: _Found, by_check: Mapping[str, list[_Found]]) -> _Found | None:
-    """The finding that explains this one directly."""
-    for check in item.finding.explained_by:
-        for other in by_check.get(check, ()):
-            if other.root is not item and _may_explain(other.finding, item.result.id, item.finding.subject):
-                return other
-    return None
 
 
 def _may_explain(cause: Finding, check: str, subject: str) -> bool:
@@ -119,14 +112,19 @@ def _fold_missing(result: Result, by_check: Mapping[str, list[_Found]], of_root:
     if result.blocked_by and result.blocked_by in by_check:
         of_root[id(by_check[result.blocked_by][0].root)].blocked.append(result.id)
     elif result.status is Status.UNKNOWN and result.unjudged:
-        explained = [_explaining(item.explained_by, result.id, item.subject, by_check) for item in result.unjudged]
+        explained = [
+            next(_explaining(item.explained_by, result.id, item.subject, by_check), None) for item in result.unjudged
+        ]
         if explained[0] and all(explained):
             of_root[id(explained[0].root)].unjudged.append(result.id)
 
 
-def _explaining(checks: Iterable[str], check: str, subject: str, by_check: Mapping[str, list[_Found]]) -> _Found | None:
+def _explaining(
+    checks: Iterable[str], check: str, subject: str, by_check: Mapping[str, list[_Found]]
+) -> Iterator[_Found]:
+    """The findings of these checks that explain a result of this check about this subject."""
     candidates = (other for name in checks for other in by_check.get(name, ()))
-    return next((other for other in candidates if _may_explain(other.finding, check, subject)), None)
+    return (other for other in candidates if _may_explain(other.finding, check, subject))
 
 
 def _cause(group: _Group, by_check: Mapping[str, list[_Found]]) -> Cause:

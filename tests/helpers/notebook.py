@@ -72,8 +72,8 @@ def shown(cell: dict[str, Any], kind: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """The text with one word for every number, which differs from run to run."""
-    return re.sub(r"\d+(?:\.\d+)?(?:e-?\d+)?", "N", text)
+    """The words, with one for every number: numbers differ from run to run, and where a line breaks with them."""
+    return " ".join(re.sub(r"\d+(?:\.\d+)?(?:e-?\d+)?", "N", text).split())
 
 
 def _as_lines(notebook: dict[str, Any]) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class Group:
     """Newest first."""
 
 
+OUTCOMES = {"runs": "runs", "does-not-run": "no", "unknown": "unknown"}
 _DECISIVE = ("platform", "gpu", "driver", "cudnn", "python", "glibc", "libraries", "known-bad")
 """The rules, in the order in which a person can change least."""
 
@@ -191,3 +192,40 @@ def nccl_text(release: Release) -> str:
 def failure_text(failure: str | None) -> str:
     """`` [tf2161_runpath]``, or nothing."""
     return f" [{failure}]" if failure else ""
+
+
+def matrix_name(view: View) -> str:
+    """Its name and date, and its age where newer releases are likely."""
+    text = f"{view.matrix.name}, {view.matrix.updated}"
+    return (
+        f"{text} ({view.age_days} days old: newer releases are missing; update keras-doctor)" if view.is_old else text
+    )
+
+
+def outcome_text(view: View, verdict: Verdict) -> str:
+    """The verdict in a word."""
+    on_cpu = view.machine is not None and view.machine.for_cpu and verdict.outcome == "runs"
+    return "on CPU" if on_cpu else OUTCOMES[verdict.outcome]
+
+
+def mark(view: View, verdict: Verdict) -> str:
+    """``>`` for the release to install, ``*`` for the installed one."""
+    chosen = ">" if view.best is not None and verdict.release is view.best.release else ""
+    return chosen + ("*" if view.installed == verdict.release.version else "")
+
+
+def cells(view: View, release: Release) -> tuple[str, ...]:
+    """The columns of a release."""
+    return (
+        release.version,
+        python_range(release),
+        release.cuda,
+        release.cudnn or "?",
+        shown_driver(view, release) or "?",
+        code_range(release),
+        *("; ".join(_specifier(line) for line in asks(release, [name])) for name in ("keras", "numpy", "protobuf")),
+    )
+
+
+def _specifier(line: str) -> str:
+    return line.lstrip("abcdefghijklmnopqrstuvwxyz-").strip() or "any"

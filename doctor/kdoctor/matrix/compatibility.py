@@ -237,9 +237,7 @@ def _cudnn_rule(
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
         supported = " or ".join(dict.fromkeys(row.capabilities for row in rows))
-        text = (
-            f"its cuDNN ({requirement.specifier}) has no code for {gpu.shown}, only for {supported}"
-        )
+        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.shown}, only for {supported}"
         yield Reason("against", "cudnn", text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]

@@ -12,9 +12,6 @@ from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.values import python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
 
-_OLD_DAYS = 90
-"""TensorFlow has a release every three to four months."""
-
 
 @dataclass(frozen=True)
 class Fact:
@@ -43,16 +40,6 @@ class View:
     """For the age of the matrix; None to ignore it."""
     detailed: bool = False
     """Whether to list each release with all its reasons."""
-
-    @property
-    def age_days(self) -> int:
-        """How long ago the matrix was reviewed."""
-        return (self.today - dt.date.fromisoformat(self.matrix.updated)).days if self.today else 0
-
-    @property
-    def is_old(self) -> bool:
-        """Whether newer releases than those in the matrix are likely."""
-        return self.age_days > _OLD_DAYS
 
     @property
     def best(self) -> Verdict | None:
@@ -196,10 +183,8 @@ def failure_text(failure: str | None) -> str:
 
 def matrix_name(view: View) -> str:
     """Its name and date, and its age where newer releases are likely."""
-    text = f"{view.matrix.name}, {view.matrix.updated}"
-    return (
-        f"{text} ({view.age_days} days old: newer releases are missing; update keras-doctor)" if view.is_old else text
-    )
+    age = view.matrix.too_old(view.today) if view.today else None
+    return f"{view.matrix.name}, {view.matrix.updated}{f' ({age})' if age else ''}"
 
 
 def outcome_text(view: View, verdict: Verdict) -> str:

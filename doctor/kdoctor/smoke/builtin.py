@@ -2,48 +2,9 @@
 
 from __future__ import annotations
 
-from kdoctor.probes.process.launch import target_folder
+from kdoctor.smoke.definition import define as _scenario
+from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
-from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, Tier
-
-# A case takes one to three seconds on a CPU. On a GPU that is newer than TensorFlow's build, the driver
-# compiles every kernel first, which takes minutes.
-_DEADLINE_S = 240.0
-
-
-def _scenario(  # noqa: PLR0913 - the fields of a scenario
-    id: str,  # noqa: A002 - the field's name
-    *,
-    title: str,
-    expect: str,
-    cases: tuple[str, ...],
-    typical_s: float,
-    kind: ScenarioKind = "baseline",
-    tier: Tier = "standard",
-    version: int = 1,
-    strategy: Strategy = "mirrored",
-    framework: Framework = "tensorflow",
-    deadline_s: float = _DEADLINE_S,
-    pair_s: float = 0.0,
-) -> Scenario:
-    """A scenario whose program is named like its id."""
-    program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
-    return Scenario(
-        id=id,
-        version=version,
-        kind=kind,
-        title=title,
-        expect=expect,
-        program=target_folder() / "scenarios" / program,
-        cases=cases,
-        deadline_s=deadline_s,
-        tier=tier,
-        strategy=strategy,
-        framework=framework,
-        typical_s=typical_s,
-        pair_s=pair_s,
-    )
-
 
 ON_JAX = (
     _scenario(
@@ -201,25 +162,7 @@ SCENARIOS = (
         cases=("adam", "momentum", "accumulation"),
         typical_s=5.0,
     ),
-    _scenario(
-        "smoke.features",
-        kind="edge-case",
-        title="Gradient clipping, steps_per_execution, an optimizer built in its first step, and Dropout",
-        expect="Each matches one device on the same global batches, and each replica has its own Dropout mask. What "
-        "Keras 3 does instead is reported, and so is the working alternative to each.",
-        cases=(
-            "clipnorm",
-            "global-clipnorm",
-            "clipvalue",
-            "clip-after-reduction",
-            "steps-per-execution",
-            "optimizer-built-late",
-            "optimizer-built-in-scope",
-            "dropout",
-            "dropout-per-replica",
-        ),
-        typical_s=12.0,
-    ),
+    *FEATURES,
     _scenario(
         "smoke.persistence",
         kind="edge-case",

@@ -15,7 +15,17 @@ from kdoctor.facts.gpus import (
     TopologyLevel,
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
-from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
+from kdoctor.facts.job import (
+    JobComparison,
+    JobData,
+    JobEvaluation,
+    JobMemory,
+    JobModel,
+    JobOption,
+    JobProblem,
+    JobRun,
+    JobTraining,
+)
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.packages import Package, Packages, canonical_name
@@ -38,7 +48,7 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
     "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
     "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",

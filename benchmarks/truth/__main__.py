@@ -27,8 +27,6 @@ from kdoctor.snapshot.document import load
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "checklists/kdoctor_checklists/matrices/keras-truth.yaml"
-_TIMES = 2
-"""Measurements of a scenario with a defect."""
 
 
 def main() -> int:
@@ -36,14 +34,14 @@ def main() -> int:
     options = _options()
     catalog = load_catalog()
     chosen = [item for item in ENVIRONMENTS if not options.only or item.keras in options.only]
-    for environment in chosen if options.measure else ():
+    for environment in reversed(chosen if options.measure else []):  # the newest matter most
         try:
             python = build(environment, options.folder / "environments")
         except BuildError as error:
             _say(f"{environment.name}: not measured: {error}")
             continue
         for package in environment.packages:
-            _measure_release(catalog, environment, package, python, options.folder)
+            _measure_release(catalog, environment, package, python, options.folder, options.times)
     found = [
         measured
         for environment in ENVIRONMENTS
@@ -60,16 +58,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=ROOT / "build/truth", help="environments and measurements")
     parser.add_argument("--table", type=Path, default=TABLE, help="file to write")
     parser.add_argument("--only", action="append", metavar="RELEASE", help="measure this Keras only (repeatable)")
+    parser.add_argument("--times", type=int, default=2, help="measurements of a scenario with a defect")
     parser.add_argument("--no-measure", dest="measure", action="store_false", help="judge what was measured before")
     return parser.parse_args()
 
 
 def _measure_release(
-    catalog: Catalog, environment: Environment, package: Package, python: Path, folder: Path
+    catalog: Catalog, environment: Environment, package: Package, python: Path, folder: Path, times: int
 ) -> None:
     """Measure what has not been measured: first every scenario, then those with a defect again."""
     scenarios = feature_scenarios(catalog)
-    for wanted in range(1, _TIMES + 1):
+    for wanted in range(1, times + 1):
         done = _stored(catalog, _results(folder, environment, package))
         missing = [item for item in scenarios if _lacks(catalog, done.get(item.id, []), item, wanted)]
         if missing:

@@ -20,6 +20,7 @@ from benchmarks.truth.environments import ENVIRONMENTS, BuildError, Environment,
 from benchmarks.truth.judge import Cell, disagreements, judge_run, runs_of, suspicious
 from benchmarks.truth.measure import DEADLINE_S, feature_scenarios
 from benchmarks.truth.table import Measured, write_table
+
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.facts import Facts, SmokeRun
 from kdoctor.smoke.scenario import Scenario
@@ -41,7 +42,7 @@ def main() -> int:
             _say(f"{environment.name}: not measured: {error}")
             continue
         for package in environment.packages:
-            _measure_release(catalog, environment, package, python, options.folder, options.times)
+            _measure_release(catalog, environment, package, python, options)
     found = [
         measured
         for environment in ENVIRONMENTS
@@ -64,15 +65,15 @@ def _options() -> argparse.Namespace:
 
 
 def _measure_release(
-    catalog: Catalog, environment: Environment, package: Package, python: Path, folder: Path, times: int
+    catalog: Catalog, environment: Environment, package: Package, python: Path, options: argparse.Namespace
 ) -> None:
     """Measure what has not been measured: first every scenario, then those with a defect again."""
     scenarios = feature_scenarios(catalog)
-    for wanted in range(1, times + 1):
-        done = _stored(catalog, _results(folder, environment, package))
+    for wanted in range(1, options.times + 1):
+        done = _stored(catalog, _results(options.folder, environment, package))
         missing = [item for item in scenarios if _lacks(catalog, done.get(item.id, []), item, wanted)]
         if missing:
-            _measure(environment, package, python, missing, folder)
+            _measure(environment, package, python, missing, options.folder)
 
 
 def _lacks(catalog: Catalog, done: Sequence[tuple[Facts, SmokeRun]], scenario: Scenario, wanted: int) -> bool:
@@ -114,7 +115,7 @@ def _measure(
     command = [sys.executable, "-m", "benchmarks.truth.measure", str(python), str(output), *names]
     try:
         done = subprocess.run(
-            ["nice", *command],
+            ["nice", *command],  # noqa: S607 - found on PATH
             check=False,
             cwd=ROOT,
             env=_environ(package),
@@ -139,6 +140,9 @@ def _judge(catalog: Catalog, environment: Environment, package: Package, folder:
     """What was measured with a release. Features with two different results are left out, and reported."""
     results = _results(folder, environment, package)
     done = _stored(catalog, results)
+    if not done:
+        _say(f"{results.name} was not measured")
+        return None
     cells: dict[str, Cell] = {}
     for scenario in feature_scenarios(catalog):
         current = [(facts, run) for facts, run in done.get(scenario.id, []) if _is_current(run, scenario)]
@@ -150,8 +154,6 @@ def _judge(catalog: Catalog, environment: Environment, package: Package, folder:
         for feature in sorted(differ):
             _say(f"{results.name}: {feature} differs: {', '.join(one[feature].result for one in judged)}")
         cells |= {feature: cell for feature, cell in judged[-1].items() if feature not in differ}
-    if not cells:
-        return None
     versions = installed(folder / "environments" / environment.name / "bin/python")
     newest = max(results.glob("*.json")).stem
     return Measured(

@@ -33,6 +33,8 @@ class Cell:
 
     result: FeatureResult
     observed: str
+    checks: tuple[str, ...] = ()
+    """The checks that judged it."""
 
 
 def feature_name(scenario: str, case: str) -> str:
@@ -64,11 +66,12 @@ def _judge_case(catalog: Catalog, facts: Facts, run: SmokeRun, case: SmokeCase) 
     findings = [judged.finding for result in results for judged in result.findings]
     evidence = [item for result in results for item in result.evidence]
     unjudged = [item for result in results for item in result.unjudged if _ELSEWHERE not in item.reason]
+    checks = tuple(result.id for result in results if result.findings or result.evidence)
     if findings:
-        return Cell(_ENDS[case.outcome], _problem(case, findings[0]))
+        return Cell(_ENDS[case.outcome], _problem(case, findings[0]), checks)
     if unjudged or not evidence:
         return None
-    return Cell("right", _right(case.weight_deviation))
+    return Cell("right", _right(case.weight_deviation), checks)
 
 
 def _problem(case: SmokeCase, finding: Finding) -> str:
@@ -137,9 +140,7 @@ def _number(text: str) -> float:
 
 def disagreements(first: Mapping[str, Cell], second: Mapping[str, Cell]) -> list[str]:
     """The features with different results in two measurements of one release."""
-    return [
-        feature for feature, cell in first.items() if feature in second and second[feature].result != cell.result
-    ]
+    return [feature for feature, cell in first.items() if feature in second and second[feature].result != cell.result]
 
 
 def suspicious(run: SmokeRun, cells: Mapping[str, Cell]) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
 from benchmarks.truth.environments import Package
 from benchmarks.truth.judge import Cell, rows
+
 from kdoctor.engine.catalog import Catalog
 
 _SOURCE = "make-truth"
@@ -46,7 +46,7 @@ def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None
     features = list(dict.fromkeys(feature for one in found for feature in one.cells))
     parts: list[dict[str, object]] = [
         {**_DOCUMENT, "updated": max((one.measured for one in found), default="")},
-        {"features": {feature: title(feature, catalog) for feature in features}},
+        {"features": [_feature(feature, catalog, found) for feature in features]},
         {
             "keras_releases": [
                 {
@@ -62,8 +62,20 @@ def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None
         },
         {"keras_features": _features(found, features)},
     ]
-    texts = [yaml.safe_dump(part, sort_keys=False, width=118, allow_unicode=True) for part in parts]
+    texts = [yaml.safe_dump(part, sort_keys=False, width=118, default_flow_style=None) for part in parts]
     file.write_text(_HEAD + "\n" + "\n".join(texts), encoding="utf-8")
+
+
+def _feature(feature: str, catalog: Catalog, found: Sequence[Measured]) -> dict[str, object]:
+    judges = {check for one in found if feature in one.cells for check in one.cells[feature].checks}
+    more = {
+        check.id
+        for check in catalog.checks.values()
+        if check.family == "job"
+        and any(set(check.failure_modes) & set(catalog.checks[name].failure_modes) for name in judges)
+    }
+    checks = [name for name in catalog.checks if name in judges | more]
+    return {"feature": feature, "title": title(feature, catalog), **({"checks": checks} if checks else {})}
 
 
 def _features(found: Sequence[Measured], features: Sequence[str]) -> list[dict[str, object]]:
@@ -72,7 +84,9 @@ def _features(found: Sequence[Measured], features: Sequence[str]) -> list[dict[s
         package: rows({one.release: one.cells for one in found if one.package == package}, package)
         for package in packages
     }
-    ordered = [row for feature in features for package in packages for row in results[package] if row["feature"] == feature]
+    ordered = [
+        row for feature in features for package in packages for row in results[package] if row["feature"] == feature
+    ]
     return [{**row, "source": _SOURCE} for row in ordered]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kdoctor.matrix.values import Date, Sources, SpecifierText, Text, VersionText
+from kdoctor.matrix.values import Date, Sources, SpecifierText, Text, Texts, VersionText
 from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Package = Literal["keras", "tf_keras"]
@@ -59,6 +59,18 @@ Releases = Annotated[
 ]
 
 
+class MeasuredFeature(StrictPart):
+    """A feature of jobs: a case of a smoke scenario."""
+
+    feature: Text
+    """``features/clipnorm``: a scenario and its case."""
+    title: Text
+    """Its name for people."""
+    checks: Texts = ()
+    """The checks that judge it."""
+    source: Sources = ()
+
+
 class KerasRelease(StrictPart):
     """A release whose features were measured, and with what."""
 
@@ -74,7 +86,7 @@ class KerasFeature(StrictPart):
     """What some releases of Keras do with a feature of a job over several replicas."""
 
     feature: Text
-    """``features/clipnorm``: a scenario and its case. ``features`` of the matrix has the name for people."""
+    """A feature of the section ``features``."""
     package: Package
     releases: Releases
     """The measured releases."""
@@ -129,9 +141,7 @@ def known_feature(rows: Sequence[KerasFeature], feature: str, package: str, vers
         basis = f"{package} {version} was not measured; {old}: {VERBS[before.result]}, {new}: {VERBS[after.result]}"
         return _unknown(feature, basis)
     basis = f"{package} {version} was not measured, but {old} and {new} were"
-    return KnownFeature(
-        feature=feature, result=after.result, observed=after.observed, basis=basis, measured=False
-    )
+    return KnownFeature(feature=feature, result=after.result, observed=after.observed, basis=basis, measured=False)
 
 
 def _unknown(feature: str, basis: str) -> KnownFeature:

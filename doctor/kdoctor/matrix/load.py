@@ -207,7 +207,7 @@ class _Builder:
             libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
             keras=rows["keras"],
-            features={name: text for _, document, _ in self._files for name, text in document.features.items()},
+            features={row.feature: row for row in rows["features"]},
             keras_releases=rows["keras_releases"],
             keras_features=rows["keras_features"],
             known_bad=rows["known_bad"],

@@ -17,7 +17,14 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, Field
 
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, KnownFeature, known_feature
+from kdoctor.matrix.keras import (
+    KerasBehaviour,
+    KerasFeature,
+    KerasRelease,
+    KnownFeature,
+    MeasuredFeature,
+    known_feature,
+)
 from kdoctor.matrix.values import (
     Architectures,
     Capability,
@@ -328,8 +335,8 @@ class VersionMatrix:
     registering: tuple[str, ...]
     """The libraries that TensorFlow needs to register any GPU."""
     keras: tuple[KerasBehaviour, ...]
-    features: Mapping[str, str] = field(default_factory=dict)
-    """The measured features of Keras, with their names for people."""
+    features: Mapping[str, MeasuredFeature] = field(default_factory=dict)
+    """The measured features of jobs, by name."""
     keras_releases: tuple[KerasRelease, ...] = ()
     keras_features: tuple[KerasFeature, ...] = ()
     """In the order of the files: of two rows about a release and a feature, the later one counts."""

@@ -32,6 +32,7 @@ _OUTCOMES = {"runs": "runs", "does-not-run": "no", "unknown": "unknown"}
 _COLUMNS = (("TensorFlow", 19), ("Python", 10), ("CUDA", 7), ("cuDNN", 6), ("Driver", 11), ("GPU code", 9))
 _HEADINGS = ("TensorFlow", "Python", "CUDA", "cuDNN", "oldest driver", "machine code for", "Keras", "NumPy", "protobuf")
 _LABEL = 11
+_SHOWN_FEATURES = 6
 
 
 def render(view: View, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A002 - the option's name
@@ -53,7 +54,7 @@ def _terminal(view: View, canvas: Canvas) -> str:
         lines += _advice(view, canvas)
         if shown := shown_releases(view.verdicts):
             lines += ["", *_table(view, shown, canvas), *_legend()]
-        lines += _groups(view, canvas)
+        lines += [*_keras(view, canvas, most=_SHOWN_FEATURES), *_groups(view, canvas)]
     text = "\n".join(lines) + "\n"
     return text if canvas.unicode else to_ascii(text)
 
@@ -87,6 +88,17 @@ def _table(view: View, verdicts: Sequence[Verdict], canvas: Canvas) -> Iterator[
 
 def _legend() -> Iterator[str]:
     yield "   > newest that runs, * installed. Driver: the oldest for these GPUs."
+
+
+def _keras(view: View, canvas: Canvas, most: int | None = None) -> Iterator[str]:
+    """What Keras does on several replicas; ``most`` limits the named features."""
+    if view.keras:
+        yield from ("", "Keras on several replicas, measured")
+    for keras in view.keras:
+        text = f"{keras.package} {keras.release}: {keras.text(view.matrix, most)}"
+        yield from wrap(text, canvas.width, first="  ", rest="    ")
+    if any(keras.defects for keras in view.keras):
+        yield "  Details of a feature: kdoctor explain NAME"
 
 
 def _groups(view: View, canvas: Canvas) -> Iterator[str]:
@@ -186,6 +198,7 @@ def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
         yield from ("", "Known problems")
     for row in needs.known_bad:
         yield from wrap(_known_bad(row), canvas.width, first="  - ", rest="    ")
+    yield from _keras(view, canvas)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {_outcome(view, verdict)}")
         for text in [*reasons(verdict), *notes(verdict)]:
@@ -267,6 +280,7 @@ def _markdown_table(view: View) -> Iterator[str]:
     if chosen is not None:
         yield from ("", "```sh", *chosen.commands, "```", "")
         yield from (f"- {_escaped(note)}" for note in notes(chosen))
+    yield from _markdown_keras(view)
 
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
@@ -275,9 +289,17 @@ def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     commands = view.verdicts[0].commands if view.verdicts else needs.commands
     yield from ("", "```sh", *commands, "```", "")
     yield from (f"- {_escaped(_known_bad(row))}" for row in needs.known_bad)
+    yield from _markdown_keras(view)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {_outcome(view, verdict)}", "")
         yield from (f"- {_escaped(text)}" for text in [*reasons(verdict), *notes(verdict)])
+
+
+def _markdown_keras(view: View) -> Iterator[str]:
+    if view.keras:
+        yield from ("", "Keras on several replicas, measured:", "")
+    for keras in view.keras:
+        yield f"- {_escaped(f'{keras.package} {keras.release}: {keras.text(view.matrix)}')}"
 
 
 def _escaped(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease
+from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, MeasuredFeature
 from kdoctor.matrix.model import (
     CudaMajor,
     CudaRelease,
@@ -36,13 +36,16 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("version",),
     "jax": ("version", "extra"),
     "keras": ("versions",),
+    "features": ("feature",),
     "keras_releases": ("package", "release"),
     "keras_features": ("feature", "package", "releases"),
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("jax", "ptx_versions", "platforms", "forward_compatibility", "keras_releases", "keras_features")
+OPTIONAL = (
+    "jax", "ptx_versions", "platforms", "forward_compatibility", "features", "keras_releases", "keras_features",
+)  # fmt: skip
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
@@ -70,8 +73,7 @@ class MatrixDocument(StrictDocument):
     tensorflow: list[Release] = []
     jax: list[Release] = []
     keras: list[KerasBehaviour] = []
-    features: dict[str, Text] = {}
-    """The features of ``keras_features``, with their names for people."""
+    features: list[MeasuredFeature] = []
     keras_releases: list[KerasRelease] = []
     keras_features: list[KerasFeature] = []
     known_bad: list[KnownBad] = []

@@ -21,10 +21,12 @@ DEADLINE_S = 1500.0
 
 _TIERS = ("quick", "standard")
 _STRATEGIES = ("mirrored", "multi-worker")
+_ABOUT_THE_MACHINE = ("smoke.closed-form", "smoke.cross-device", "smoke.determinism")
+"""Scenarios whose cases are no features of jobs."""
 
 
 def feature_scenarios(catalog: Catalog) -> tuple[Scenario, ...]:
-    """The scenarios whose cases are features of jobs: no failure paths, and nothing that takes long."""
+    """The scenarios whose cases are features of jobs: no failure paths, and nothing about the machine."""
     return tuple(
         scenario
         for scenario in catalog.scenarios.values()
@@ -32,6 +34,7 @@ def feature_scenarios(catalog: Catalog) -> tuple[Scenario, ...]:
         and scenario.strategy in _STRATEGIES
         and scenario.framework == "tensorflow"
         and scenario.kind != "failure-path"
+        and scenario.id not in _ABOUT_THE_MACHINE
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdoctor.facts import JobModel, SmokeRun
-from kdoctor.matrix.keras import KerasFeature
+from kdoctor.matrix.keras import HARMLESS, KnownFeature
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
-from kdoctor.text.lists import counted, some
+from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
@@ -18,7 +20,7 @@ def judge_feature(
     run: SmokeRun,
     model: JobModel,
     matrix: VersionMatrix,
-    feature: str,
+    features: Sequence[str],
     *,
     subject: str,
     used: str,
@@ -26,15 +28,15 @@ def judge_feature(
     remedy: Remedy | str,
     brief: str,
 ) -> Outcome:
-    """The outcome for a feature that the model uses.
+    """The outcome for features that the model uses.
 
     Args:
         run: the run of the job.
         model: the job's model.
         matrix: what was measured.
-        feature: the feature's name in the matrix.
+        features: the names of the features in the matrix; a defect of any of them counts.
         subject: the subject of the outcome.
-        used: how the model uses the feature.
+        used: how the model uses the features.
         expected: what a problem should be instead.
         remedy: the fix of a problem.
         brief: the short form of a problem.
@@ -44,19 +46,19 @@ def judge_feature(
         return unknown(subject, "the number of replicas is not known")
     if replicas == 1:
         return NotApplicable(reason="the job has only one replica")
-    found = _measured(run, model, matrix, feature, subject)
+    found = _known(run, model, matrix, features, subject)
     if isinstance(found, Unjudged):
         return found
-    observed = f"{used} on {counted(replicas, 'replica')}: {found.observed} ({_basis(found, model)})"
-    if found.result == "right":
+    observed = f"{used} on {counted(replicas, 'replica')}: {found.observed} ({found.basis})"
+    if found.result in HARMLESS:
         return evidence(subject, observed)
     return finding(subject, observed, expected, remedy, brief=brief)
 
 
-def _measured(
-    run: SmokeRun, model: JobModel, matrix: VersionMatrix, feature: str, subject: str
-) -> KerasFeature | Unjudged:
-    """What the model's Keras does with the feature, or why that is not known."""
+def _known(
+    run: SmokeRun, model: JobModel, matrix: VersionMatrix, features: Sequence[str], subject: str
+) -> KnownFeature | Unjudged:
+    """What the model's Keras does with the features, or why that is not known."""
     package, _, version = (model.keras or "").partition(" ")
     case = run.case(SCENARIO.removeprefix("smoke."))
     strategy = case.strategy if case else None
@@ -64,17 +66,9 @@ def _measured(
         return unknown(subject, f"measured under {_MEASURED} only, not under {strategy or 'an unknown strategy'}")
     if parse_version(version) is None:
         return unknown(subject, "the version of the model's Keras is not known")
-    found = matrix.keras_feature(feature, package, version)
-    if found is None:
-        known = [release for row in matrix.keras_features for release in row.releases if row.package == package]
-        measured = f"measured: {some(list(dict.fromkeys(known)))}" if known else "no release was measured"
-        return unknown(subject, f"not measured with {package} {version} ({measured})")
-    return found
-
-
-def _basis(found: KerasFeature, model: JobModel) -> str:
-    """The model's Keras, and on what its behaviour is based."""
-    keras = model.keras or ""
-    if keras.partition(" ")[2] in found.releases:
-        return f"measured with {keras}"
-    return f"{keras} was not measured, but releases before and after it were: {', '.join(found.releases)}"
+    known = [matrix.keras_feature(feature, package, version) for feature in features]
+    defects = [item for item in known if item.result is not None and item.result not in HARMLESS]
+    if defects:
+        return defects[0]
+    unmeasured = [item for item in known if item.result is None]
+    return unknown(subject, unmeasured[0].basis) if unmeasured else known[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -24,6 +25,9 @@ from kdoctor.failures.known import (
     source_link,
 )
 from kdoctor.failures.match import Match, find_matches, near_misses
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.truth import features_of_checks, spans
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
 from kdoctor.smoke.scenario import Scenario
@@ -39,12 +43,13 @@ _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
 
-def _names(catalog: Catalog, known: KnownFailures) -> list[str]:
-    return [*FAMILIES, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id]
+def _names(catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> list[str]:
+    features = [name.partition("/")[2] for name in matrix.features]
+    return [*FAMILIES, *catalog.checks, *catalog.scenarios, *catalog.checklists, *RULES, *known.by_id, *features]
 
 
 def _complete(incomplete: str) -> list[str]:
-    return beginning_with(incomplete, _names(load_catalog(), load_failures()))
+    return beginning_with(incomplete, _names(load_catalog(), load_failures(), load_matrix(environ=os.environ)))
 
 
 def _complete_reproduction(incomplete: str) -> list[str]:
@@ -96,11 +101,12 @@ def explain(
         explain_text(sys.stdin.read(_LONGEST_INPUT), catalog, known)
         return
     name = " ".join(words)
-    text = explain_name(name, catalog, known)
+    matrix = load_matrix(environ=os.environ)
+    text = explain_name(name, catalog, known, matrix)
     if text:
         show(text)
     elif _is_name(name) and not find_matches(name, known):
-        meant = did_you_mean(name, _names(catalog, known))
+        meant = did_you_mean(name, _names(catalog, known, matrix))
         raise UsageError(f"nothing is called {name!r}{meant}", hint="To list them: kdoctor list")
     else:
         explain_text(name, catalog, known)
@@ -111,14 +117,17 @@ def _is_name(text: str) -> bool:
     return text == text.lower() and all(letter.isalnum() or letter in "._-" for letter in text)
 
 
-def explain_name(name: str, catalog: Catalog, known: KnownFailures) -> str:
+def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: VersionMatrix) -> str:
     """Everything with that name; empty if there is nothing."""
-    parts = [explain_check(catalog.checks[name])] if name in catalog.checks else []
+    checks = [check for check in (name, f"smoke.{name}") if check in catalog.checks]
+    parts = [explain_check(catalog.checks[check], matrix) for check in checks[:1]]
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in FAMILIES else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
     parts += [render_rule(RULES[rule]) for rule in (name, f"lint.{name}") if rule in RULES]
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
+    features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
+    parts += [explain_feature(feature, matrix) for feature in features]
     return "\n".join(parts)
 
 
@@ -177,6 +186,23 @@ def _known(known: KnownFailure | KnownMessage, catalog: Catalog, message: str) -
     return _sections("\n".join(wrap(heading)), "", sections).rstrip("\n")
 
 
+def explain_feature(feature: str, matrix: VersionMatrix) -> str:
+    """What the measured releases of Keras do with a feature."""
+    row = matrix.features[feature]
+    sections = [("Measured", _measured([feature], matrix)), ("Checks", _paragraph(", ".join(row.checks)))]
+    return _sections(f"{feature}: {row.title}", "A feature of jobs, on several replicas.", sections)
+
+
+def _measured(features: list[str], matrix: VersionMatrix) -> list[str]:
+    """A paragraph for each feature and each span of releases that do the same."""
+    lines: list[str] = []
+    for feature in features:
+        lines += _paragraph(matrix.features[feature].title) if len(features) > 1 else []
+        for span in spans(matrix, feature):
+            lines += wrap(f"{span.package} {span.text}", first=_INDENT * 2, rest=_INDENT * 4)
+    return lines
+
+
 def explain_family(family: str, catalog: Catalog) -> str:
     """The checks of a family."""
     checks = [check for check in catalog.checks.values() if check.family == family]
@@ -202,11 +228,12 @@ def explain_checklist(name: str, catalog: Catalog) -> str:
     return _sections(f"Checklist {name}, version {checklist.version}", about, sections)
 
 
-def explain_check(check: Check) -> str:
+def explain_check(check: Check, matrix: VersionMatrix | None = None) -> str:
     """Everything that its author says about a check."""
     sections = [
         ("Why it matters", _paragraph(check.why)),
         ("Fix", _paragraph(check.remedy)),
+        ("Measured", _measured(features_of_checks(matrix, [check.id]), matrix) if matrix else []),
         ("Source", [f"{_INDENT}{source}" for source in check.sources]),
         ("Detected failures", _paragraph(", ".join(check.failure_modes))),
         ("Prerequisites", _paragraph(", ".join(check.requires))),

@@ -151,6 +151,23 @@ class AnswerNeeds(AnswerRelease):
     install: AnswerCommand
 
 
+class AnswerDefect(Part):
+    """A feature that a release of Keras gets wrong on several replicas."""
+
+    feature: str
+    result: Annotated[str, Field(description="wrong, raises, hangs or crashes.")]
+    observed: str
+
+
+class AnswerKeras(Part):
+    """What was measured with a release of Keras on several replicas."""
+
+    package: str
+    release: str
+    features: Annotated[int, Field(description="Number of measured features.")]
+    defects: list[AnswerDefect]
+
+
 class MatrixAnswer(Document):
     """Which TensorFlow runs where."""
 
@@ -160,6 +177,10 @@ class MatrixAnswer(Document):
     machine: Annotated[AnswerMachine | None, Field(description="None if no machine was judged.")]
     best: AnswerVerdict | None
     needs: Annotated[AnswerNeeds | None, Field(description="Only with --tensorflow.")] = None
+    keras: Annotated[
+        list[AnswerKeras],
+        Field(description="The newest measured Keras and tf_keras for the best or the named release."),
+    ]
     releases: list[AnswerVerdict]
 
 
@@ -173,6 +194,7 @@ def render_json(view: View) -> str:
         "machine": None,
         "best": _verdict(view, view.best) if view.best else None,
         "needs": _needs(view.needs) if view.needs else None,
+        "keras": view.keras,
         "releases": [_verdict(view, verdict) for verdict in view.verdicts],
     }
     if machine is not None:

@@ -30,6 +30,8 @@ VARIABLE = "KDOCTOR_MATRIX"
 
 _NOUN = "version matrix"
 _SHIPPED = "the shipped version matrix"
+_TRUTH = "the shipped table of what distributed Keras does"
+_FILES = {_SHIPPED: "version-matrix.yaml", _TRUTH: "keras-truth.yaml"}
 
 
 class MatrixError(DocumentError):
@@ -51,14 +53,14 @@ def load_matrix(path: str | None = None, environ: Mapping[str, str] | None = Non
         chosen = (environ or {}).get(VARIABLE) or None
         shown = f"{chosen} ({VARIABLE})"
     if chosen is None:
-        return loads(shipped_text(), _SHIPPED)
+        return _shipped().build()
     try:
         content = read_file(Path(chosen).expanduser() if chosen.startswith("~") else Path(chosen), _NOUN)
         extends = read_yaml(content, _NOUN).root.string("extends")
     except YamlSourceError as error:
         raise MatrixError(shown, [error.problem]) from error
     if extends == "shipped":
-        return _Builder().read(_SHIPPED, shipped_text()).read(shown, content).build()
+        return _shipped().read(shown, content).build()
     return loads(content, shown)
 
 
@@ -71,18 +73,25 @@ def loads(content: bytes, shown: str = "the matrix") -> VersionMatrix:
     return _Builder().read(shown, content).build()
 
 
-def shipped_text() -> bytes:
-    """The content of the shipped matrix.
+def _shipped() -> _Builder:
+    builder = _Builder()
+    for shown in _FILES:
+        builder.read(shown, shipped_text(shown))
+    return builder
+
+
+def shipped_text(shown: str = _SHIPPED) -> bytes:
+    """The content of the shipped matrix, or of the table of what distributed Keras does.
 
     Raises:
         MatrixError: it is missing, so the installation is incomplete.
     """
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         for file in resources.files(entry.load()).iterdir():
-            if file.name.endswith(".yaml"):
+            if file.name == _FILES[shown]:
                 return file.read_bytes()
     missing = Problem(line=None, column=None, message="not found")
-    raise MatrixError(_SHIPPED, [missing], hint="Reinstall keras-doctor")
+    raise MatrixError(shown, [missing], hint="Reinstall keras-doctor")
 
 
 class _Builder:
@@ -177,11 +186,13 @@ class _Builder:
         Raises:
             MatrixError: the rows contradict each other.
         """
-        _, last, root = self._files[-1]
+        # The table of what distributed Keras does is a part of the shipped matrix, with a date of its own.
+        files = [file for file in self._files if file[0] != _TRUTH]
+        _, last, root = files[-1]
         stated = [document.registering for _, document, _ in self._files if document.registering]
         rows = {section: tuple(row for row, _ in found.values()) for section, found in self._rows.items()}
         matrix = VersionMatrix(
-            name=" and ".join(shown.removeprefix("the ") for shown, _, _ in self._files),
+            name=" and ".join(shown.removeprefix("the ") for shown, _, _ in files),
             updated=last.updated,
             platform=last.platform,
             releases=tuple(sorted(rows["tensorflow"], key=lambda row: row.key)),
@@ -196,12 +207,15 @@ class _Builder:
             libraries=rows["libraries"],
             registering=stated[-1] if stated else (),
             keras=rows["keras"],
+            features={row.feature: row for row in rows["features"]},
+            keras_releases=rows["keras_releases"],
             keras_features=rows["keras_features"],
             known_bad=rows["known_bad"],
             sources={name: text for _, document, _ in self._files for name, text in document.sources.items()},
         )
         problems = [
             *self._about_sources(matrix),
+            *self._about_features(matrix),
             *self._about_releases(matrix),
             *self._about_drivers(matrix),
             *self._about_models(),
@@ -220,6 +234,18 @@ class _Builder:
                     if matrix.citation(source) is None:
                         meant = did_you_mean(source, matrix.sources)
                         yield node.at(("source",)).problem(f"source {source!r} is not listed in 'sources'{meant}")
+
+    def _about_features(self, matrix: VersionMatrix) -> Iterator[Problem]:
+        first: dict[tuple[str, ...], Node] = {}
+        for row, node in self._rows["keras_features"].values():
+            if row.feature not in matrix.features:
+                meant = did_you_mean(row.feature, matrix.features)
+                yield node.at(("feature",)).problem(f"feature {row.feature!r} is not listed in 'features'{meant}")
+            for release in row.releases:
+                other = first.setdefault((row.feature, row.package, release, node.mark.file), node)
+                if other is not node:
+                    message = f"{row.package} {release} already has a result for {row.feature!r}"
+                    yield node.at(("releases",)).problem(f"{message} (line {other.mark.line})")
 
     def _about_releases(self, matrix: VersionMatrix) -> Iterator[Problem]:
         for release, node in self._rows["tensorflow"].values():

@@ -41,6 +41,7 @@ def _markdown_table(view: View) -> Iterator[str]:
     if chosen is not None:
         yield from ("", "```sh", *chosen.commands, "```", "")
         yield from (f"- {_escaped(note)}" for note in notes(chosen))
+    yield from _markdown_keras(view)
 
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
@@ -49,9 +50,17 @@ def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     commands = view.verdicts[0].commands if view.verdicts else needs.commands
     yield from ("", "```sh", *commands, "```", "")
     yield from (f"- {_escaped(known_bad_text(row))}" for row in needs.known_bad)
+    yield from _markdown_keras(view)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {outcome_text(view, verdict)}", "")
         yield from (f"- {_escaped(text)}" for text in [*reasons(verdict), *notes(verdict)])
+
+
+def _markdown_keras(view: View) -> Iterator[str]:
+    if view.keras:
+        yield from ("", "Keras on several replicas, measured:", "")
+    for keras in view.keras:
+        yield f"- {_escaped(f'{keras.package} {keras.release}: {keras.text(view.matrix)}')}"
 
 
 def _escaped(text: str) -> str:

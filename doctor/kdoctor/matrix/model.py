@@ -18,7 +18,14 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, Field
 
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature
+from kdoctor.matrix.keras import (
+    KerasBehaviour,
+    KerasFeature,
+    KerasRelease,
+    KnownFeature,
+    MeasuredFeature,
+    known_feature,
+)
 from kdoctor.matrix.values import (
     Architectures,
     Capability,
@@ -333,7 +340,11 @@ class VersionMatrix:
     registering: tuple[str, ...]
     """The libraries that TensorFlow needs to register any GPU."""
     keras: tuple[KerasBehaviour, ...]
-    keras_features: tuple[KerasFeature, ...]
+    features: Mapping[str, MeasuredFeature] = field(default_factory=dict)
+    """The measured features of jobs, by name."""
+    keras_releases: tuple[KerasRelease, ...] = ()
+    keras_features: tuple[KerasFeature, ...] = ()
+    """In the order of the files: of two rows about a release and a feature, the later one counts."""
     known_bad: tuple[KnownBad, ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """Short names of sources to citations."""
@@ -413,12 +424,13 @@ class VersionMatrix:
         fitting = (row for row in self.keras if specifier(row.versions).contains(version, prereleases=True))
         return next(fitting, None)
 
-    def keras_feature(self, feature: str, package: str, version: str) -> KerasFeature | None:
-        """What a release of Keras does with a feature over several replicas; None if it was not measured."""
-        for row in self.keras_features:
-            if (row.feature, row.package) == (feature, package) and specifier(row.versions).contains(version):
-                return row
-        return None
+    def keras_feature(self, feature: str, package: str, version: str) -> KnownFeature:
+        """What a release of Keras does with a feature over several replicas.
+
+        Raises:
+            packaging.version.InvalidVersion: the version is not valid.
+        """
+        return known_feature(self.keras_features, feature, package, version)
 
     def known_bad_for(self, versions: Mapping[str, str]) -> Iterator[KnownBad]:
         """The known-bad combinations that these versions match.

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from kdoctor.matrix.keras import KerasBehaviour, KerasFeature
+from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, MeasuredFeature
 from kdoctor.matrix.model import (
     CudaMajor,
     CudaRelease,
@@ -22,8 +21,8 @@ from kdoctor.matrix.model import (
     PtxVersion,
     Release,
 )
-from kdoctor.matrix.values import Text, Texts
-from kdoctor.yamldoc.validation import StrictDocument, invalid
+from kdoctor.matrix.values import Date, Text, Texts
+from kdoctor.yamldoc.validation import StrictDocument
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "cuda_majors": ("major",),
@@ -37,24 +36,20 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("version",),
     "jax": ("version", "extra"),
     "keras": ("versions",),
-    "keras_features": ("feature", "package", "versions"),
+    "features": ("feature",),
+    "keras_releases": ("package", "release"),
+    "keras_features": ("feature", "package", "releases"),
     "known_bad": ("id", "when"),
 }
 """Each section, and the keys that identify a row: one failure may have several known-bad rows."""
 
-OPTIONAL = ("jax", "ptx_versions", "platforms", "forward_compatibility", "keras_features")
+OPTIONAL = (
+    "jax", "ptx_versions", "platforms", "forward_compatibility", "features", "keras_releases", "keras_features",
+)  # fmt: skip
 """Sections that a file without ``extends: shipped`` may lack."""
 
 NOT_INHERITED = ("version", "same_as", "note", "verified", "source")
 """Keys of a release that a row with ``same_as`` does not take from the other row."""
-
-
-def _date(text: str) -> str:
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        raise invalid(f"{text!r} is not a date such as '2026-12-01'") from None
-    return text
 
 
 class MatrixDocument(StrictDocument):
@@ -63,7 +58,7 @@ class MatrixDocument(StrictDocument):
     schema_: Annotated[Literal["kdoctor/version-matrix/v1"], Field(alias="schema")]
     extends: Literal["shipped", "nothing"] = "nothing"
     """``shipped``: rows are added to the shipped matrix and replace its rows. ``nothing``: every key is required."""
-    updated: Annotated[str, AfterValidator(_date)]
+    updated: Date
     platform: Text
     sources: dict[str, Text] = {}
     registering: Texts = ()
@@ -78,5 +73,7 @@ class MatrixDocument(StrictDocument):
     tensorflow: list[Release] = []
     jax: list[Release] = []
     keras: list[KerasBehaviour] = []
+    features: list[MeasuredFeature] = []
+    keras_releases: list[KerasRelease] = []
     keras_features: list[KerasFeature] = []
     known_bad: list[KnownBad] = []

@@ -31,6 +31,7 @@ _AROUND_TABLE = 3
 """A blank line, the heading and the legend."""
 _FEWEST_ROWS = 2
 _FEWEST_REASONS = 4
+_SHOWN_FEATURES = 3
 
 
 def render_terminal(view: View, canvas: Canvas) -> str:
@@ -38,8 +39,10 @@ def render_terminal(view: View, canvas: Canvas) -> str:
     lines = list(_facts(view, canvas))
     if view.needs is not None:
         lines += _needs_page(view, view.needs, canvas)
+        lines += _rest(view, view.needs, canvas, SCREEN - sum(_rows(line, canvas) for line in lines))
     elif view.detailed:
         lines += [*_table(view, view.verdicts, canvas, with_reasons=True), *_legend(), "", *_advice(view, canvas)]
+        lines += _keras(view, canvas)
     else:
         lines += _advice(view, canvas)
         lines += _fitted(view, canvas, SCREEN - sum(_rows(line, canvas) for line in lines))
@@ -60,7 +63,7 @@ def _facts(view: View, canvas: Canvas) -> Iterator[str]:
 
 
 def _fitted(view: View, canvas: Canvas, room: int) -> Iterator[str]:
-    """The releases that run and why others do not, in at most ``room`` lines, with what is left out."""
+    """The releases that run and why others do not, then Keras, in at most ``room`` lines."""
     table = list(_table(view, shown_releases(view.verdicts), canvas))
     why = list(_groups(view, canvas))
     room -= 2  # how to see the rest
@@ -77,6 +80,8 @@ def _fitted(view: View, canvas: Canvas, room: int) -> Iterator[str]:
             room -= len(lines)
         else:
             left_out += 1
+    keras = list(_keras(view, canvas))
+    yield from keras if len(keras) <= room else ()
     more = f"{counted(left_out, 'more reason')} and all releases" if left_out else "All releases with all reasons"
     if left_out or len(view.verdicts) > len(table) - 1 - len(table[1:][for_table:]):
         yield from ("", f"{more}: --all")
@@ -97,6 +102,16 @@ def _table(view: View, verdicts: Sequence[Verdict], canvas: Canvas, *, with_reas
 
 def _legend() -> Iterator[str]:
     yield "   > newest that runs, * installed. Driver: the oldest for these GPUs."
+
+
+def _keras(view: View, canvas: Canvas) -> Iterator[str]:
+    """What Keras does on several replicas."""
+    if not view.keras:
+        return
+    yield from ("", "Keras on several replicas, measured (kdoctor explain FEATURE)")
+    for keras in view.keras:
+        text = f"{keras.package} {keras.release}: {keras.text(view.matrix, None if view.detailed else _SHOWN_FEATURES)}"
+        yield from wrap(text, canvas.width, first="  ", rest="    ")
 
 
 def _groups(view: View, canvas: Canvas) -> Iterator[list[str]]:
@@ -172,22 +187,24 @@ def _needs_page(view: View, needs: Needs, canvas: Canvas) -> Iterator[str]:
         yield from ("", f"On the machine above: {outcome_text(view, verdict)}")
         for text in [*reasons(verdict), *notes(verdict)]:
             yield from wrap(text, canvas.width, first="  - ", rest="    ")
-    if not view.detailed:
-        yield from _known_problems(needs, canvas)
+
+
+def _rest(view: View, needs: Needs, canvas: Canvas, room: int) -> Iterator[str]:
+    """Known problems and what Keras does: in full with the sources, or a line each in at most ``room`` lines."""
+    keras = list(_keras(view, canvas))
+    yield from keras
+    if needs.known_bad:
+        yield from ("", "Known problems" if view.detailed else "Known problems (kdoctor explain ID)")
+    if view.detailed:
+        for row in needs.known_bad:
+            yield from wrap(known_bad_text(row), canvas.width, first="  - ", rest="    ")
+        yield from ("", *_sources(view, needs, canvas))
         return
-    if needs.known_bad:
-        yield from ("", "Known problems")
-    for row in needs.known_bad:
-        yield from wrap(known_bad_text(row), canvas.width, first="  - ", rest="    ")
-    yield from ("", *_sources(view, needs, canvas))
-
-
-def _known_problems(needs: Needs, canvas: Canvas) -> Iterator[str]:
-    """A line for each known-bad combination, and where the rest is."""
-    if needs.known_bad:
-        yield from ("", "Known problems (kdoctor explain ID)")
-    for row in needs.known_bad:
+    room -= len(keras) + 5  # the headings, what is left out, and how to see the rest
+    for row in needs.known_bad[:room]:
         yield shorten(f"  - {known_bad_line(row)}", canvas.width)
+    if needs.known_bad[room:]:
+        yield f"  and {len(needs.known_bad) - room} more"
     yield from ("", "Packages, libraries, all GPUs and sources: --all")
 
 

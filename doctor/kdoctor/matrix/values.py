@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable
 from functools import cache
@@ -86,7 +87,16 @@ def _targets(value: Any) -> Any:
     return texts
 
 
+def _date(text: str) -> str:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        raise invalid(f"{text!r} is not a date such as '2026-12-01'") from None
+    return text
+
+
 Text = Annotated[str, AfterValidator(_filled)]
+Date = Annotated[str, AfterValidator(_date)]
 Dotted = Annotated[Text, _parsed_by(numbers, "a dotted version such as '12.5.1'")]
 VersionText = Annotated[Text, _parsed_by(Version, "a version (PEP 440) such as '2.21.0'")]
 SpecifierText = Annotated[Text, _parsed_by(specifier, "a version specifier (PEP 440) such as '>=3.10,<3.14'")]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from kdoctor.matrix.compatibility import best, judge, needed_driver
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.truth import KerasOnReplicas, for_release
 from kdoctor.matrix.values import python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
 
@@ -45,6 +46,12 @@ class View:
     def best(self) -> Verdict | None:
         """The release to install."""
         return best(self.verdicts)
+
+    @property
+    def keras(self) -> list[KerasOnReplicas]:
+        """What was measured with Keras for the release that is shown or recommended."""
+        release = self.needs.release if self.needs else self.best.release if self.best else None
+        return for_release(self.matrix, release) if release else []
 
     @property
     def advice(self) -> tuple[str, ...]:

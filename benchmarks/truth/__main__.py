@@ -1,0 +1,174 @@
+"""Measures what distributed Keras does, feature by feature and release by release. ``make truth``.
+
+For each release it creates an environment, runs the smoke scenarios of features over two CPU replicas, and stores the
+facts below the folder. A second call continues where the first one ended. Scenarios with a defect are measured twice.
+At the end it writes the table (``keras-truth.yaml``); ``make docs`` then writes its page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.truth.environments import ENVIRONMENTS, BuildError, Environment, Package, build, installed
+from benchmarks.truth.judge import Cell, disagreements, judge_run, runs_of, suspicious
+from benchmarks.truth.measure import DEADLINE_S, feature_scenarios
+from benchmarks.truth.table import Measured, write_table
+
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.facts import Facts, SmokeRun
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.snapshot.document import load
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "checklists/kdoctor_checklists/matrices/keras-truth.yaml"
+
+
+def main() -> int:
+    """Measure, and write the table."""
+    options = _options()
+    catalog = load_catalog()
+    chosen = [item for item in ENVIRONMENTS if not options.only or item.keras in options.only]
+    for environment in reversed(chosen if options.measure else []):  # the newest matter most
+        try:
+            python = build(environment, options.folder / "environments")
+        except BuildError as error:
+            _say(f"{environment.name}: not measured: {error}")
+            continue
+        for package in environment.packages:
+            _measure_release(catalog, environment, package, python, options)
+    found = [
+        measured
+        for environment in ENVIRONMENTS
+        for package in environment.packages
+        if (measured := _judge(catalog, environment, package, options.folder))
+    ]
+    write_table(options.table, catalog, found)
+    _say(f"wrote {options.table}")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make truth", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/truth", help="environments and measurements")
+    parser.add_argument("--table", type=Path, default=TABLE, help="file to write")
+    parser.add_argument("--only", action="append", metavar="RELEASE", help="measure this Keras only (repeatable)")
+    parser.add_argument("--times", type=int, default=2, help="measurements of a scenario with a defect")
+    parser.add_argument("--no-measure", dest="measure", action="store_false", help="judge what was measured before")
+    return parser.parse_args()
+
+
+def _measure_release(
+    catalog: Catalog, environment: Environment, package: Package, python: Path, options: argparse.Namespace
+) -> None:
+    """Measure what has not been measured: first every scenario, then those with a defect again."""
+    scenarios = feature_scenarios(catalog)
+    for wanted in range(1, options.times + 1):
+        done = _stored(catalog, _results(options.folder, environment, package))
+        missing = [item for item in scenarios if _lacks(catalog, done.get(item.id, []), item, wanted)]
+        if missing:
+            _measure(environment, package, python, missing, options.folder)
+
+
+def _lacks(catalog: Catalog, done: Sequence[tuple[Facts, SmokeRun]], scenario: Scenario, wanted: int) -> bool:
+    """Whether a scenario must be measured once more."""
+    current = [(facts, run) for facts, run in done if _is_current(run, scenario)]
+    if len(current) >= wanted:
+        return False
+    return wanted == 1 or any(suspicious(run, judge_run(catalog, facts, run)) for facts, run in current)
+
+
+def _is_current(run: SmokeRun, scenario: Scenario) -> bool:
+    """Whether a run is one of today's scenario, and complete."""
+    return run.version == scenario.version and {case.name for case in run.cases} == set(scenario.cases)
+
+
+def _results(folder: Path, environment: Environment, package: Package) -> Path:
+    return folder / "results" / f"{environment.name}-{package}"
+
+
+def _stored(catalog: Catalog, results: Path) -> dict[str, list[tuple[Facts, SmokeRun]]]:
+    """The measurements of a release, by scenario, oldest first."""
+    found: dict[str, list[tuple[Facts, SmokeRun]]] = {}
+    for file in sorted(results.glob("*.json")):
+        facts = load(file, catalog.fact_groups).facts
+        for name, run in runs_of(facts).items():
+            found.setdefault(name, []).append((facts, run))
+    return found
+
+
+def _measure(
+    environment: Environment, package: Package, python: Path, scenarios: Sequence[Scenario], folder: Path
+) -> None:
+    results = _results(folder, environment, package)
+    results.mkdir(parents=True, exist_ok=True)
+    output = results / f"{dt.datetime.now(dt.timezone.utc):%Y%m%dT%H%M%S}.json"
+    names = [scenario.id for scenario in scenarios]
+    _say(f"{environment.name}, {package}: {len(names)} scenarios")
+    started = time.monotonic()
+    command = [sys.executable, "-m", "benchmarks.truth.measure", str(python), str(output), *names]
+    try:
+        done = subprocess.run(
+            ["nice", *command],  # noqa: S607 - found on PATH
+            check=False,
+            cwd=ROOT,
+            env=_environ(package),
+            timeout=DEADLINE_S + 120,
+            capture_output=True,
+            text=True,
+        )
+    except subprocess.TimeoutExpired:
+        _say(f"{environment.name}, {package}: ended after {DEADLINE_S:.0f} s")
+        return
+    ended = "done" if done.returncode == 0 else f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"
+    _say(f"{environment.name}, {package}: {ended} in {time.monotonic() - started:.0f} s")
+
+
+def _environ(package: Package) -> Mapping[str, str]:
+    environ = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"}
+    environ |= {"KERAS_BACKEND": "tensorflow", "KDOCTOR_NO_HISTORY": "1"}
+    return environ | ({"TF_USE_LEGACY_KERAS": "1"} if package == "tf_keras" else {})
+
+
+def _judge(catalog: Catalog, environment: Environment, package: Package, folder: Path) -> Measured | None:
+    """What was measured with a release. Features with two different results are left out, and reported."""
+    results = _results(folder, environment, package)
+    done = _stored(catalog, results)
+    if not done:
+        _say(f"{results.name} was not measured")
+        return None
+    cells: dict[str, Cell] = {}
+    for scenario in feature_scenarios(catalog):
+        current = [(facts, run) for facts, run in done.get(scenario.id, []) if _is_current(run, scenario)]
+        judged = [judge_run(catalog, facts, run) for facts, run in current]
+        if not judged:
+            _say(f"{results.name}: {scenario.id} was not measured")
+            continue
+        differ = {feature for other in judged[1:] for feature in disagreements(judged[0], other)}
+        for feature in sorted(differ):
+            _say(f"{results.name}: {feature} differs: {', '.join(one[feature].result for one in judged)}")
+        cells |= {feature: cell for feature, cell in judged[-1].items() if feature not in differ}
+    versions = installed(folder / "environments" / environment.name / "bin/python")
+    newest = max(results.glob("*.json")).stem
+    return Measured(
+        package=package,
+        release=versions[package],
+        tensorflow=versions["tensorflow"],
+        python=versions["python"],
+        measured=dt.datetime.strptime(newest, "%Y%m%dT%H%M%S").replace(tzinfo=dt.timezone.utc).date().isoformat(),
+        cells=cells,
+    )
+
+
+def _say(text: str) -> None:
+    print(f"{dt.datetime.now(dt.timezone.utc):%H:%M:%S} {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

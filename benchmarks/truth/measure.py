@@ -1,0 +1,63 @@
+"""Trains scenarios with one interpreter over two CPU replicas, and stores the facts as a snapshot.
+
+A program of its own, so that a deadline can end it: ``python -m benchmarks.truth.measure PYTHON OUTPUT SCENARIO ...``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.model import Severity
+from kdoctor.run.plan import smoke_plan
+from kdoctor.run.session import examination
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.snapshot.document import Snapshot, dumps
+
+REPLICAS = 2
+DEADLINE_S = 1500.0
+"""Deadline of all trainings of one release."""
+
+_TIERS = ("quick", "standard")
+_STRATEGIES = ("mirrored", "multi-worker")
+_ABOUT_THE_MACHINE = ("smoke.closed-form", "smoke.cross-device", "smoke.determinism")
+"""Scenarios whose cases are no features of jobs."""
+
+
+def feature_scenarios(catalog: Catalog) -> tuple[Scenario, ...]:
+    """The scenarios whose cases are features of jobs: no failure paths, and nothing about the machine."""
+    return tuple(
+        scenario
+        for scenario in catalog.scenarios.values()
+        if scenario.tier in _TIERS
+        and scenario.strategy in _STRATEGIES
+        and scenario.framework == "tensorflow"
+        and scenario.kind != "failure-path"
+        and scenario.id not in _ABOUT_THE_MACHINE
+    )
+
+
+def main(python: str, output: str, names: list[str]) -> None:
+    """Train the scenarios with these ids."""
+    catalog = load_catalog()
+    plan = smoke_plan(
+        catalog,
+        names,
+        strategy=None,
+        tier=None,
+        replicas=REPLICAS,
+        fail_on=Severity.ERROR,
+        allow_unknown=False,
+    )
+    with examination(catalog.probes, python, DEADLINE_S) as examined:
+        examined.run(plan.trainings())
+    if examined.interrupted:
+        sys.exit(1)
+    partial = Path(f"{output}.partial")
+    partial.write_text(dumps(Snapshot.now(examined.facts)), encoding="utf-8")
+    partial.rename(output)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -1,0 +1,106 @@
+"""Writes the measured results as rows of the version matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from benchmarks.truth.environments import Package
+from benchmarks.truth.judge import Cell, rows
+
+from kdoctor.engine.catalog import Catalog
+
+_SOURCE = "make-truth"
+_HEAD = """\
+# What distributed Keras does, feature by feature and release by release. Written by `make truth` from real trainings;
+# docs/keras-truth.md is the page. It is a part of the version matrix: a custom matrix (--matrix) can add rows.
+"""
+_DOCUMENT = {
+    "schema": "kdoctor/version-matrix/v1",
+    "extends": "shipped",
+    "updated": "",
+    "platform": "linux-x86_64",
+    "sources": {
+        _SOURCE: "Measured by `make truth`: the smoke scenarios over 2 CPU replicas against one device with the same "
+        "global batches; every defect was measured twice",
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What was measured with one release."""
+
+    package: Package
+    release: str
+    tensorflow: str
+    python: str
+    measured: str
+    cells: Mapping[str, Cell]
+
+
+def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None:
+    """Write the file."""
+    features = list(dict.fromkeys(feature for one in found for feature in one.cells))
+    parts: list[dict[str, object]] = [
+        {**_DOCUMENT, "updated": max((one.measured for one in found), default="")},
+        {"features": [_feature(feature, catalog, found) for feature in features]},
+        {
+            "keras_releases": [
+                {
+                    "package": one.package,
+                    "release": one.release,
+                    "tensorflow": one.tensorflow,
+                    "python": one.python,
+                    "measured": one.measured,
+                    "source": _SOURCE,
+                }
+                for one in found
+            ]
+        },
+        {"keras_features": _features(found, features)},
+    ]
+    texts = [yaml.safe_dump(part, sort_keys=False, width=118, default_flow_style=None) for part in parts]
+    file.write_text(_HEAD + "\n" + "\n".join(texts), encoding="utf-8")
+
+
+def _feature(feature: str, catalog: Catalog, found: Sequence[Measured]) -> dict[str, object]:
+    judges = {check for one in found if feature in one.cells for check in one.cells[feature].checks}
+    more = {
+        check.id
+        for check in catalog.checks.values()
+        if check.family == "job"
+        and any(set(check.failure_modes) & set(catalog.checks[name].failure_modes) for name in judges)
+    }
+    checks = [name for name in catalog.checks if name in judges | more]
+    return {"feature": feature, "title": title(feature, catalog), **({"checks": checks} if checks else {})}
+
+
+def _features(found: Sequence[Measured], features: Sequence[str]) -> list[dict[str, object]]:
+    packages: tuple[Package, ...] = ("keras", "tf_keras")
+    results = {
+        package: rows({one.release: one.cells for one in found if one.package == package}, package)
+        for package in packages
+    }
+    ordered = [
+        row for feature in features for package in packages for row in results[package] if row["feature"] == feature
+    ]
+    return [{**row, "source": _SOURCE} for row in ordered]
+
+
+_TITLES: Mapping[str, str] = {
+    "features/clipnorm": "clipnorm",
+}
+"""Names for people where those of scenario and case do not say enough."""
+
+
+def title(feature: str, catalog: Catalog) -> str:
+    """A name for people, from the names of scenario and case."""
+    if feature in _TITLES:
+        return _TITLES[feature]
+    scenario, _, case = feature.partition("/")
+    only = len(catalog.scenarios[f"smoke.{scenario}"].cases) == 1
+    words = scenario if only else case if scenario == "features" else f"{scenario}: {case}"
+    return words.replace("-", " ")

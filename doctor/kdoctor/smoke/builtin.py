@@ -4,54 +4,8 @@ from __future__ import annotations
 
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
+from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
-
-ON_JAX = (
-    _scenario(
-        "smoke.data-parallel",
-        strategy="data-parallel",
-        framework="jax",
-        title="keras.distribution.DataParallel on JAX",
-        expect="Every device holds every variable. Weights and losses match one device, including with "
-        "BatchNormalization and with a smaller final batch that divides.",
-        cases=("fit", "batch-normalization", "smaller-tail"),
-        typical_s=5.0,
-    ),
-    _scenario(
-        "smoke.data-parallel-batches",
-        kind="edge-case",
-        strategy="data-parallel",
-        framework="jax",
-        title="DataParallel with batches that do not divide evenly",
-        expect="JAX splits a batch into equal shares and raises if it does not divide, even at the end of an epoch. "
-        "The result is reported.",
-        cases=("uneven-tail", "uneven-batch"),
-        typical_s=2.5,
-    ),
-    _scenario(
-        "smoke.model-parallel",
-        strategy="model-parallel",
-        framework="jax",
-        title="keras.distribution.ModelParallel on JAX",
-        expect="Every variable that the layout shards, and its optimizer state, has one shard on each device. Weights "
-        "and losses match one device, including on a mesh with data and model axes.",
-        cases=("model-axis", "data-and-model"),
-        typical_s=3.0,
-    ),
-    _scenario(
-        "smoke.layout-map",
-        kind="failure-path",
-        strategy="model-parallel",
-        framework="jax",
-        title="Mistakes in the layout map of ModelParallel",
-        expect="A dimension that does not divide and an axis that does not exist raise. A model created before the "
-        "distribution raises or is unsharded. A layout that matches no variable trains unsharded without an error, and "
-        "kdoctor must detect it.",
-        cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
-        typical_s=5.0,
-    ),
-)
-"""The scenarios of ``keras.distribution``, which trains only on JAX."""
 
 SCENARIOS = (
     _scenario(

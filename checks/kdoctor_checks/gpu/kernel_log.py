@@ -8,7 +8,6 @@ from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
     DRIVER_MESSAGES,
-    RESET_NEEDED,
     RESPONDING,
     RESTART,
     hanging,
@@ -29,6 +28,7 @@ from kdoctor_checks._kernel_log import (
 )
 from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
+from kdoctor_checks.gpu._recovery import recovery
 
 _NOT_PROBED = "not-probed"
 _KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
@@ -44,15 +44,15 @@ _UNLOAD = Remedy(
 def kernel_log(
     log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
 ) -> Iterator[Outcome]:
-    """The kernel has logged no GPU failure since boot.
+    """The kernel log has no GPU failure.
 
     Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
     NVLink errors (74, 136, and 144 to 150 if fatal), unresponsive units and firmware (46, 62, 109, 119, 120, 158) and
-    pending recovery actions (154) return under load and end the job. Xid 94 is contained: it ended one program, but the
-    bad memory stays in use until the GPU is reset. A code that NVIDIA's catalog does not explain is unknown. GPUs that
-    do not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable,
-    this check is skipped and driver.kernel-log gives the reason.
-    Remedy: reset the GPU or restart the machine. If the error returns, have the GPU serviced.
+    pending recovery actions (154) return under load and end the job. NVIDIA's catalog decides for each code. A code
+    that it does not explain is unknown, and so is a message of the driver that kdoctor does not understand. GPUs that do
+    not respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
+    gpu.logged-remapping. If the log is not readable, this check is skipped and driver.kernel-log gives the reason.
+    Remedy: what the catalog asks for: reset the GPU, restart the machine, check its power, or contact support.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
@@ -65,13 +65,14 @@ def kernel_log(
     known = subjects(gpus, pci)
     found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
     for bus_id, events in found.items():
+        remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
             brief=codes(events),
-            expected="no failure in the kernel log since boot",
-            remedy=_UNLOAD if _is_owned(events) else RESET_NEEDED,
-            rollback=RESTART,
+            expected="no failure in the kernel log",
+            remedy=remedy,
+            rollback=rollback,
             explained_by=_explained_by(bus_id, events, gpus, pci),
         )
     unclassified = [event for event in log.events if is_unclassified(event)]
@@ -87,7 +88,8 @@ def _unknown(events: Sequence[KernelLogEvent]) -> str:
     xids = [event for event in events if event.kind == "xid"]
     if xids:
         return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
-    return f"{counted(len(events), 'unknown message')} of a driver, the last one {events[-1].text!r}"
+    times = sum(event.times for event in events)
+    return f"{counted(times, 'unknown message')} of a driver, the last one {events[-1].text!r}"
 
 
 def _is_owned(events: Sequence[KernelLogEvent]) -> bool:

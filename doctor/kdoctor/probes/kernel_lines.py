@@ -23,8 +23,16 @@ ESCAPES = re.compile(
 )
 """Sequences and characters that a terminal acts on and does not show."""
 
-_KMSG = re.compile(r"(?:\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;)")
 _DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
+_QUICK = re.compile(
+    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
+    r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{3} \w{3} )"
+)
+"""What a line needs to have so that it can be the kernel's."""
+_STARTS = re.compile(_DRIVER)
+_WORDS = re.compile(r"NVRM|nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
+
+_KMSG = re.compile(r"(?:\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;)")
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -46,7 +54,7 @@ _PLACES = tuple(
 _TIMES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\[ *(?P<boot>\d+\.\d{6})(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
+        r"\[ *(?P<boot>\d+\.\d+)(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
         r"\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] ?",  # dmesg -T
         r"\[ *(?:[+<] *[\d.]+>?|\w{3} ?\d{1,2} [\d:]{5,8})\] ?",  # dmesg -H, dmesg -d
         rf"{_FULL} ",
@@ -61,6 +69,8 @@ _KERNEL = re.compile(r"(?:\S+ )?kernel(?:\[\d+\])?(?:: ?| - - (?:- )?)")
 _ANY_KERNEL = re.compile(r".{0,60}?\d\d:\d\d:\d\d.{0,60}? kernel: ")
 """The same after a time in a locale that is not listed above."""
 _MOST_PIECES = 12
+_DECIMALS = 6
+"""Digits of the kernel's time after the point. The X server writes three."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,13 +110,24 @@ def split_line(raw: str) -> Line:
     return Line(text=raw.rstrip(" `\t"), boot_s=boot, time=time, marked=marked)
 
 
+def is_kernels(raw: str) -> bool:
+    """Whether only the kernel writes such a line. A date alone is not enough."""
+    if not _QUICK.match(raw) and not _WORDS.search(raw):
+        return False
+    line = split_line(raw)
+    return (line.marked and line.text != raw) or bool(
+        _STARTS.match(line.text) or (line.time and _WORDS.search(line.text) and "T" in line.time)
+    )
+
+
 def _piece(raw: str) -> tuple[int, float | None, bool, bool]:
     """The length of the first piece that is not the message, its seconds since boot, and what kind it is."""
     for pattern in _TIMES:
         found = pattern.match(raw)
         if found:
             boot = found.groupdict().get("boot")
-            return found.end(), float(boot) if boot else None, raw.startswith("["), True
+            is_kernel = raw.startswith("[") and (not boot or len(boot.partition(".")[2]) == _DECIMALS)
+            return found.end(), float(boot) if boot else None, is_kernel, True
     found = _KERNEL.match(raw)
     if found:
         return found.end(), None, True, False

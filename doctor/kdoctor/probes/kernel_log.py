@@ -16,7 +16,7 @@ from pathlib import Path
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
 from kdoctor.probes.kernel_lines import Line, split_line
-from kdoctor.probes.kernel_messages import DROPPED, MESSAGES, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _RECORD_BYTES = 16 * 1024
@@ -91,6 +91,8 @@ class LogReader:
     """Reads a log line by line, or block by block, in constant memory."""
 
     def __init__(self) -> None:
+        self.is_mixed = False
+        """Whether blocks contain the output of other tools."""
         self._events: list[KernelLogEvent] = []
         self._alike: dict[tuple[KernelLogKind, str | None, int | None], tuple[int, int]] = {}
         """Kind, device and code to the place of the last event that was kept, and the number of all."""
@@ -103,6 +105,7 @@ class LogReader:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
         left = block.translate(None, DROPPED)
         if self._first is None or SIGNS.search(left):
+            self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)
         else:

@@ -181,6 +181,8 @@ _KEPT = b"ABCDEHILMNPRUVX\ndiuv"
 DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 """What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
 SIGNS = re.compile(
-    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi"
+    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi|NV(?:IDIA)?MI"
 )
-"""What is left of the words of ``RELEVANT``. No alternative begins with a frequent letter."""
+"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. No alternative begins with a frequent letter."""
+FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
+"""What nvidia-smi prints and the kernel does not."""

@@ -25,7 +25,7 @@ from kdoctor.snapshot.imports import (
 )
 from kdoctor.snapshot.imports.join import join
 from kdoctor.snapshot.imports.part import Kind, Part, Section
-from kdoctor.snapshot.imports.split import UNDERSTOOD, read_sections
+from kdoctor.snapshot.imports.split import UNDERSTOOD, is_log_alone, read_sections
 
 __all__ = ["UNDERSTOOD", "Imported", "import_files"]
 
@@ -60,6 +60,12 @@ def import_files(paths: Sequence[Path]) -> Imported:
     Raises:
         UsageError: a file cannot be read or is not supported, or the files are not from the same machine.
     """
-    parts = [_PARSERS[section.kind](section) for path in paths for section in read_sections(path)]
+    parts = [part for path in paths for part in _parts(path)]
     facts, notes = join(parts)
     return Imported(facts=facts, notes=notes)
+
+
+def _parts(path: Path) -> list[Part]:
+    """The dumps of a file."""
+    log = kernel_log.read_long(path, is_log_alone)
+    return [log] if log else [_PARSERS[section.kind](section) for section in read_sections(path)]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdoctor.errors import UsageError, refuse_named_pipe
-from kdoctor.snapshot.imports import kernel_log, lspci, lstopo, proc_version, smi_failure, smi_nvlink
+from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
+from kdoctor.snapshot.imports import lspci, lstopo, proc_version, smi_failure, smi_nvlink
 from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
@@ -23,7 +24,6 @@ _MOST_BYTES = 128 * 1024**2
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >])")
 _XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END}
@@ -35,6 +35,7 @@ _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
     r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
 )
+_NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
     (re.compile(r"<system version="), "an NCCL topology file, which is configuration; it is not supported"),
@@ -50,7 +51,6 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.HEAD.match),
-    ("kernel log", kernel_log.START.match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
@@ -67,7 +67,7 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         UsageError: it cannot be read, or nothing in it is supported.
     """
     text = _read(path)
-    lines = _COLOUR.sub("", text).replace("\r\n", "\n").split("\n")
+    lines = ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
     whole = lines[-1] == ""
     if whole:
         lines.pop()
@@ -76,6 +76,15 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
         raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
+
+
+def is_log_alone(start: bytes) -> bool:
+    """Whether the start of a file is a kernel log in UTF-8, and nothing else."""
+    if start.startswith(_NOT_TEXT) or b"\0" in start:
+        return False
+    lines = start.decode("utf-8", "replace").split("\n")
+    sections = tuple(_Splitter("", lines, whole=False).sections())
+    return [section.kind for section in sections] == ["kernel log"]
 
 
 def _read(path: Path) -> str:
@@ -182,9 +191,11 @@ class _Splitter:
             return self._xml_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
-        if not line[:1].strip():
-            return None
-        return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+        if line[:1].strip():
+            found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+            if found:
+                return found
+        return "kernel log" if is_kernels(line) else None
 
     def _xml_kind(self, place: int) -> Kind | None:
         """The kind of XML, by the first lines of the document."""

@@ -40,6 +40,12 @@ def describe(event: KernelLogEvent) -> str:
         "reset-required": "calls fail until the GPU is reset",
         "uvm-fatal": "fatal error of unified memory",
         "not-probed": "another driver owns the GPU",
+        "version-mismatch": "driver and library have different versions",
+        "crash": "the kernel crashed",
+        "hardware-error": "uncorrected hardware error",
+        "hardware-corrected": "corrected hardware error",
+        "pcie-error": "uncorrected PCIe error",
+        "pcie-corrected": "corrected PCIe error",
     }.get(event.kind, event.kind)
 
 
@@ -80,7 +86,7 @@ def log_subject(bus_id: str | None, known: Mapping[str, str]) -> str:
 
 
 def nothing_logged(
-    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, wanted: str
+    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, wanted: str, *, of_driver: bool = True
 ) -> Evidence | NotApplicable | Unjudged:
     """Evidence that the log has no line of this kind, with the size of the log.
 
@@ -89,7 +95,7 @@ def nothing_logged(
     """
     if excuse := absent(gpus, pci):
         return excuse
-    if log.unclassified:
+    if log.unclassified and of_driver:
         lines = counted(log.unclassified, "line")
         reason = f"{lines} of GPU drivers not understood (see gpu.kernel-log)"
         return Unjudged(subject="kernel log", reason=reason, explained_by=("gpu.kernel-log",))

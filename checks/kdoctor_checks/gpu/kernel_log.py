@@ -30,8 +30,8 @@ from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
 from kdoctor_checks.gpu._recovery import recovery
 
-_NOT_PROBED = "not-probed"
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
+_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _MISMATCH, _NOT_PROBED)
 _UNLOAD = Remedy(
     summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
     action=Action.CONFIGURE,
@@ -63,7 +63,7 @@ def kernel_log(
         yield LOG_UNREAD
         return
     known = subjects(gpus, pci)
-    found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
+    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in _KINDS])
     for bus_id, events in found.items():
         remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
         yield Finding(
@@ -81,6 +81,17 @@ def kernel_log(
         yield Unjudged(subject=subject, reason=_unknown(events))
     if not found and not unclassified:
         yield nothing_logged(log, gpus, pci, "GPU failure")
+
+
+def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLogEvent]]:
+    """Failures by address. Those without address belong to the GPU with an Xid, if there is only one."""
+    found = by_device(events)
+    named = [bus_id for bus_id in found if bus_id]
+    own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
+    if len(named) == 1 and any(map(is_failure, found[named[0]])) and own:
+        found[named[0]] += own
+        found[None] = [event for event in found[None] if event not in own]
+    return {bus_id: alike for bus_id, alike in found.items() if alike}
 
 
 def _unknown(events: Sequence[KernelLogEvent]) -> str:
@@ -105,6 +116,8 @@ def _explained_by(
     """The checks that report the state these events left the GPU in, if every event is part of it."""
     if _is_owned(events):
         return ("driver.loaded",)
+    if all(event.kind == _MISMATCH for event in events):
+        return ("driver.library-matches-module", "driver.loaded")
     if not isinstance(gpus, Gpus) or bus_id is None:
         return ()
     gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)

@@ -41,7 +41,7 @@ _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
-_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?![\w:])")
+_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?!\w|:\w)")
 
 
 def collect(context: Context) -> Facts:

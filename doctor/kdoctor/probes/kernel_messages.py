@@ -89,6 +89,7 @@ _HARMLESS_NVRM = (
     r"Changing debuglevel",
     r"BAR resize resource not supported",
     r"GPU\d* (?:GSP )?RPC (?:buffer contains|history|event history)",
+    r"Rate limiting GSP RPC error prints",
     r"\s+entry function",
     r"\s+-?\d+\s+\d+\s+\w+",
     r"\(PCI ID: ",
@@ -132,6 +133,11 @@ _HARMLESS = (
 )
 
 _HARDWARE = (
+    _message(
+        "crash",
+        r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
+        "https://docs.kernel.org/admin-guide/bug-hunting.html",
+    ),
     _message(None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER),
     _message("pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER),
     _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
@@ -173,15 +179,16 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 
 RELEVANT = re.compile(
     r"NVRM|nvidia|nouveau|Xid|AER: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U"
+    r"|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
     r"|Loading of [um]|Lockdown: |Linux version"
 )
 """A line without any of these words is about something else."""
 
-_KEPT = b"ABCDEHILMNPRUVX\ndiuv"
+_KEPT = b"ABCDEGHIKLMNOPRUVX\ndiuv"
 DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 """What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
 SIGNS = re.compile(
-    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi|NV(?:IDIA)?MI"
+    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi|NV(?:IDIA)?MI|Kii|BUG|PiP|OP"
 )
 """What is left of the words of ``RELEVANT`` and ``FOREIGN``. No alternative begins with a frequent letter."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -15,7 +15,9 @@ from kdoctor.snapshot.imports import (
     kernel_log,
     lspci,
     lstopo,
+    nccl,
     proc_version,
+    smi_csv,
     smi_failure,
     smi_nvlink,
     smi_query,
@@ -39,6 +41,8 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "nvidia-smi's failure": smi_failure.parse,
     "lspci -vvv": lspci.parse,
     "lstopo": lstopo.parse,
+    "NCCL topology": nccl.parse,
+    "nvidia-smi --query-gpu": smi_csv.parse,
     "kernel log": kernel_log.parse,
     "/proc/driver/nvidia/version": proc_version.parse,
 }

@@ -16,14 +16,17 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
     "nvidia-smi -q",
     "nvidia-smi",
+    "nvidia-smi --query-gpu",
     "nvidia-smi nvlink -s",
     "nvidia-smi -L",
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
     "lstopo",
+    "NCCL topology",
     "nvidia-smi's failure",
 )
 """Dumps of GPUs, the ones that identify the GPUs best first."""
+_OF_TREES = ("lstopo", "NCCL topology")
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
@@ -51,7 +54,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind != "lstopo")]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind not in _OF_TREES)]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus

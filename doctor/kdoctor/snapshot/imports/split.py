@@ -12,11 +12,11 @@ from pathlib import Path
 
 from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
-from kdoctor.snapshot.imports import lspci, lstopo, proc_version, smi_failure, smi_nvlink
+from kdoctor.snapshot.imports import lspci, lstopo, nccl, proc_version, smi_csv, smi_failure, smi_nvlink
 from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
-    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, lstopo's XML, "
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s, --query-gpu as CSV), lspci -vvv, lstopo's XML, an NCCL topology, "
     "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
@@ -25,8 +25,8 @@ _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >])")
-_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END}
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >]|system version=)")
+_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END, "NCCL topology": nccl.END}
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
@@ -38,7 +38,6 @@ _COMMAND = re.compile(
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
-    (re.compile(r"<system version="), "an NCCL topology file, which is configuration; it is not supported"),
     (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a fabric manager log, which is not supported"),
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
     (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
@@ -195,13 +194,23 @@ class _Splitter:
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             if found:
                 return found
+            if self._is_csv(line, current):
+                return "nvidia-smi --query-gpu"
         return "kernel log" if is_kernels(line) else None
+
+    def _is_csv(self, line: str, current: Kind | None) -> bool:
+        """Whether the line is the header of a table of ``--query-gpu``, or its first row."""
+        if current is not None:
+            return "," in line and smi_csv.is_header(line)
+        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or "--query-gpu" in (self._command or "")
 
     def _xml_kind(self, place: int) -> Kind | None:
         """The kind of XML, by the first lines of the document."""
         first = self._lines[place : place + 3]
         if any("nvidia_smi_log" in line for line in first):
             return "nvidia-smi -q -x"
+        if any(nccl.START.match(line) for line in first):
+            return "NCCL topology"
         return "lstopo" if any(lstopo.START.match(line) for line in first) else None
 
     def _matrix(self, place: int) -> Kind | None:

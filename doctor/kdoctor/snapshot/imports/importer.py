@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kdoctor.facts import FactGroup
 from kdoctor.snapshot.imports import (
+    diagnostics,
     kernel_log,
     lspci,
     lstopo,
@@ -44,6 +45,9 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "NCCL topology": nccl.parse,
     "nvidia-smi --query-gpu": smi_csv.parse,
     "kernel log": kernel_log.parse,
+    "fabric manager log": diagnostics.parse_fabric_manager,
+    "dcgmi diag": diagnostics.parse_dcgm,
+    "NodeVerdict": diagnostics.parse_verdict,
     "/proc/driver/nvidia/version": proc_version.parse,
 }
 

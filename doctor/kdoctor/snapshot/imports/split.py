@@ -12,12 +12,13 @@ from pathlib import Path
 
 from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
-from kdoctor.snapshot.imports import lspci, lstopo, nccl, proc_version, smi_csv, smi_failure, smi_nvlink
+from kdoctor.snapshot.imports import diagnostics, lspci, lstopo, nccl, proc_version, smi_csv, smi_failure, smi_nvlink
 from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
     "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s, --query-gpu as CSV), lspci -vvv, lstopo's XML, an NCCL topology, "
-    "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
+    "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag -j, "
+    "a NodeVerdict of Health Validation, copies of /sys, archives and sosreports of these, and /proc/driver/nvidia/version"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
@@ -36,9 +37,9 @@ _COMMAND = re.compile(
     r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
 )
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
+_JSON_LINES = 400
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
-    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a fabric manager log, which is not supported"),
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
     (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
 )
@@ -50,6 +51,7 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
     ("lspci -vvv", lspci.HEAD.match),
+    ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
@@ -188,6 +190,8 @@ class _Splitter:
             return None
         if _XML.match(line):
             return self._xml_kind(place)
+        if current is None and line.lstrip().startswith("{"):
+            return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
         if line[:1].strip():
@@ -203,6 +207,15 @@ class _Splitter:
         if current is not None:
             return "," in line and smi_csv.is_header(line)
         return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or "--query-gpu" in (self._command or "")
+
+    def _json_kind(self, place: int) -> Kind | None:
+        """The kind of a JSON document, by its first names."""
+        start = "\n".join(self._lines[place : place + _JSON_LINES])
+        if diagnostics.IS_DCGM.search(start):
+            return "dcgmi diag"
+        if diagnostics.IS_VERDICT.search(start):
+            return "NodeVerdict"
+        return "kernel log" if is_kernels(self._lines[place]) else None
 
     def _xml_kind(self, place: int) -> Kind | None:
         """The kind of XML, by the first lines of the document."""

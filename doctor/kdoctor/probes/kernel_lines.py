@@ -130,7 +130,7 @@ def _piece(raw: str) -> tuple[int, float | None, bool, bool]:
             return found.end(), float(boot) if boot else None, is_kernel, True
     found = _KERNEL.match(raw)
     if found:
-        return found.end(), None, True, False
+        return found.end(), None, not raw.startswith("kernel"), False  # "kernel: 5.15" may be any list
     for pattern in _PLACES:
         found = pattern.match(raw)
         if found and found.end():

@@ -7,12 +7,14 @@ reason. A group of facts that no dump mentions is absent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup
 from kdoctor.snapshot.imports import (
     diagnostics,
+    folders,
     kernel_log,
     lspci,
     lstopo,
@@ -29,6 +31,7 @@ from kdoctor.snapshot.imports import (
 from kdoctor.snapshot.imports.join import join
 from kdoctor.snapshot.imports.part import Kind, Part, Section
 from kdoctor.snapshot.imports.split import UNDERSTOOD, is_log_alone, read_sections
+from kdoctor.text.lists import counted, some
 
 __all__ = ["UNDERSTOOD", "Imported", "import_files"]
 
@@ -74,6 +77,40 @@ def import_files(paths: Sequence[Path]) -> Imported:
 
 
 def _parts(path: Path) -> list[Part]:
-    """The dumps of a file."""
+    """The dumps of a file, a folder or an archive.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if not folders.is_collection(path):
+        return _of_file(path)
+    parts: list[Part] = []
+    unread: list[str] = []
+    with folders.opened(path) as folder:
+        parts += folders.sys_copies(folder, path.name)
+        for file in folders.dumps(folder):
+            try:
+                parts += _of_file(file)
+            except UsageError:
+                unread.append(file.relative_to(folder).as_posix())
+    if not parts:
+        raise UsageError(f"{path}: no file in it is a known format", hint=f"Supported formats: {UNDERSTOOD}.")
+    if unread:
+        note = f"{path.name}: {counted(len(unread), 'file')} not understood: {some(unread, 5)}"
+        parts[0] = replace(parts[0], notes=(*parts[0].notes, note))
+    return parts
+
+
+def _of_file(path: Path) -> list[Part]:
     log = kernel_log.read_long(path, is_log_alone)
-    return [log] if log else [_PARSERS[section.kind](section) for section in read_sections(path)]
+    return [log] if log else [_parse(section) for section in read_sections(path)]
+
+
+def _parse(section: Section) -> Part:
+    """The content of a section. Lines before it that belong to no known output are counted, with the first one."""
+    part = _PARSERS[section.kind](section)
+    if not section.skipped:
+        return part
+    lines = f"{counted(len(section.skipped), 'line')} before {section.kind}"
+    note = f"{section.file}: {lines} not understood, the first one {section.skipped[0].strip()[:60]!r}"
+    return replace(part, notes=(*part.notes, note))

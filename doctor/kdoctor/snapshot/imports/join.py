@@ -72,6 +72,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
         found[Diagnostics] = Diagnostics(results=tuple(verdicts))
     _compare(found, of_gpus, pci)
+    _compare_logs(found, parts, pci)
     return found, tuple(notes)
 
 
@@ -285,3 +286,33 @@ def _compare(
     if ours and listed and not ours & listed:
         lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
         raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+
+
+_LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
+_LOST_BY_XID = frozenset({79, 119, 120, 143, 154})
+"""After these, the driver or the bus may no longer list the GPU."""
+
+
+def _compare_logs(
+    found: Mapping[type[FactGroup], FactGroup], parts: Sequence[Part], pci: Sequence[tuple[Part, PciDevices]]
+) -> None:
+    """Refuse a kernel log with Xids of a GPU that the machine does not have, unless the log says that it was lost."""
+    gpus = found.get(Gpus)
+    listed = {device.bus_id for _, group in pci for device in group.gpus}
+    lister = pci[-1][0] if pci else None
+    if isinstance(gpus, Gpus) and gpus.devices and all(gpu.bus_id for gpu in gpus.devices):
+        if lister is None and gpus.count != len(gpus.devices):
+            return
+        listed |= {gpu.bus_id for gpu in gpus.devices if gpu.bus_id}
+        lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
+    if lister is None or not listed:
+        return
+    for part in parts:
+        for log in part.groups:
+            if not isinstance(log, KernelLog):
+                continue
+            lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+            named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+            if strangers := sorted(named - listed - lost):
+                what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+                raise _not_one_machine(lister, part, what)

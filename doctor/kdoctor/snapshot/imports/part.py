@@ -63,6 +63,8 @@ class Section:
     """Whether something follows the section, if only an empty line. If not, lines may be missing."""
     command: str | None = None
     """The command above it, if the file has one."""
+    skipped: tuple[str, ...] = ()
+    """The lines between the section before and this one that belong to no known output."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,17 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kdoctor.snapshot.imports import values
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.snapshot.imports.values import Read, not_known, read_all
 
-_NAME = re.compile(r"[a-z_]+(?:\.[a-z_0-9]+)*(?: \[[\w%./ ]+\])?")
-_FIELD = re.compile(r"--query-gpu[= ](?P<fields>[\w.,]+)")
+_NAME = re.compile(r"[a-zA-Z_0-9]+(?:\.[a-zA-Z_0-9]+)*(?: \[[\w%./ ]+\])?")
+_FIELD = re.compile(r"(?<!\w)--query-gpu[= ](?P<fields>[\w.,]+)")
+_OTHER_TABLES = {"pid", "retired_pages.address", "remapped_rows.histogram"}
+"""Columns of --query-compute-apps and its kin, which have a row a process or page."""
+_SELECTED = re.compile(r" (?:-i|--id)\b")
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
 _UUID = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -103,9 +107,21 @@ _KNOWN = {
 }
 
 
+def is_query(command: str) -> bool:
+    """Whether the command prints such a table."""
+    return bool(_FIELD.search(command)) and "csv" in command
+
+
+def is_other_query(command: str) -> bool:
+    """Whether the command prints another table, whose rows are not GPUs."""
+    return "--query-" in command and not _FIELD.search(command)
+
+
 def is_header(line: str) -> bool:
     """Whether the line names fields of ``--query-gpu``: all look like names, and one is known."""
     names = [name.strip() for name in line.split(",")]
+    if not _OTHER_TABLES.isdisjoint(map(_bare, names)):
+        return False
     return all(map(_NAME.fullmatch, names)) and any(_bare(name) in _KNOWN and len(name) > 3 for name in names)  # noqa: PLR2004 - "name"
 
 
@@ -129,6 +145,8 @@ def parse(section: Section) -> Part:
     unread = [name for name in names if name not in _KNOWN]
     notes = (f"{section.file}: fields that are not read: {', '.join(unread)}",) if unread else ()
     gpus = tuple(map(_gpu, tables))
+    if not _SELECTED.search(section.command or "") and not any(gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus):
+        gpus = tuple(replace(gpu, index=place) for place, gpu in enumerate(gpus))  # all GPUs, in order
     return Part(kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +24,9 @@ UNDERSTOOD = (
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
+_QUOTED = 0.9
+"""The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
+_FEW = 8
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
@@ -41,7 +46,7 @@ _JSON_LINES = 400
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
-    (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
+    (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
 )
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
@@ -68,15 +73,28 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         UsageError: it cannot be read, or nothing in it is supported.
     """
     text = _read(path)
-    lines = ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
-    whole = lines[-1] == ""
-    if whole:
-        lines.pop()
-    sections = tuple(_Splitter(path.name, lines, whole=whole).sections())
+    sections = find_sections(path.name, text)
     if not sections:
         unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
         raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
+
+
+def find_sections(name: str, text: str) -> tuple[Section, ...]:
+    """The dumps in a text."""
+    lines = unquote(ESCAPES.sub("", text).replace("\r\n", "\n").split("\n"))
+    whole = lines[-1] == ""
+    if whole:
+        lines.pop()
+    return tuple(_Splitter(name, lines, whole=whole).sections())
+
+
+def unquote(lines: list[str]) -> list[str]:
+    """The lines without the marks of a quotation, if almost all of them are quoted."""
+    filled = [line for line in lines if line.strip()]
+    if not filled or sum(line.startswith(">") for line in filled) < _QUOTED * len(filled):
+        return lines
+    return unquote([re.sub(r"^> ?", "", line) for line in lines])
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -96,19 +114,29 @@ def _read(path: Path) -> str:
             if data.startswith(b"\x1f\x8b"):
                 # nvidia-bug-report.sh and log rotation write such files.
                 data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
+            elif data.startswith((b"BZh", b"\xfd7zXZ")):
+                data = (bz2 if data.startswith(b"B") else lzma).open(io.BytesIO(data)).read(_MOST_BYTES + 1)
     except IsADirectoryError as error:
         raise UsageError(f"{path}: is a directory, not a dump", hint=_SUPPORTED) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: damaged gzip data: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        raise UsageError(f"{path}: damaged compressed data: {error}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, the limit for a dump")
-    # PowerShell writes UTF-16 when output is redirected to a file.
+    return decode(data)
+
+
+def decode(data: bytes) -> str:
+    """The text. PowerShell writes UTF-16 when output is redirected to a file, and some tools cut off its mark."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
+    start = data[:200]
+    for codec, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+        if len(zeros) > _FEW and zeros.count(0) > _QUOTED * len(zeros):
+            return data.decode(codec, "replace")
     return data.decode("utf-8-sig", "replace").replace("\x00", "")
 
 
@@ -130,6 +158,7 @@ class _Splitter:
         self._whole = whole
         self._open: _Open | None = None
         self._command: str | None = None
+        self._skipped: list[str] = []
         self._before: list[str] = []
         """Lines before the first dump. If that is a kernel log, they belong to it."""
 
@@ -140,12 +169,14 @@ class _Splitter:
             if command or _RULE.fullmatch(line):
                 yield from self._close(last=False)
                 self._command = command["command"].strip() if command else self._command
+                self._skipped += filter(str.strip, self._before)
                 self._before.clear()
                 continue
             kind = self._begins(line, place)
             if kind:
                 yield from self._close(last=False)
                 before = self._before if kind == "kernel log" else []
+                self._skipped += [] if before else filter(str.strip, self._before)
                 self._open = _Open(kind=kind, command=self._command, lines=[*before])
                 self._before = []
             if self._open:
@@ -167,7 +198,9 @@ class _Splitter:
                 whole=not last or self._whole,
                 ended=not last or (self._whole and not lines[-1].strip()),
                 command=opened.command,
+                skipped=tuple(self._skipped),
             )
+            self._skipped = []
 
     def _begins(self, line: str, place: int) -> Kind | None:
         """The kind of the dump that this line begins; None if it belongs to the open one."""
@@ -204,9 +237,11 @@ class _Splitter:
 
     def _is_csv(self, line: str, current: Kind | None) -> bool:
         """Whether the line is the header of a table of ``--query-gpu``, or its first row."""
+        if smi_csv.is_other_query(self._command or "") or line.startswith("#"):
+            return False
         if current is not None:
             return "," in line and smi_csv.is_header(line)
-        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or "--query-gpu" in (self._command or "")
+        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(self._command or "")
 
     def _json_kind(self, place: int) -> Kind | None:
         """The kind of a JSON document, by its first names."""

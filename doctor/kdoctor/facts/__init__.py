@@ -1,6 +1,7 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
 from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
+from kdoctor.facts.diagnostics import Diagnostic, Diagnostics, DiagnosticStatus
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -46,7 +47,7 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
     "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",

@@ -7,6 +7,7 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_s
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, get_args
 
@@ -31,16 +32,26 @@ _ACS_CONTROL = 6
 
 def collect(context: Context) -> Facts:
     """Every PCI function of NVIDIA; unavailable if the bus cannot be read completely."""
-    folder = context.root / _DEVICES
+    return {PciDevices: read_devices(context.root)}
+
+
+def read_devices(root: Path, also: Container[str] = ()) -> PciDevices | Unavailable:
+    """The PCI functions of NVIDIA below a root.
+
+    Args:
+        root: holds ``sys``.
+        also: addresses of further functions of NVIDIA, for a copy of /sys without vendors.
+    """
+    folder = root / _DEVICES
     try:
         entries = sorted(folder.iterdir())
-        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR]
+        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR or entry.name in also]
     except FileNotFoundError:
-        return {PciDevices: Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")}
+        return Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")
     except OSError as error:
-        return {PciDevices: Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")}
+        return Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")
     bridges: dict[Path, PciBridge] = {}
-    return {PciDevices: PciDevices(devices=tuple(_read_device(context.root, entry, bridges) for entry in ours))}
+    return PciDevices(devices=tuple(_read_device(root, entry, bridges) for entry in ours))
 
 
 def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> PciDevice:

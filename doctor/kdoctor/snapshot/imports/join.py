@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
+from kdoctor.facts import Diagnostics, FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
 from kdoctor.snapshot.imports.part import CUT, GpuPart, Kind, PairPart, Part
 from kdoctor.text.lists import counted
 
@@ -16,14 +16,17 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
     "nvidia-smi -q",
     "nvidia-smi",
+    "nvidia-smi --query-gpu",
     "nvidia-smi nvlink -s",
     "nvidia-smi -L",
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
     "lstopo",
+    "NCCL topology",
     "nvidia-smi's failure",
 )
 """Dumps of GPUs, the ones that identify the GPUs best first."""
+_OF_TREES = ("lstopo", "NCCL topology")
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
@@ -51,7 +54,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind != "lstopo")]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind not in _OF_TREES)]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus
@@ -65,7 +68,11 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     logs = [group for part in parts for group in part.groups if isinstance(group, KernelLog)]
     if logs:
         found[KernelLog] = _logs(logs)
+    verdicts = [result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results]
+    if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
+        found[Diagnostics] = Diagnostics(results=tuple(verdicts))
     _compare(found, of_gpus, pci)
+    _compare_logs(found, parts, pci)
     return found, tuple(notes)
 
 
@@ -279,3 +286,33 @@ def _compare(
     if ours and listed and not ours & listed:
         lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
         raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+
+
+_LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
+_LOST_BY_XID = frozenset({79, 119, 120, 143, 154})
+"""After these, the driver or the bus may no longer list the GPU."""
+
+
+def _compare_logs(
+    found: Mapping[type[FactGroup], FactGroup], parts: Sequence[Part], pci: Sequence[tuple[Part, PciDevices]]
+) -> None:
+    """Refuse a kernel log with Xids of a GPU that the machine does not have, unless the log says that it was lost."""
+    gpus = found.get(Gpus)
+    listed = {device.bus_id for _, group in pci for device in group.gpus}
+    lister = pci[-1][0] if pci else None
+    if isinstance(gpus, Gpus) and gpus.devices and all(gpu.bus_id for gpu in gpus.devices):
+        if lister is None and gpus.count != len(gpus.devices):
+            return
+        listed |= {gpu.bus_id for gpu in gpus.devices if gpu.bus_id}
+        lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
+    if lister is None or not listed:
+        return
+    for part in parts:
+        for log in part.groups:
+            if not isinstance(log, KernelLog):
+                continue
+            lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+            named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+            if strangers := sorted(named - listed - lost):
+                what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+                raise _not_one_machine(lister, part, what)

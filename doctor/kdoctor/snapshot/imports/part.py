@@ -17,9 +17,15 @@ Kind = Literal[
     "nvidia-smi topo -p2p",
     "nvidia-smi nvlink -s",
     "nvidia-smi -L",
+    "nvidia-smi --query-gpu",
     "nvidia-smi's failure",
     "lspci -vvv",
     "lstopo",
+    "NCCL topology",
+    "fabric manager log",
+    "dcgmi diag",
+    "NodeVerdict",
+    "copy of /sys",
     "kernel log",
     "/proc/driver/nvidia/version",
 ]
@@ -57,6 +63,8 @@ class Section:
     """Whether something follows the section, if only an empty line. If not, lines may be missing."""
     command: str | None = None
     """The command above it, if the file has one."""
+    skipped: tuple[str, ...] = ()
+    """The lines between the section before and this one that belong to no known output."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
@@ -90,7 +91,21 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
     built = tuple(_gpu(index, device, missing) for index, device in devices.items())
     pairs = tuple(_pairs(parts, sorted(devices), missing))
-    return Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors), notes
+    unknown = tuple(_not_understood(parts))
+    if unknown:
+        notes.append(
+            f"{counted(len(unknown), 'line was', 'lines were')} not understood (check gpu.readings lists them)"
+        )
+    found = Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors, not_understood=unknown)
+    return found, notes
+
+
+def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
+    """The lines that kdoctor does not know, each once, with their files."""
+    for part in parts:
+        lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
+        for line, times in lines.items():
+            yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
 
 
 def _reason_missing(parts: Sequence[Part]) -> str:

@@ -74,6 +74,8 @@ class GpuPart:
     """Fields without a value in the dump, to what it shows instead."""
     cut: bool = False
     """Whether the file ends within this GPU."""
+    not_understood: tuple[str, ...] = ()
+    """Lines about it that kdoctor does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,5 +103,7 @@ class Part:
     """Complete groups of facts."""
     kernel_version: str | None = None
     """Version of the kernel module, which nvidia-smi reports for driver 610 and later."""
+    not_understood: tuple[str, ...] = ()
+    """Lines that kdoctor does not know, apart from those of a GPU."""
     notes: tuple[str, ...] = ()
     """Notes for the user."""

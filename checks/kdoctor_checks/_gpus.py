@@ -129,7 +129,8 @@ def unsupported(error: str | None) -> bool:
 
 def too_new(error: str | None) -> bool:
     """Whether the driver is too old for the reading: its library lacks the call or the field."""
-    return error is not None and _plain(error).endswith(("functionnotfound", "invalidargument"))
+    endings = ("functionnotfound", "invalidargument", "notreportedbythisdriver")
+    return error is not None and _plain(error).endswith(endings)
 
 
 def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], list[Outcome]]:

@@ -1,23 +1,29 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESTART, configure, inactive_links, only_lost, readings
 
 _VIRTUAL = ("passthrough", "vgpu")
+_LONGEST = 60
+"""Characters of a short form."""
 
 
 @check("topology.fabric", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
 def fabric(gpus: Gpus) -> Iterator[Outcome]:
-    """Every GPU of an NVSwitch machine is registered with the NVLink fabric.
+    """Every GPU of an NVSwitch machine is registered with the NVLink fabric, and its fabric health is good.
 
     Why: until the fabric manager has registered a GPU, CUDA does not start (error 802, "system not yet initialized").
-    A GPU whose registration failed has no peer-to-peer access over NVLink. Hopper and later GPUs report their state;
-    for older ones see topology.fabric-manager. In a virtual machine, the fabric manager may run on the host.
-    Remedy: start the fabric manager in the same version as the driver, and restart what was running.
+    A GPU whose registration failed has no peer-to-peer access over NVLink. A registered GPU may still have a degraded
+    bandwidth, a route that is not healthy, an access timeout, or a configuration that does not fit its rack. Hopper and
+    later GPUs report their state; for older ones see topology.fabric-manager. In a virtual machine, the fabric manager
+    may run on the host.
+    Remedy: start the fabric manager in the same version as the driver, and restart what was running. If the health is
+    not good, reset the GPU, and have its NVLinks serviced if that does not help.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/nvml-api/
@@ -44,7 +50,35 @@ def _judge(gpu: Gpu) -> Outcome:
         return Unjudged(subject=gpu.subject, reason=f"{state}, but its status was not read ({error})")
     if gpu.fabric_status != "success":
         return _finding(gpu, f"{state}, status {gpu.fabric_status}")
-    return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}", brief="fabric ready")
+    if gpu.fabric_problems:
+        return _unhealthy(gpu, gpu.fabric_problems)
+    health = "" if gpu.fabric_problems is None else ", healthy"
+    return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}{health}", brief="fabric ready")
+
+
+def _unhealthy(gpu: Gpu, problems: Sequence[str]) -> Finding:
+    found = ", ".join(problems)
+    return Finding(
+        subject=gpu.subject,
+        observed=f"fabric health is not good ({found})",
+        brief=_short(problems),
+        expected="full bandwidth, healthy routes, correct configuration",
+        remedy=Remedy(
+            summary="Stop all processes on the GPU, then reset it. If the health stays bad, have its NVLinks serviced.",
+            action=Action.REBOOT,
+            commands=(f"sudo nvidia-smi --gpu-reset -i {gpu.bus_id or gpu.index}",),
+            look=("nvidia-smi -q | grep -A 12 Fabric", "sudo journalctl -u nvidia-fabricmanager"),
+        ),
+        rollback=RESTART,
+        explained_by=("topology.nvlink",) if inactive_links(gpu) else (),
+    )
+
+
+def _short(problems: Sequence[str]) -> str:
+    """The first problem, if it fits into a line."""
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    brief = f"fabric health: {problems[0].removesuffix(': True')}{more}"
+    return brief if len(brief) <= _LONGEST else f"fabric health: {counted(len(problems), 'problem')}"
 
 
 def _finding(gpu: Gpu, observed: str) -> Finding:

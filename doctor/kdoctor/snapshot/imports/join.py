@@ -29,6 +29,9 @@ _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
 _GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "errors"})
+_NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+"""Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
+_OLDER_DRIVER = "not reported by this driver"
 _PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
 _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
 
@@ -220,8 +223,15 @@ def _gpu(index: int, device: _Device, missing: str) -> Gpu:
     if masks := tuple(mask for gpu in readings for mask in gpu.facts.get("clock_event_reasons", ())):
         facts["clock_event_reasons"] = masks
     reason = CUT if readings and all(gpu.cut for gpu in readings) else missing
+    if any(_is_whole(gpu) for gpu in readings):
+        errors |= {name: _OLDER_DRIVER for name in _NEWER_ENTRIES if facts.get(name) is None and name not in errors}
     errors |= {name: reason for name in _GPU_FIELDS if facts.get(name) is None and name not in errors}
     return Gpu(index=index, **facts, errors=errors)
+
+
+def _is_whole(gpu: GpuPart) -> bool:
+    """Whether this is all that ``nvidia-smi -q`` reports about the GPU, and not a part of it (``-d``)."""
+    return not gpu.cut and {"uuid", "processes"} <= {*gpu.facts, *gpu.errors}
 
 
 def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Iterator[GpuPair]:

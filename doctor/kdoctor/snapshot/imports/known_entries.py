@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 _HEADINGS = (
     r"accounted processes|applications clocks|bar1 memory usage|c2c mode|capabilities"
-    r"|(cc|conf compute) protected memory usage|clock policy|clocks( (event|throttle) reasons counters)?|default applications clocks|deferred clocks"
+    r"|(cc|conf compute) protected memory usage|clock policy|clocks( (event|throttle) reasons counters)?"
+    r"|default applications clocks|deferred clocks"
     r"|dram encryption mode|driver model|edpp multiplier|encoder stats|fb memory usage|fbc stats|gpu c2c mode"
     r"|gpu memory power readings|gpu operation mode|gpu power readings|gpu virtualization mode|ibmnpu"
     r"|inforom (bbx( object)? flush|time data|version)|max clocks|max customer boost clocks|mig devices?|mig mode"

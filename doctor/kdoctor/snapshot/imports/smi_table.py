@@ -106,7 +106,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 def _count(table: Sequence[str], rows: Sequence[dict[str, str]], section: Section) -> dict[str, int]:
-    """The number of GPUs, if the table is closed and lists them from 0 on. Output for selected GPUs (``-i``) has fewer."""
+    """The number of GPUs, if the table is closed and lists them from 0 on. Selected GPUs (``-i``) may be fewer."""
     bottom = next((line for line in reversed(table) if line.strip()), "")
     is_closed = bottom.startswith("+") and bottom.endswith("+")
     selected = re.search(r"\s(?:-i|--id)\b", section.command or "")

@@ -31,9 +31,14 @@ def fabric(gpus: Gpus) -> Iterator[Outcome]:
     judged, others = readings(gpus, "fabric_state", newer=True)
     subjects = [gpu for gpu in judged if gpu.fabric_state != "not-supported"]
     if judged and not subjects and only_lost(others):
-        yield NotApplicable(reason="the GPUs have no NVLink fabric")
+        yield NotApplicable(reason="no GPU reports an NVLink fabric")
         return
     yield from others
+    for gpu in judged:
+        peers = [other for other in subjects if other.name == gpu.name]
+        if gpu not in subjects and peers:
+            state = f"fabric state {gpu.fabric_state}, unlike {counted(len(peers), 'other GPU')}"
+            yield _finding(gpu, state)
     for gpu in subjects:
         yield _judge(gpu)
 

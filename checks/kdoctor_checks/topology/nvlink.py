@@ -43,7 +43,9 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     alone = [gpu for gpu in judged if not _active(gpu) and stands_alone(gpu, gpus, pci)]
     on_switches = [gpu for gpu in judged if switched(gpu, pci) and gpu not in alone]
     if judged and not on_switches and not unlike and only_lost(others):
-        reason = "the only GPU, whose NVLinks may lead nowhere" if alone else "no GPU is connected to NVSwitches"
+        reason = (
+            "the only GPU, whose NVLinks may lead nowhere" if alone else "no GPU is known to be connected to NVSwitches"
+        )
         yield NotApplicable(reason=reason)
         return
     found = {gpu.subject: _unlike(gpu, unlike[gpu.index]) for gpu in gpus.devices if gpu.index in unlike}

@@ -87,7 +87,7 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)
-        why = "the file ends before the others" if cut else "the others are not in it"
+        why = "the output may be cut off" if cut else "the others are not in it"
         errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
     missing = _reason_missing(parts)

@@ -25,8 +25,8 @@ Kind = Literal[
 ]
 """A supported format."""
 
-CUT = "the file ends before it"
-"""The reason for what is missing in a dump that was cut off."""
+CUT = "not in this output, which may be cut off"
+"""The reason for what is missing in a dump that does not end as a complete one does."""
 
 _BUS_ID = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})\.(?P<function>[0-7])", re.IGNORECASE

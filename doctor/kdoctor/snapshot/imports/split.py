@@ -40,6 +40,7 @@ _NOT_READ = (
     (re.compile(r"<system version="), "an NCCL topology file, which is configuration; it is not supported"),
     (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a fabric manager log, which is not supported"),
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
+    (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
     (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
 )
 
@@ -49,7 +50,7 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
-    ("lspci -vvv", lspci.HEAD.match),
+    ("lspci -vvv", lspci.begins),
     ("kernel log", kernel_log.START.match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESTART, configure, inactive_links, only_lost, readings
+from kdoctor_checks._gpus import RESTART, configure, inactive_links, only_lost, readings, too_new, unsupported
 
 _VIRTUAL = ("passthrough", "vgpu")
 _LONGEST = 60
@@ -40,16 +40,21 @@ def fabric(gpus: Gpus) -> Iterator[Outcome]:
             state = f"fabric state {gpu.fabric_state}, unlike {counted(len(peers), 'other GPU')}"
             yield _finding(gpu, state)
     for gpu in subjects:
-        yield _judge(gpu)
+        yield _judge(gpu, judged)
 
 
-def _judge(gpu: Gpu) -> Outcome:
+def _judge(gpu: Gpu, peers: Sequence[Gpu]) -> Outcome:
     state = f"fabric state {gpu.fabric_state}"
+    if gpu.fabric_state != "completed" and gpu.virtualization_mode in _VIRTUAL:
+        reason = f"{state}, in a virtual machine ({gpu.virtualization_mode}) whose host may not use the fabric"
+        return Unjudged(subject=gpu.subject, reason=reason)
     if gpu.fabric_state != "completed":
-        if gpu.virtualization_mode in _VIRTUAL:
-            reason = f"{state}, in a virtual machine ({gpu.virtualization_mode}) whose host may not use the fabric"
-            return Unjudged(subject=gpu.subject, reason=reason)
         return _finding(gpu, state)
+    return _judge_registered(gpu, peers, state)
+
+
+def _judge_registered(gpu: Gpu, peers: Sequence[Gpu], state: str) -> Outcome:
+    """The status and the health of a GPU whose registration is complete."""
     if gpu.fabric_status is None:
         error = gpu.errors.get("fabric_status", "no reason given")
         return Unjudged(subject=gpu.subject, reason=f"{state}, but its status was not read ({error})")
@@ -57,8 +62,18 @@ def _judge(gpu: Gpu) -> Outcome:
         return _finding(gpu, f"{state}, status {gpu.fabric_status}")
     if gpu.fabric_problems:
         return _unhealthy(gpu, gpu.fabric_problems)
+    if gpu.fabric_problems is None and not _without_health(gpu, peers):
+        error = gpu.errors.get("fabric_problems", "no reason given")
+        return Unjudged(subject=gpu.subject, reason=f"{state}, but its health was not read ({error})")
     health = "" if gpu.fabric_problems is None else ", healthy"
     return Evidence(subject=gpu.subject, observed=f"{state}, status {gpu.fabric_status}{health}", brief="fabric ready")
+
+
+def _without_health(gpu: Gpu, peers: Sequence[Gpu]) -> bool:
+    """Whether the driver reports the health of no GPU of this model, as older drivers do."""
+    error = gpu.errors.get("fabric_problems")
+    reported = any(peer.fabric_problems is not None for peer in peers if peer.name == gpu.name)
+    return not reported and (error is None or unsupported(error) or too_new(error))
 
 
 def _unhealthy(gpu: Gpu, problems: Sequence[str]) -> Finding:

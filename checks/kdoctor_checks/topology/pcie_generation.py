@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
+from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, inspect, readings
 from kdoctor_checks.topology._pcie import bus_links, read_links
@@ -78,5 +78,5 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Iterator[Ou
             yield Evidence(subject=link.subject, observed=link.observed)
         else:
             yield Unjudged(subject=link.subject, reason=f"{link.observed}, which is normal for an idle GPU")
-    if not links:
+    if not links or not missing_group(gpus.unavailable):
         yield Unjudged(subject="GPUs", reason=gpus.unavailable)

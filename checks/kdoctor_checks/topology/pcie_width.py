@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, PciDevices, Unavailable
+from kdoctor.facts import Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import inspect, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, read_links
@@ -74,5 +74,5 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             remedy=inspect(_REMEDY, f"sudo lspci -vv -s {link.device.bus_id} | grep -E 'LnkCap:|LnkSta:'"),
             brief=f"PCIe x{link.width} of x{link.width_max}",
         )
-    if not links:
+    if not links or not missing_group(gpus.unavailable):
         yield Unjudged(subject="GPUs", reason=gpus.unavailable)

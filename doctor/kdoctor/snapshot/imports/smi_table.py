@@ -59,7 +59,7 @@ def parse(section: Section) -> Part:
     return Part(
         kind="nvidia-smi",
         file=section.file,
-        driver={**_count(table, rows, section), **driver},
+        driver={**({} if start is None else _count(rows, section)), **driver},
         driver_errors=errors,
         gpus=(
             *(_gpu(row, processes) for row in rows),
@@ -105,13 +105,11 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         yield row
 
 
-def _count(table: Sequence[str], rows: Sequence[dict[str, str]], section: Section) -> dict[str, int]:
-    """The number of GPUs, if the table is closed and lists them from 0 on. Selected GPUs (``-i``) may be fewer."""
-    bottom = next((line for line in reversed(table) if line.strip()), "")
-    is_closed = bottom.startswith("+") and bottom.endswith("+")
+def _count(rows: Sequence[dict[str, str]], section: Section) -> dict[str, int]:
+    """The number of GPUs, if a complete table lists them from 0 on. Selected GPUs (``-i``) may be fewer."""
     selected = re.search(r"\s(?:-i|--id)\b", section.command or "")
     is_whole = [int(row["index"]) for row in rows] == list(range(len(rows)))
-    return {"count": len(rows)} if rows and is_closed and is_whole and not selected else {}
+    return {"count": len(rows)} if rows and is_whole and not selected else {}
 
 
 def _gpu(row: dict[str, str], processes: tuple[_Listed, _Listed] | None) -> GpuPart:

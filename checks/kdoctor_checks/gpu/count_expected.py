@@ -74,9 +74,10 @@ def count_expected(
         # The variable can only hide GPUs, so too few responding ones are too few whatever its value is.
         fewest = 1 if wanted.at_least is None else wanted.at_least
         too_few = len(answering(gpus)) < (fewest if wanted.count is None else wanted.count)
-        # A recording of a machine has no shell, and the variable is not part of it.
+        # A recorded machine has no shell that could hide GPUs. More GPUs than an exact number may be hidden on purpose.
         is_recording = missing_group(environment.unavailable) is not None
-        unknown = None if too_few or is_recording else environment.unavailable
+        fits = wanted.count in (None, len(answering(gpus)))
+        unknown = None if too_few or (is_recording and fits) else environment.unavailable
     yield Unjudged(subject="GPUs", reason=unknown) if unknown else _judge(gpus, pci, mask, wanted)
 
 

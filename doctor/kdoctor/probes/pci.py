@@ -26,6 +26,8 @@ _IOMMU_TYPES: dict[str | None, IommuType] = {name: name for name in get_args(Iom
 _EXTENDED = 0x100
 """Offset of the extended capabilities. Users other than root can read the first 64 bytes only."""
 _ACS_CAPABILITY = 0x000D
+_ALL_ONES = b"\xff" * 4
+"""Vendor and device of a function that does not respond."""
 _ACS_CONTROL = 6
 """Offset of the control register in the capability."""
 
@@ -79,7 +81,7 @@ def _read_function(entry: Path) -> dict[str, Any]:
         "link_speed_max": _speed(entry / "max_link_speed"),
         "link_width": _width(entry / "current_link_width"),
         "link_width_max": _width(entry / "max_link_width"),
-        "acs_control": _acs_control(entry / "config"),
+        **_from_config(entry / "config"),
         "aer_correctable": _aer_total(entry / "aer_dev_correctable"),
         "aer_nonfatal": _aer_total(entry / "aer_dev_nonfatal"),
         "aer_fatal": _aer_total(entry / "aer_dev_fatal"),
@@ -131,12 +133,19 @@ def _width(path: Path) -> int | None:
     return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
 
 
-def _acs_control(path: Path) -> int | None:
-    """The ACS control register of a configuration space; 0 without ACS; None if it cannot be read."""
+def _from_config(path: Path) -> dict[str, Any]:
+    """What the configuration space reports."""
     try:
         space = path.read_bytes()
     except OSError:
-        return None
+        return {}
+    # The kernel keeps the vendor, so that a device which has fallen off the bus stays listed.
+    responds = None if len(space) < len(_ALL_ONES) else space[: len(_ALL_ONES)] != _ALL_ONES
+    return {"acs_control": _acs_control(space), "responds": responds}
+
+
+def _acs_control(space: bytes) -> int | None:
+    """The ACS control register of a configuration space; 0 without ACS; None if that part cannot be read."""
     if len(space) <= _EXTENDED:
         return None
     offset, seen = _EXTENDED, set[int]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
@@ -31,6 +32,9 @@ _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
 _GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "errors"})
+_NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+"""Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
+_OLDER_DRIVER = "not reported by this driver"
 _PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
 _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
 
@@ -90,14 +94,28 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)
-        why = "the file ends before the others" if cut else "the others are not in it"
+        why = "the output may be cut off" if cut else "the others are not in it"
         errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
     missing = _reason_missing(parts)
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
     built = tuple(_gpu(index, device, missing) for index, device in devices.items())
     pairs = tuple(_pairs(parts, sorted(devices), missing))
-    return Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors), notes
+    unknown = tuple(_not_understood(parts))
+    if unknown:
+        notes.append(
+            f"{counted(len(unknown), 'line was', 'lines were')} not understood (check gpu.readings lists them)"
+        )
+    found = Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors, not_understood=unknown)
+    return found, notes
+
+
+def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
+    """The lines that kdoctor does not know, each once, with their files."""
+    for part in parts:
+        lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
+        for line, times in lines.items():
+            yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
 
 
 def _reason_missing(parts: Sequence[Part]) -> str:
@@ -212,8 +230,15 @@ def _gpu(index: int, device: _Device, missing: str) -> Gpu:
     if masks := tuple(mask for gpu in readings for mask in gpu.facts.get("clock_event_reasons", ())):
         facts["clock_event_reasons"] = masks
     reason = CUT if readings and all(gpu.cut for gpu in readings) else missing
+    if any(_is_whole(gpu) for gpu in readings):
+        errors |= {name: _OLDER_DRIVER for name in _NEWER_ENTRIES if facts.get(name) is None and name not in errors}
     errors |= {name: reason for name in _GPU_FIELDS if facts.get(name) is None and name not in errors}
     return Gpu(index=index, **facts, errors=errors)
+
+
+def _is_whole(gpu: GpuPart) -> bool:
+    """Whether this is all that ``nvidia-smi -q`` reports about the GPU, and not a part of it (``-d``)."""
+    return not gpu.cut and {"uuid", "processes"} <= {*gpu.facts, *gpu.errors}
 
 
 def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Iterator[GpuPair]:

@@ -31,8 +31,8 @@ Kind = Literal[
 ]
 """A supported format."""
 
-CUT = "the file ends before it"
-"""The reason for what is missing in a dump that was cut off."""
+CUT = "not in this output, which may be cut off"
+"""The reason for what is missing in a dump that does not end as a complete one does."""
 
 _BUS_ID = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})\.(?P<function>[0-7])", re.IGNORECASE
@@ -82,6 +82,8 @@ class GpuPart:
     """Fields without a value in the dump, to what it shows instead."""
     cut: bool = False
     """Whether the file ends within this GPU."""
+    not_understood: tuple[str, ...] = ()
+    """Lines about it that kdoctor does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,5 +111,7 @@ class Part:
     """Complete groups of facts."""
     kernel_version: str | None = None
     """Version of the kernel module, which nvidia-smi reports for driver 610 and later."""
+    not_understood: tuple[str, ...] = ()
+    """Lines that kdoctor does not know, apart from those of a GPU."""
     notes: tuple[str, ...] = ()
     """Notes for the user."""

@@ -46,6 +46,7 @@ _JSON_LINES = 400
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
+    (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
     (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
 )
 
@@ -55,7 +56,7 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
-    ("lspci -vvv", lspci.HEAD.match),
+    ("lspci -vvv", lspci.begins),
     ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""

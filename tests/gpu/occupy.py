@@ -3,7 +3,7 @@
 Usage: ``occupy.py hold BYTES``, ``occupy.py exhaust`` or ``occupy.py compute``. The first line of its output is JSON:
 what it holds, or ``{"skip": <why it cannot>}``.
 
-Memory is taken with plain allocations of the CUDA driver (cuMemAlloc), in a process of its own, which needs no framework.
+Memory is taken with plain allocations of the CUDA driver (cuMemAlloc), which need no framework.
 """
 
 from __future__ import annotations
@@ -120,7 +120,12 @@ def _product(size: int) -> Any:
 
 def main(mode: str, *arguments: str) -> None:
     """Do it until standard input closes."""
-    {"hold": lambda: hold(int(arguments[0])), "exhaust": exhaust, "compute": compute}[mode]()
+    if mode == "hold":
+        hold(int(arguments[0]))
+    elif mode == "exhaust":
+        exhaust()
+    else:
+        compute()
     sys.stdin.read()
 
 

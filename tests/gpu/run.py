@@ -13,8 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -54,7 +55,7 @@ def main() -> int:
     command = [sys.executable, "-m", "pytest", "tests/gpu", "-m", "gpu", "--confcutdir", "tests/gpu"]
     command += ["-p", "no:cacheprovider", "--durations", "5", *pytest_options]
     try:
-        return subprocess.run(command, check=False, cwd=ROOT, env=environ, timeout=options.limit).returncode  # noqa: S603
+        return subprocess.run(command, check=False, cwd=ROOT, env=environ, timeout=options.limit).returncode
     except subprocess.TimeoutExpired:
         print(f"the tests did not end within {options.limit:g} s; {options.output} has what was seen before")  # noqa: T201
         return 1
@@ -67,7 +68,7 @@ def _install(wheels: Path) -> str | None:
         return f"{wheels} contains no wheel (*.whl)"
     options = ["--quiet", "--no-index", "--no-deps", "--no-compile", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(SITE), *map(str, files)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     return f"the wheels cannot be installed: {done.stderr.strip()}" if done.returncode else None
 
 

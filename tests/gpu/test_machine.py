@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -96,5 +95,3 @@ def test_xids_are_counted_as_in_the_text(facts: Facts) -> None:
     # kdoctor keeps a limited number of events of one kind, device and code.
     codes = set(re.findall(r"NVRM: (?:GPU at \S+ )?Xid \([^)]*\): (\d+)", tool("dmesg")))
     assert {str(event.code) for event in log.events if event.kind == "xid"} == codes
-
-

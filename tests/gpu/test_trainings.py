@@ -20,6 +20,25 @@ HAS_JAX = importlib.util.find_spec("jax") is not None
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
 
+CHECKLIST = """\
+schema: kdoctor/checklist/v1
+name: one-training
+version: 1
+owner: kdoctor
+assumptions:
+  gpus: {{at_least: 1}}
+checks:
+  - id: smoke.{scenario}
+  - id: smoke.gpus-worked
+  - id: smoke.gpus-unslowed
+scenarios:
+  - {{id: smoke.{scenario}, kind: baseline, strategy: {strategy}, replicas: gpus, expect: matches one device}}
+without:
+  edge-case: one training is enough here
+  failure-path: one training is enough here
+"""
+
+
 def framework() -> str:
     """The scenario that trains with the framework that is here."""
     if HAS_TENSORFLOW and HAS_KERAS:
@@ -35,17 +54,21 @@ def trained(record: Record, tmp_path_factory: pytest.TempPathFactory) -> tuple[s
     scenario = framework()
     folder = tmp_path_factory.mktemp("training")
     snapshot = folder / "snapshot.json"
+    return scenario, snapshot, train(record, scenario, snapshot)
+
+
+def train(record: Record, scenario: str, snapshot: Path) -> Ran:
+    """Run the scenario with deterministic operations, and save its facts."""
+    checklist = snapshot.parent / "one-training.yaml"
+    strategy = "mirrored" if scenario == "baseline" else scenario
+    checklist.write_text(CHECKLIST.format(scenario=scenario, strategy=strategy), encoding="utf-8")
+    options = ("--format", "json", "--save-snapshot", snapshot)
+    variables = {"TF_DETERMINISTIC_OPS": "1", "XLA_FLAGS": "" if rehearsed() else DETERMINISTIC}
     done = run_kdoctor(
-        record,
-        "check",
-        *("--select", f"smoke.{scenario}", "--select", "smoke.gpus-worked", "--select", "smoke.gpus-unslowed"),
-        *on_gpus(),
-        *("--format", "json", "--save-snapshot", snapshot),
-        folder=folder,
-        XLA_FLAGS="" if rehearsed() else DETERMINISTIC,
-        TF_DETERMINISTIC_OPS="1",
+        record, "check", "--checklist", checklist, *on_gpus(), *options, folder=snapshot.parent, **variables
     )
-    return scenario, snapshot, done
+    assert snapshot.is_file(), done.stderr
+    return done
 
 
 def cases(snapshot: Path, scenario: str) -> list[dict[str, Any]]:
@@ -110,14 +133,7 @@ def test_deterministic_training_repeats(trained: tuple[str, Path, Ran], record: 
     if not first:
         pytest.skip("the first training did not finish")
     again = tmp_path / "again.json"
-    run_kdoctor(
-        record,
-        "check",
-        *("--select", f"smoke.{scenario}", *on_gpus(), "--format", "json", "--save-snapshot", again),
-        folder=tmp_path,
-        XLA_FLAGS="" if rehearsed() else DETERMINISTIC,
-        TF_DETERMINISTIC_OPS="1",
-    )
+    train(record, scenario, again)
     second = {case["name"]: case["losses"] for case in cases(again, scenario)}
     for name, losses in first.items():
         equal = losses == second.get(name)

@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -85,9 +86,9 @@ class Record:
 
 
 def _cell(value: Any) -> str | float | None:
-    if value is None or isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return round(value, 4) if isinstance(value, float) else value
-    return str(value)
+    if isinstance(value, float):
+        return round(value, 4)
+    return value if value is None or type(value) in (str, int) else str(value)
 
 
 def describe(facts: Facts) -> dict[str, Any]:
@@ -228,11 +229,11 @@ def occupied(*arguments: str, patience_s: float = 90.0) -> Iterator[dict[str, An
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        process.stdout.close()
+        process.stderr.close()
 
 
-def _ended_after(process: subprocess.Popen[str], seconds: float) -> Any:
-    import threading
-
+def _ended_after(process: subprocess.Popen[str], seconds: float) -> threading.Timer:
     timer = threading.Timer(seconds, process.kill)
     timer.daemon = True
     timer.start()

@@ -132,7 +132,9 @@ _CSV = {
     "pcie.link.gen.max": "4",
     "pcie.link.width.max": "16",
 }
-_TOPOLOGY = f"\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t{_NODE}\t0\t\tN/A\n\nLegend:\n\n  X    = Self\n"
+_TOPOLOGY = (
+    f"\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t{_NODE}\t0\t\tN/A\n\nLegend:\n\n  X    = Self\n"
+)
 _LSPCI = """\
 0000:00:00.0 Host bridge [0600]: Example Corp. Device [1234:0001]
 
@@ -231,9 +233,7 @@ def _write_tools(folder: Path, tools: tuple[str, ...]) -> None:
         "nvidia-smi -q": _TEXT,
         "nvidia-smi topo -m": _TOPOLOGY,
         "nvidia-smi nvlink -s": "",
-        **{
-            f"nvidia-smi --query-gpu={name} --format=csv,noheader,nounits": f"{text}\n" for name, text in _CSV.items()
-        },
+        **{f"nvidia-smi --query-gpu={name} --format=csv,noheader,nounits": f"{text}\n" for name, text in _CSV.items()},
         "lspci -D -nn -vvv": _LSPCI,
         "dmesg": "".join(f"[{second:12.6f}] {line}\n" for second, line in lines),
         "dmesg -T": "".join(f"[Mon Jan  5 10:00:0{second} 2026] {line}\n" for second, line in lines),

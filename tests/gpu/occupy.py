@@ -58,9 +58,9 @@ class Cuda:
         return free.value
 
     def take(self, size: int) -> bool:
-        """Allocate bytes; returns whether there were so many."""
+        """Allocate bytes; returns whether that worked."""
         pointer = ctypes.c_uint64()
-        return self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(size)) == 0
+        return bool(self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(size)) == 0)
 
 
 def hold(size: int) -> None:
@@ -114,7 +114,7 @@ def _product(size: int) -> Any:
 
         matrix = tf.random.normal((size, size))
         platform = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
-        return lambda: tf.matmul(matrix, matrix)[0, 0].numpy(), platform
+        return (lambda: tf.matmul(matrix, matrix)[0, 0].numpy()), platform  # noqa: PLW0108 - a function
     return skip("neither JAX nor TensorFlow is installed")
 
 

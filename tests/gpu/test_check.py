@@ -50,19 +50,19 @@ def test_machine_passes_its_own_checklist(checklist: Path, record: Record, tmp_p
             said = "; ".join(found or seen[:2]) or result["reason"]
             record.row("Checks", check=name, status=result["status"], said=_anonymous(said))
     record.row("Time of kdoctor", command="check --no-smoke", exit_code=done.code, seconds=done.seconds)
-    failed = [
+    broken = [
         name
         for name, result in done.results.items()
         if name.startswith(NVIDIA) and (result["status"], result["severity"]) == ("fail", "error")
     ]
-    assert failed == []
-    found = statuses(done.results, MACHINE)
-    assert found["driver.loaded"] == "pass"
-    assert found["gpu.responding"] == "pass"
+    assert broken == []
+    judged = statuses(done.results, MACHINE)
+    assert judged["driver.loaded"] == "pass"
+    assert judged["gpu.responding"] == "pass"
     again = run_kdoctor(
         record, "check", "--checklist", checklist, "--snapshot", snapshot, "--format", "json", folder=tmp_path
     )
-    kept = {name: status for name, status in found.items() if name not in TRAINED}
+    kept = {name: status for name, status in judged.items() if name not in TRAINED}
     assert {name: statuses(again.results, MACHINE).get(name) for name in kept} == kept
 
 

@@ -14,7 +14,7 @@ from kdoctor.facts import Facts, Gpus, KernelLog, PciDevices
 pytestmark = pytest.mark.gpu
 
 FIELDS = ("device_id", "device_class", "driver", "link_speed_max", "link_width_max", "link_width", "numa_node")
-"""Fields that do not change while nobody uses the GPU; the link's current speed does."""
+"""Fields that do not change while the GPU is idle; the link's current speed does."""
 
 
 @pytest.fixture

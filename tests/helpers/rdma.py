@@ -81,16 +81,16 @@ def port(**changes: Any) -> RdmaPort:
 
 
 def device(index: int = 0, *ports: RdmaPort, **changes: Any) -> RdmaDevice:
-    """An equal card next to GPU ``index`` of the H100 node: its own host bridge, one switch."""
-    bus = 0x15 + 0x10 * index
+    """An equal card next to GPU ``index`` of the H100 node, below the same switch (see ``pci.way``)."""
+    bus = (index + 1) * 16
     healthy = RdmaDevice(
         name=f"mlx5_{index}",
         driver="mlx5_core",
         board=BOARD,
         firmware="28.39.1002",
-        bus_id=f"0000:{bus + 3:02x}:00.0",
+        bus_id=f"0000:{bus + 1:02x}:00.0",
         numa_node=index // 4,
-        path=(f"0000:{bus:02x}:01.0", f"0000:{bus + 1:02x}:00.0"),
+        path=(f"0000:{bus - 4:02x}:00.0", f"0000:{bus - 3:02x}:00.0"),
         link_speed="32.0 GT/s PCIe",
         link_speed_max="32.0 GT/s PCIe",
         link_width=16,

@@ -18,7 +18,7 @@ def gpudirect(
     network: Network,
     kernel: Kernel,
     driver: KernelDriver,
-    host: Host | Unavailable,
+    host: Host,
     environment: Environment | Unavailable,
 ) -> Iterator[Outcome]:
     """The kernel lets RDMA devices read GPU memory directly.
@@ -38,7 +38,7 @@ def gpudirect(
     if not used:
         yield NotApplicable(reason="no InfiniBand or RoCE port that the job may use is active")
         return
-    release = re.match(r"(\d+)\.(\d+)", (host.kernel if isinstance(host, Host) else None) or "")
+    release = re.match(r"(\d+)\.(\d+)", host.kernel or "")
     if kernel.modules is not None and _PEERMEM in kernel.modules:
         yield Evidence(subject=_SUBJECT, observed="nvidia-peermem is loaded", brief="GPUDirect RDMA")
     elif driver.flavour is None or release is None or kernel.modules is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, JobHosts, Network, NetworkInterface, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.network._hosts import BY_HAND, network_of, subject, tasks
+from kdoctor_checks.network._hosts import BY_HAND, network_of, not_several, subject, tasks
 from kdoctor_checks.network._rdma import hca_list, ports
 
 
@@ -32,7 +32,9 @@ def mtu(
     }
     found = [interface for interface in network.interfaces or () if interface.name in names]
     routes = [host for host in tasks(hosts) if not host.local and host.path_mtu is not None]
-    if not found and not routes:
+    if isinstance(hosts, Unavailable):
+        yield from not_several(hosts, environment)
+    elif not found and not routes:
         yield NotApplicable(reason="no active RoCE port, and TF_CONFIG names no other machine")
     for name in sorted(names - {interface.name for interface in found}):
         yield Unjudged(subject=name, reason="its MTU was not read")

@@ -3,33 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers.facts import environment, gpu, gpus
+from helpers.facts.pci import pci_gpu
 from helpers.rdma import device, network, port
-from kdoctor.facts import FactGroup, Network, PciBridge, PciDevice, PciDevices
+from kdoctor.facts import FactGroup, Network, PciDevices
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.network.gpu_affinity import gpu_affinity
 
-BUSES = (0x15, 0x25, 0x55, 0x65)
-
-
-def place(index: int) -> PciDevice:
-    """A GPU below the switch of ``device(index)``; indices from 4 are on the second NUMA node."""
-    bus = 0x15 + 0x10 * index
-    path = tuple(
-        PciBridge(bus_id=name, device_id="0000") for name in (f"0000:{bus:02x}:01.0", f"0000:{bus + 1:02x}:00.0")
-    )
-    return PciDevice(
-        bus_id=f"0000:{bus + 2:02x}:00.0",
-        device_id="2330",
-        device_class="0302",
-        driver="nvidia",
-        numa_node=index // 4,
-        path=path,
-    )
-
 
 def machine(found: Network, *indices: int) -> tuple[FactGroup, ...]:
-    places = [place(index) for index in indices]
+    places = [pci_gpu(index) for index in indices]
     devices = [gpu(number, bus_id=one.bus_id) for number, one in enumerate(places)]
     return found, gpus(len(devices), *devices), PciDevices(devices=tuple(places)), environment()
 

@@ -21,7 +21,7 @@ DEADLINE_S = 12.0
 _CLOCK_S = 3.0
 _CHRONY_FIELDS = 14
 _CHRONY_OFFSET = 4
-"""Of ``chronyc -c tracking``: the number of fields, and the place of the clock's offset; the last is the leap status."""
+"""Of ``chronyc -c tracking``: how many fields it has, and the place of the offset. The last is the leap status."""
 
 
 class _MalformedError(Exception):

@@ -214,6 +214,7 @@ READ_BY: dict[str, set[str]] = {
     "nvlinks": {"topology.nvlink", "topology.nvlink-direct"},
     "fabric_state": {"topology.fabric"},
     "fabric_status": {"topology.fabric"},
+    "answers_s": {"gpu.response-time"},
     "pcie_width": {"topology.pcie-width"},
     "pcie_width_max": {"topology.pcie-width"},
     "errors": set(),

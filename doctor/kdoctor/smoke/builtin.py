@@ -89,8 +89,19 @@ ON_JAX = (
         cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
         typical_s=5.0,
     ),
+    _scenario(
+        "smoke.compute-jax",
+        tier="full",
+        strategy="data-parallel",
+        framework="jax",
+        title="Matrix products and copies on each device with JAX",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=4.0,
+    ),
 )
-"""The scenarios of ``keras.distribution``, which trains only on JAX."""
+"""The scenarios of JAX, most of them of ``keras.distribution``, which trains only on JAX."""
 
 SCENARIOS = (
     _scenario(
@@ -343,6 +354,16 @@ SCENARIOS = (
         "reaches its share of the bandwidth of the links.",
         cases=("throughput",),
         typical_s=5.0,
+    ),
+    _scenario(
+        "smoke.compute",
+        tier="full",
+        strategy="one-device",
+        title="Matrix products and copies on each device",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=3.0,
     ),
     *ON_JAX,
     _scenario(

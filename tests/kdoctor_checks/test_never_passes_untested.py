@@ -13,6 +13,7 @@ from helpers.facts import (
     H100_LACKS,
     NOT_SUPPORTED,
     cpu_host,
+    environment,
     geforces,
     gpu,
     gpus,
@@ -23,6 +24,8 @@ from helpers.facts import (
     pci,
     v100_workstation,
 )
+from helpers.facts.base import SITE
+from helpers.rdma import device, network, two_hosts
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
@@ -31,11 +34,13 @@ from kdoctor.facts import (
     Gpu,
     Gpus,
     Host,
+    JobHosts,
     KerasChoice,
     Kernel,
     KernelDriver,
     KernelLog,
     Libraries,
+    Network,
     PciDevices,
     SmokeRun,
     SmokeRuns,
@@ -104,6 +109,14 @@ WORDING_ONLY = {
         )
     ),
     ("topology.pcie-errors", Gpus),
+    ("network.port-state", JobHosts),
+    *(
+        (f"network.{name}", Environment)
+        for name in (
+            *("port-state", "port-rate", "port-errors", "gpu-affinity", "gpudirect", "mtu", "clock", "port-free"),
+            *("hosts-resolve", "hosts-reverse", "hosts-reachable"),
+        )
+    ),
     ("topology.pcie-path", Gpus),
     *((check_id, group) for check_id in LOG_CHECKS for group in (Gpus, PciDevices)),
 }
@@ -123,6 +136,12 @@ JUDGED_IN_PART = {
     ("topology.pcie-width", Gpus),
     ("driver.loaded", KernelDriver),
     ("driver.library-matches-module", KernelDriver),
+    ("network.nccl-devices", Network),
+    ("network.nccl-interfaces", Network),
+    *(
+        (f"network.{name}", JobHosts)
+        for name in ("hosts-resolve", "hosts-reverse", "hosts-reachable", "port-free", "mtu", "clock")
+    ),
 }
 """Groups without which a check judges only its other assumptions, and is unknown."""
 
@@ -165,7 +184,7 @@ faulty ones, or have a second source (the CPUs near a GPU)."""
 READ_BY: dict[str, set[str]] = {
     "index": set(),
     "name": {"gpu.model-expected", "gpu.same-model"},  # driver.forward-compatibility only with a compat libcuda
-    "bus_id": {"gpu.visible-to-driver"},
+    "bus_id": {"gpu.visible-to-driver", "network.gpu-affinity"},
     "compute_capability": {
         "gpu.same-model",
         "versions.cudnn-for-gpus",
@@ -204,6 +223,7 @@ READ_BY: dict[str, set[str]] = {
     "fabric_state": {"topology.fabric"},
     "fabric_status": {"topology.fabric"},
     "fabric_problems": {"topology.fabric"},
+    "answers_s": {"gpu.response-time"},
     "pcie_width": {"topology.pcie-width"},
     "pcie_width_max": {"topology.pcie-width"},
     "errors": set(),
@@ -212,7 +232,15 @@ READ_BY: dict[str, set[str]] = {
 """Field of a GPU to the checks that need it to pass on a healthy machine."""
 
 
-MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"))
+NETWORK = (
+    network(*(device(index) for index in range(8))),
+    two_hosts(),
+    environment(
+        LD_LIBRARY_PATH=f"{SITE}/nvidia/cusolver/lib", NCCL_IB_HCA="mlx5", NCCL_SOCKET_IFNAME="eth", TF_CONFIG="{}"
+    ),
+)
+"""The job of two machines, with an RDMA device next to each GPU."""
+MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK)
 
 
 def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:
@@ -429,7 +457,7 @@ WITHOUT_GPUS: dict[str, tuple[FactGroup, ...]] = {
     "driver that does not start": (*cpu_host(), pci(8), kernel(8), gpus(0, state="failed", error="Unknown Error")),
     "no permission": (*cpu_host(), pci(8), kernel(8), gpus(0, state="no-permission", error="no permission")),
 }
-ABOUT_GPUS = [check for check in CHECKS if check.family in {"gpu", "topology"} or check.id in LOG_CHECKS]
+ABOUT_GPUS = [check for check in CHECKS if check.family in {"gpu", "topology", "network"} or check.id in LOG_CHECKS]
 
 
 @pytest.mark.parametrize("machine", WITHOUT_GPUS)

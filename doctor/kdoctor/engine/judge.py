@@ -18,7 +18,7 @@ from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome
 from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
-_OF_GPUS = ("gpu", "topology")
+_OF_GPUS = ("gpu", "topology", "network")
 """Families that need a GPU to judge."""
 
 

@@ -211,6 +211,8 @@ class Gpu:
     """NUMA nodes near the GPU (``topo -m``'s column "NUMA Affinity")."""
     gpu_numa_id: int | None = None
     """NUMA node of the GPU's memory (``topo -m``'s "GPU NUMA ID"); most machines have none."""
+    answers_s: float | None = field(default=None, compare=False)
+    """Seconds that the driver took to answer all calls for this GPU, after it was opened."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """Field name to the name of the NVML error of its call."""
 

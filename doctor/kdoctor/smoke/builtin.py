@@ -241,6 +241,16 @@ SCENARIOS = (
         cases=("throughput",),
         typical_s=5.0,
     ),
+    _scenario(
+        "smoke.compute",
+        tier="full",
+        strategy="one-device",
+        title="Matrix products and copies on each device",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=3.0,
+    ),
     *ON_JAX,
     _scenario(
         OWN_MODEL,

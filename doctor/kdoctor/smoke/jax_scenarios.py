@@ -50,5 +50,16 @@ ON_JAX = (
         cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
         typical_s=5.0,
     ),
+    define(
+        "smoke.compute-jax",
+        tier="full",
+        strategy="data-parallel",
+        framework="jax",
+        title="Matrix products and copies on each device with JAX",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=4.0,
+    ),
 )
 """The scenarios of ``keras.distribution``, which trains only on JAX."""

@@ -132,6 +132,7 @@ def gpu(index: int = 0, **changes: Any) -> Gpu:
         "addressing_mode": "none",
         "cpu_affinity": near(index),
         "numa_affinity": (index // 4,),
+        "answers_s": 0.04,
         "errors": dict.fromkeys(H100_LACKS, NOT_SUPPORTED),
     }
     return Gpu(**{**values, **changes})

@@ -9,7 +9,17 @@ from itertools import combinations
 from typing import Any
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import Diagnostics, FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
+from kdoctor.facts import (
+    Diagnostics,
+    FactGroup,
+    Gpu,
+    GpuPair,
+    Gpus,
+    KernelDriver,
+    KernelLog,
+    KernelLogEvent,
+    PciDevices,
+)
 from kdoctor.snapshot.imports.part import CUT, GpuPart, Kind, PairPart, Part
 from kdoctor.text.lists import counted
 

@@ -9,12 +9,14 @@ from kdoctor.engine.report import Category, Cause, Mark, Result
 from kdoctor.model import FAMILIES, Severity, Status
 
 _NOTHING_SHOWN = "no problem found"
+_SHOWN_IF_JUDGED = frozenset({"network"})
+"""Families about what most machines lack."""
 
 
 def categories(
     results: Iterable[Result], causes: Sequence[Cause], fail_on: Severity = Severity.ERROR
 ) -> tuple[Category, ...]:
-    """One line for each family that has results, in the order of ``FAMILIES``.
+    """One line for each family that has results, in the order of ``FAMILIES``, except for a network that is not there.
 
     Failures of severity info leave a family well, unless they fail the run.
     """
@@ -22,7 +24,14 @@ def categories(
     by_family: dict[str, list[Result]] = {family: [] for family in FAMILIES}
     for result in results:
         by_family[result.family].append(result)
-    return tuple(_category(family, members, causes) for family, members in by_family.items() if members)
+    return tuple(
+        _category(family, members, causes) for family, members in by_family.items() if _is_shown(family, members)
+    )
+
+
+def _is_shown(family: str, results: Sequence[Result]) -> bool:
+    skipped = all(result.status is Status.SKIP for result in results)
+    return not (skipped and (not results or family in _SHOWN_IF_JUDGED))
 
 
 def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -> Category:

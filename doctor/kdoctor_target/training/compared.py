@@ -22,9 +22,9 @@ def sgd() -> Any:
     return tf.keras.optimizers.SGD(LEARNING_RATE)
 
 
-def fit(model: Any, batches: Batches, **options: Any) -> History:
+def fit(model: Any, batches: Batches, epochs: int = EPOCHS, **options: Any) -> History:
     """``Model.fit``, with further options."""
-    history: History = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False, **options).history
+    history: History = model.fit(batches.dataset(), epochs=epochs, verbose=0, shuffle=False, **options).history
     return history
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
 
@@ -17,34 +17,44 @@ _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distribut
     severity=Severity.WARNING,
     requires=TENSORFLOW,
     explained_by=NO_GPU,
-    scenario="smoke.features",
+    scenario="smoke.random-layers",
 )
 def random_layers(run: SmokeRun) -> Iterator[Outcome]:
-    """Dropout has a different mask on each replica.
+    """Layers with random numbers draw different ones on each replica, and a seed repeats them.
 
     Why: equal masks leave a batch on R replicas with 1/R of the random masks that it has on one device. In Keras 3 the
-    generator of a layer is a mirrored variable, so all replicas draw the same numbers; random augmentation layers do
-    the same. The gradients are correct, but vary more, so this is a warning. Two masks of 64 elements are equal by
-    chance once in 2**64 times. The case dropout-per-replica runs the alternative.
+    generator of a layer is a mirrored variable, so all replicas draw the same numbers: Dropout and its relatives, and
+    every random augmentation layer. The gradients are correct, but vary more, so this is a warning. Two masks of 64
+    elements are equal by chance once in 2**64 times. The case seed-per-replica runs the alternative.
     Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
     """
 
     def judge(case: SmokeCase) -> Outcome:
-        masks, equal = case.measures.get("masks"), case.measures.get("equal_masks")
-        if not masks or equal is None:
-            return unknown(case, "its masks were not compared")
-        observed = f"equal masks on {counted(case.replicas, 'replica')} in {equal:.0f} of {masks:.0f} steps"
-        if not equal:
-            return evidence(case, observed)
-        return finding(
-            case,
-            f"{observed} ({run.keras or 'Keras unknown'})",
-            "a different mask on each replica",
-            _REMEDY,
-            brief="draw the same numbers on every replica",
-            explained_by=("job.random-layers",),
-        )
+        steps, equal, repeats = case.measures.get("steps"), _starting(case, "equal "), _starting(case, "repeats ")
+        if not steps or not equal:
+            return unknown(case, "its random numbers were not compared")
+        alike = [name for name, count in equal.items() if count == steps]
+        if alike:
+            return finding(
+                case,
+                f"the same numbers on {counted(case.replicas, 'replica')} in all {steps:.0f} steps: {some(alike, 6)} "
+                f"({run.keras or 'Keras unknown'})",
+                "different random numbers on each replica",
+                _REMEDY,
+                brief="draw the same numbers on every replica",
+                explained_by=("job.random-layers",),
+            )
+        changing = [name for name, same in repeats.items() if not same]
+        if changing:
+            observed = f"another layer with the same seed draws other numbers: {some(changing, 6)}"
+            remedy = "Do not rely on the seed of these layers to repeat a run."
+            return finding(case, observed, "a seed repeats the numbers", remedy, brief="a seed does not repeat numbers")
+        return evidence(case, f"different numbers on each replica, repeated by a seed: {', '.join(equal)}")
 
-    yield from judge_cases(run, ("dropout", "dropout-per-replica"), judge)
+    yield from judge_cases(run, ("noise", "shifts", "colors", "seed-per-replica"), judge)
+
+
+def _starting(case: SmokeCase, prefix: str) -> dict[str, float | None]:
+    return {name.removeprefix(prefix): value for name, value in case.measures.items() if name.startswith(prefix)}

@@ -8,9 +8,9 @@ from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
+from kdoctor_checks.smoke._optimizers import FAMILIES, judge_optimizer
 
 _REMEDY = "Call optimizer.build(model.trainable_variables) inside with strategy.scope(), before the first step."
-_LATE = "optimizer-built-late"
 _ERROR = "InvalidArgumentError"
 """What Keras 3 raises: TensorFlow asks for the value of a placeholder."""
 
@@ -20,16 +20,16 @@ _ERROR = "InvalidArgumentError"
     severity=Severity.WARNING,
     requires=TENSORFLOW,
     explained_by=NO_GPU,
-    scenario="smoke.features",
+    scenario="smoke.custom-loop-optimizers",
 )
 def optimizer_built_late(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """A custom loop whose first step builds Adam matches one device.
+    """Custom loops whose first step builds the optimizer match one device.
 
     Why: Keras 3 on TensorFlow raises InvalidArgumentError (keras#23085) if strategy.run builds an optimizer with state
-    inside tf.function, as many published loops do. This is a warning because fit is not affected. The case
-    optimizer-built-in-scope trains the alternative.
+    inside tf.function, as many published loops do. This is a warning because fit is not affected.
+    smoke.custom-loop-optimizers trains the alternative with each optimizer.
     Remedy: call optimizer.build(model.trainable_variables) in the strategy's scope.
     Source: https://github.com/keras-team/keras/issues/23085
     Failure modes: keras3_optimizer_built_late
@@ -37,7 +37,7 @@ def optimizer_built_late(
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.error_type == _ERROR and case.name == _LATE:
+        if case.error_type == _ERROR:
             brief = "custom loops fail if their first step builds the optimizer"
             return finding(
                 case,
@@ -46,6 +46,6 @@ def optimizer_built_late(
                 _REMEDY,
                 brief=brief,
             )
-        return compare.judge(case) if case.outcome == "trained" else did_not_finish(run, case)
+        return judge_optimizer(compare, case) if case.outcome == "trained" else did_not_finish(run, case)
 
-    yield from judge_cases(run, (_LATE, "optimizer-built-in-scope"), judge, trained=False)
+    yield from judge_cases(run, [f"{family}-built-late" for family in FAMILIES], judge, trained=False)

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import TENSORFLOW
+from kdoctor_checks.smoke._random_layers import judge_random_layers
 
 _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
 
@@ -17,44 +17,17 @@ _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distribut
     severity=Severity.WARNING,
     requires=TENSORFLOW,
     explained_by=NO_GPU,
-    scenario="smoke.random-layers",
+    scenario="smoke.silent-features",
 )
 def random_layers(run: SmokeRun) -> Iterator[Outcome]:
-    """Layers with random numbers draw different ones on each replica, and a seed repeats them.
+    """Dropout has a different mask on each replica, and the same again with the same seed.
 
     Why: equal masks leave a batch on R replicas with 1/R of the random masks that it has on one device. In Keras 3 the
-    generator of a layer is a mirrored variable, so all replicas draw the same numbers: Dropout and its relatives, and
-    every random augmentation layer. The gradients are correct, but vary more, so this is a warning. Two masks of 64
-    elements are equal by chance once in 2**64 times. The case seed-per-replica runs the alternative.
+    generator of a layer is a mirrored variable, so all replicas draw the same numbers; random augmentation layers do
+    the same. The gradients are correct, but vary more, so this is a warning. Two masks of 64 elements are equal by
+    chance once in 2**64 times. smoke.random-augmentation runs the alternative.
     Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        steps, equal, repeats = case.measures.get("steps"), _starting(case, "equal "), _starting(case, "repeats ")
-        if not steps or not equal:
-            return unknown(case, "its random numbers were not compared")
-        alike = [name for name, count in equal.items() if count == steps]
-        if alike:
-            return finding(
-                case,
-                f"the same numbers on {counted(case.replicas, 'replica')} in all {steps:.0f} steps: {some(alike, 6)} "
-                f"({run.keras or 'Keras unknown'})",
-                "different random numbers on each replica",
-                _REMEDY,
-                brief="draw the same numbers on every replica",
-                explained_by=("job.random-layers",),
-            )
-        changing = [name for name, same in repeats.items() if not same]
-        if changing:
-            observed = f"another layer with the same seed draws other numbers: {some(changing, 6)}"
-            remedy = "Do not rely on the seed of these layers to repeat a run."
-            return finding(case, observed, "a seed repeats the numbers", remedy, brief="a seed does not repeat numbers")
-        return evidence(case, f"different numbers on each replica, repeated by a seed: {', '.join(equal)}")
-
-    yield from judge_cases(run, ("noise", "shifts", "colors", "seed-per-replica"), judge)
-
-
-def _starting(case: SmokeCase, prefix: str) -> dict[str, float | None]:
-    return {name.removeprefix(prefix): value for name, value in case.measures.items() if name.startswith(prefix)}
+    yield from judge_random_layers(run, ("dropout",), _REMEDY, ("job.random-layers",))

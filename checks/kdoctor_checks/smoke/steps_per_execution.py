@@ -10,7 +10,8 @@ from kdoctor_checks.smoke._cases import in_phase
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did_not_finish, finding, judge_cases
 
 _REMEDY = Remedy(
-    summary="Compile with steps_per_execution=1 when training on several replicas.",
+    summary="Compile with steps_per_execution=1 when training on several replicas, or run several steps in one "
+    "tf.function of a custom loop.",
     action=Action.CHANGE_CODE,
     look=("kdoctor explain --reproduce steps-per-execution",),
 )
@@ -32,8 +33,10 @@ def steps_per_execution(
 
     Why: several steps per execution save time between short steps. Keras 3 on TensorFlow raises InvalidArgumentError
     in the first step if there are several replicas. This is a warning because only jobs that use the option are
-    affected; job.steps-per-execution is an error for such a job.
-    Remedy: compile with steps_per_execution=1, or train with tf_keras.
+    affected; job.steps-per-execution is an error for such a job. The case steps-in-function and smoke.baseline train
+    the alternatives.
+    Remedy: compile with steps_per_execution=1, or run several steps in one tf.function of a custom loop, or train with
+    tf_keras.
     Source: https://keras.io/api/models/model_training_apis/
     Failure modes: keras3_steps_per_execution
     """
@@ -54,3 +57,4 @@ def steps_per_execution(
         return compare.judge(case) if case.outcome == "trained" else did_not_finish(run, case)
 
     yield from judge_cases(run, ("steps-per-execution",), judge, trained=False)
+    yield from judge_cases(run, ("steps-in-function",), compare.judge)

@@ -4,25 +4,93 @@ from __future__ import annotations
 
 from kdoctor.smoke.definition import define
 
+OPTIMIZERS = (
+    "sgd",
+    "momentum",
+    "adam",
+    "adamw",
+    "adamax",
+    "adadelta",
+    "adagrad",
+    "rmsprop",
+    "nadam",
+    "lion",
+    "adafactor",
+    "ftrl",
+    "muon",
+    "lamb",
+)
+"""One optimizer for each class that Keras ships, and SGD with state."""
+
 FEATURES = (
+    define(
+        "smoke.silent-features",
+        kind="edge-case",
+        tier="quick",
+        title="Gradient clipping and Dropout, which Keras 3 gets wrong without an error",
+        expect="Clipped gradients match one device, and each replica has its own Dropout mask. What Keras 3 does "
+        "instead is reported.",
+        cases=("clipnorm", "dropout"),
+        typical_s=2.0,
+    ),
     define(
         "smoke.features",
         kind="edge-case",
-        title="Gradient clipping, steps_per_execution, an optimizer built in its first step, and Dropout",
-        expect="Each matches one device on the same global batches, and each replica has its own Dropout mask. What "
-        "Keras 3 does instead is reported, and so is the working alternative to each.",
+        version=2,
+        title="Other ways of clipping, steps_per_execution, random layers, and alternatives to each",
+        expect="Clipping and several steps per execution match one device, and random layers draw different numbers on "
+        "each replica. What Keras 3 does instead is reported, and the alternatives work.",
         cases=(
-            "clipnorm",
             "global-clipnorm",
             "clipvalue",
             "clip-after-reduction",
+            "tf-keras",
             "steps-per-execution",
-            "optimizer-built-late",
-            "optimizer-built-in-scope",
-            "dropout",
+            "steps-in-function",
+            "gaussian-noise",
+            "random-translation",
+            "random-flip",
+            "random-rotation",
             "dropout-per-replica",
+            "augmented-in-map",
         ),
-        typical_s=12.0,
+        typical_s=14.0,
+    ),
+    define(
+        "smoke.optimizers",
+        kind="edge-case",
+        title="Every optimizer that Keras ships",
+        expect="Weights, losses and the optimizer's variables match one device. An optimizer that this Keras lacks is "
+        "skipped.",
+        cases=(*OPTIMIZERS, "nesterov", "amsgrad", "centered-rmsprop"),
+        typical_s=24.0,
+    ),
+    define(
+        "smoke.optimizer-options",
+        kind="edge-case",
+        title="Weight decay, moving averages, schedules of the learning rate, and loss scales",
+        expect="Weights, losses and the optimizer's variables match one device. A step in which the gradients of one "
+        "replica overflow is left out on all replicas.",
+        cases=(
+            "weight-decay",
+            "ema",
+            "ema-overwrite",
+            "exponential-decay",
+            "piecewise-decay",
+            "cosine-decay",
+            "loss-scale",
+            "overflow-on-one-replica",
+        ),
+        typical_s=10.0,
+    ),
+    define(
+        "smoke.custom-loop-optimizers",
+        kind="edge-case",
+        title="Custom loops with every optimizer, built in the scope or by the first step",
+        expect="strategy.run matches fit on one device, including the optimizer's variables. What Keras 3 does where "
+        "the first step builds the optimizer is reported.",
+        cases=tuple(f"{name}-built-{when}" for when in ("in-scope", "late") for name in OPTIMIZERS),
+        typical_s=32.0,
     ),
 )
 """Part of the built-in scenarios."""

@@ -55,13 +55,13 @@ MODELS = (
         typical_s=12.0,
     ),
     define(
-        "smoke.random-layers",
+        "smoke.other-random-layers",
         kind="edge-case",
-        title="Dropout, noise and random augmentation",
+        title="The other layers with random numbers",
         expect="Each replica draws its own random numbers, and a seed repeats them. What Keras 3 does instead is "
-        "reported, and so is the working alternative.",
-        cases=("noise", "shifts", "colors", "seed-per-replica"),
-        typical_s=7.0,
+        "reported, and so is an alternative for any layer.",
+        cases=("noise", "augmentation", "colors", "seed-per-replica"),
+        typical_s=5.0,
     ),
     define(
         "smoke.callbacks",

@@ -1,49 +1,49 @@
-"""Features of real jobs over several replicas: clipping, steps_per_execution, a late optimizer, Dropout.
+"""Features of real jobs over several replicas: clipping, several steps per execution, random layers; and alternatives.
 
-Measures of the clipping cases: ``reference_way``, the largest distance that a variable moved on one device, and
-``longest_way``, the largest distance that clipped steps allow. Measures of the Dropout cases: ``masks``, the number of
-compared steps, and ``equal_masks``, those in which two replicas had the same mask.
+Measures: see ``kdoctor_target.training.clipping`` and ``kdoctor_target.training.random_numbers``.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable
 
-import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.compared import Job, compare, model_of
-from kdoctor_target.training.custom_loop import train_custom_loop
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, STEPS, make_batches
-from kdoctor_target.training.replicas import fit_reference, inspect_weights, make_model, make_strategy
-
-NORM = 0.05
-"""A tenth and less of the norm of each gradient here, so that every step is clipped."""
-VALUE = 0.02
-UNITS = 64
-"""Elements of a mask. Two masks of rate 0.5 are equal by chance once in 2 ** 64 times."""
-MASKS = 3
-
-
-def clipnorm(case: Case) -> None:
-    """Each variable's gradient is scaled to a norm."""
-    _clipped(case, {"clipnorm": NORM}, NORM)
+from kdoctor_target.training.clipping import ClipsInStep, clipping_job, compare_clipped
+from kdoctor_target.training.compared import History, Job, compare, model_of
+from kdoctor_target.training.custom_loop import one_replica_step
+from kdoctor_target.training.random_numbers import (
+    IMAGES,
+    SEED,
+    SIDE,
+    STEPS,
+    ReplicaDropout,
+    compare_masks,
+    count_equal,
+)
+from kdoctor_target.training.regression import EPOCHS, Batches, dense_model
+from kdoctor_target.training.replicas import make_strategy
 
 
-def global_clipnorm(case: Case) -> None:
-    """All gradients together are scaled to a norm."""
-    _clipped(case, {"global_clipnorm": NORM}, NORM)
-
-
-def clipvalue(case: Case) -> None:
-    """Each element of a gradient is limited; the largest variable has 8 * FEATURES elements."""
-    _clipped(case, {"clipvalue": VALUE}, VALUE * float(np.sqrt(8 * FEATURES)))
+def clips(way: str) -> Callable[[Case], None]:
+    """A case that clips in this way."""
+    return lambda case: compare_clipped(case, way)
 
 
 def clip_after_reduction(case: Case) -> None:
-    """The alternative: add up the gradients of the replicas in train_step, then clip them."""
-    _clipped(case, {"global_clipnorm": NORM}, NORM, Job(model=model_of(ClipsInStep)))
+    """An alternative: add up the gradients of the replicas in train_step, then clip them."""
+    compare_clipped(case, "global_clipnorm", Job(model=model_of(ClipsInStep)))
+
+
+def tf_keras(case: Case) -> None:
+    """An alternative: clipping, and several steps per execution, with Keras 2."""
+    try:
+        import tf_keras as keras
+    except ImportError:
+        case.skip("tf_keras is not installed")
+    job = clipping_job(keras, "global_clipnorm")
+    compare(case, job._replace(model=lambda: dense_model(keras), compile=lambda: {"steps_per_execution": 2}))
 
 
 def steps_per_execution(case: Case) -> None:
@@ -51,111 +51,73 @@ def steps_per_execution(case: Case) -> None:
     compare(case, Job(compile=lambda: {"steps_per_execution": 2}))
 
 
-def optimizer_built_late(case: Case) -> None:
-    """A custom loop whose first step builds Adam."""
-    _loop(case, build=False)
+def steps_in_function(case: Case) -> None:
+    """An alternative: a custom loop that runs two steps in each call of a tf.function."""
+    compare(case, Job(fit=_two_steps_in_function), Job())
 
 
-def optimizer_built_in_scope(case: Case) -> None:
-    """The alternative: ``optimizer.build(model.trainable_variables)`` in the scope."""
-    _loop(case, build=True)
+def _two_steps_in_function(model: Any, batches: Batches) -> History:
+    strategy = model.distribute_strategy
+    with strategy.scope():
+        model.optimizer.build(model.trainable_variables)
+    replica_step = one_replica_step(model, model.optimizer, batches.global_batch)
 
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
+    def two_steps(iterator: Any) -> Any:
+        total = tf.constant(0.0)
+        for _ in tf.range(2):
+            total += strategy.reduce("SUM", strategy.run(replica_step, args=next(iterator)), axis=None)
+        return total
 
-def dropout(case: Case) -> None:
-    """The masks of Keras's Dropout on each replica."""
-    _masks(case, lambda: tf.keras.layers.Dropout(0.5, seed=3))
+    data = strategy.experimental_distribute_dataset(batches.dataset())
+    steps = len(batches.inputs) // batches.global_batch
+    losses = []
+    for _ in range(EPOCHS):
+        iterator = iter(data)
+        losses.append(sum(float(two_steps(iterator)) for _ in range(steps // 2)) / steps)
+    return {"loss": losses}
 
 
 def dropout_per_replica(case: Case) -> None:
-    """The alternative: a Dropout layer that adds the replica's index to its seed."""
+    """An alternative: a Dropout layer that adds the replica's index to its seed."""
     if not hasattr(tf.keras, "random"):
         case.skip("Keras 2 needs no alternative: its layers have no SeedGenerator")
-    _masks(case, lambda: ReplicaDropout(0.5, seed=3))
+    compare_masks(case, lambda: ReplicaDropout(0.5, seed=SEED))
 
 
-def _clipped(case: Case, options: Dict[str, float], norm: float, job: Optional[Job] = None) -> None:
-    """Compare SGD that clips, on one device, with the same job or another one."""
-    clips = Job(lambda: tf.keras.optimizers.SGD(LEARNING_RATE, **options))
-    single = compare(case, job or clips, clips).single
-    ways = [float(np.linalg.norm(after - before)) for before, after in zip(single.started, single.model.get_weights())]
-    case.measure({"reference_way": max(ways), "longest_way": EPOCHS * STEPS * LEARNING_RATE * norm})
-
-
-class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
-    """Clips the sum of the replicas' gradients. The optimizer adds up the replicas again, so each adds its share."""
-
-    def train_step(self, data: Any) -> Any:
-        """Clip the gradient of the global batch."""
-        inputs, targets = data
-        with tf.GradientTape() as tape:
-            loss: Any = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
-        replica = tf.distribute.get_replica_context()
-        gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
-        gradients, _ = tf.clip_by_global_norm(gradients, NORM)
-        shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
-        optimizer: Any = self.optimizer
-        optimizer.apply_gradients(zip(shares, self.trainable_variables))
-        total = replica.all_reduce("sum", loss)
-        for metric in self.metrics:  # the loss only: the model has no other metrics
-            metric.update_state(total)
-        return {metric.name: metric.result() for metric in self.metrics}
-
-
-def _loop(case: Case, *, build: bool) -> None:
-    strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync)
-    case.phase("reference")
-    single = make_model()
-    single.compile(optimizer=_adam(), loss="mean_squared_error", jit_compile=False)
-    reference = fit_reference(case, single, batches)
-    model = train_custom_loop(case, strategy, batches, _adam, build=build)
-    inspect_weights(case, strategy, model, reference)
-
-
-def _adam() -> Any:
-    return tf.keras.optimizers.Adam(0.01)
-
-
-class ReplicaDropout(tf.keras.layers.Dropout):  # type: ignore[misc]  # TensorFlow has no types here
-    """Dropout whose seed includes the index of the replica."""
-
-    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
-        """Drop on each replica by its own mask."""
-        if not training:
-            return inputs
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        seed = tf.cast(self.seed_generator.next(), tf.int32) + tf.stack([0, tf.cast(replica, tf.int32)])
-        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
-
-
-def _masks(case: Case, make: Callable[[], Any]) -> None:
+def augmented_in_map(case: Case) -> None:
+    """An alternative: augment in Dataset.map, before the batch is split among the replicas."""
     strategy = make_strategy(case)
     case.phase("build")
-    ones = tf.ones((1, UNITS))
-    with strategy.scope():
-        layer = make()
-        layer(ones)
-
-    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
-    def step() -> Any:
-        return strategy.run(lambda: layer(ones, training=True))
-
+    layer = tf.keras.layers.RandomTranslation(0.4, 0.4, seed=SEED)
+    image = tf.reshape(tf.range(SIDE * SIDE, dtype=tf.float32), (SIDE, SIDE, 1))
+    images = tf.data.Dataset.from_tensors(image).repeat(STEPS * IMAGES).batch(IMAGES)
+    data = strategy.experimental_distribute_dataset(images.map(lambda batch: layer(batch, training=True)))
     case.phase("train")
-    equal = 0
-    for _ in range(MASKS):
-        masks = [mask.numpy() for mask in strategy.experimental_local_results(step())]
-        equal += len({mask.tobytes() for mask in masks}) < len(masks)
-    case.measure({"masks": MASKS, "equal_masks": equal})
+    count_equal(case, [[one.numpy().tobytes() for one in strategy.experimental_local_results(each)] for each in data])
+
+
+RANDOM_LAYERS = {
+    "gaussian-noise": ("GaussianNoise", {"stddev": 1.0}),
+    "random-translation": ("RandomTranslation", {"height_factor": 0.4, "width_factor": 0.4}),
+    "random-flip": ("RandomFlip", {"mode": "horizontal"}),
+    "random-rotation": ("RandomRotation", {"factor": 0.4}),
+}
+
+
+def draws(name: str, options: Any) -> Callable[[Case], None]:
+    """A case for this layer."""
+    return lambda case: compare_masks(case, lambda: getattr(tf.keras.layers, name)(seed=SEED, **options))
 
 
 CASES = {
-    "clipnorm": clipnorm,
-    "global-clipnorm": global_clipnorm,
-    "clipvalue": clipvalue,
+    "global-clipnorm": clips("global_clipnorm"),
+    "clipvalue": clips("clipvalue"),
     "clip-after-reduction": clip_after_reduction,
+    "tf-keras": tf_keras,
     "steps-per-execution": steps_per_execution,
-    "optimizer-built-late": optimizer_built_late,
-    "optimizer-built-in-scope": optimizer_built_in_scope,
-    "dropout": dropout,
+    "steps-in-function": steps_in_function,
+    **{case: draws(name, options) for case, (name, options) in RANDOM_LAYERS.items()},
     "dropout-per-replica": dropout_per_replica,
+    "augmented-in-map": augmented_in_map,
 }

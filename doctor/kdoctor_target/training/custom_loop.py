@@ -13,27 +13,17 @@ from kdoctor_target.training.replicas import make_model
 from kdoctor_target.training.steps import Steps, step_seconds, traces_of
 
 
-def train_custom_loop(
-    case: Case, strategy: Any, batches: Batches, make: Optional[Callable[[], Any]] = None, *, build: bool = True
-) -> Any:
+def train_custom_loop(case: Case, strategy: Any, batches: Batches) -> Any:
     """Train on the strategy's replicas with ``strategy.run`` and ``compute_average_loss``; returns the model.
 
     Every batch must be full, because the loss is divided by the size of the global batch.
-
-    Args:
-        case: the case that trains.
-        strategy: the strategy.
-        batches: the global batches.
-        make: makes the optimizer; SGD by default.
-        build: build the optimizer in the scope; if false, its first step builds it.
     """
     case.phase("build")
     started = time.perf_counter()
     with strategy.scope():
         model = make_model()
-        optimizer = make() if make else tf.keras.optimizers.SGD(LEARNING_RATE)
-        if build:
-            optimizer.build(model.trainable_variables)
+        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
+        optimizer.build(model.trainable_variables)
     case.note(build_s=time.perf_counter() - started, optimizer=type(optimizer).__name__, **batches.facts())
     case.phase("data")
     data = strategy.experimental_distribute_dataset(batches.dataset())
@@ -55,6 +45,19 @@ def one_step(
     strategy: Any, model: Any, optimizer: Any, global_batch: int, steps: Optional[Steps] = None
 ) -> Callable[[Any, Any], Any]:
     """The compiled function that trains one global batch and returns its loss."""
+    replica_step = one_replica_step(model, optimizer, global_batch)
+    traced = steps.watch_tracing(replica_step) if steps else replica_step
+
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
+    def step(inputs: Any, targets: Any) -> Any:
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(traced, args=(inputs, targets)), axis=None)
+
+    compiled: Callable[[Any, Any], Any] = step
+    return compiled
+
+
+def one_replica_step(model: Any, optimizer: Any, global_batch: int) -> Callable[[Any, Any], Any]:
+    """What each replica does with its share of a global batch. Returns its share of the loss."""
 
     def replica_step(inputs: Any, targets: Any) -> Any:
         with tf.GradientTape() as tape:
@@ -64,11 +67,4 @@ def one_step(
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss
 
-    traced = steps.watch_tracing(replica_step) if steps else replica_step
-
-    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
-    def step(inputs: Any, targets: Any) -> Any:
-        return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(traced, args=(inputs, targets)), axis=None)
-
-    compiled: Callable[[Any, Any], Any] = step
-    return compiled
+    return replica_step

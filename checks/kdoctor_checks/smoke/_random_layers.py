@@ -1,0 +1,39 @@
+"""Judges what random layers draw on each replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.model import Outcome
+from kdoctor.text.lists import counted
+from kdoctor_checks.smoke._judging import evidence, finding, judge_cases, unknown
+
+
+def judge_random_layers(
+    run: SmokeRun, names: tuple[str, ...], remedy: str, explained_by: tuple[str, ...]
+) -> Iterator[Outcome]:
+    """Evidence for each case whose replicas drew different numbers, and the same again with the same seed."""
+
+    def judge(case: SmokeCase) -> Outcome:
+        masks, equal = case.measures.get("masks"), case.measures.get("equal_masks")
+        if not masks or equal is None:
+            return unknown(case, "its masks were not compared")
+        observed = f"equal masks on {counted(case.replicas, 'replica')} in {equal:.0f} of {masks:.0f} steps"
+        if equal:
+            return finding(
+                case,
+                f"{observed} ({run.keras or 'Keras unknown'})",
+                "a different mask on each replica",
+                remedy,
+                brief="draw the same numbers on every replica",
+                explained_by=explained_by,
+            )
+        repeated = case.measures.get("repeated_masks", masks)  # not measured for the alternative in Dataset.map
+        if repeated != masks:
+            observed = f"with the same seed, {repeated or 0:.0f} of {masks:.0f} steps drew the same again"
+            brief = "a seed does not reproduce the random numbers"
+            return finding(case, observed, "the same masks with the same seed", remedy, brief=brief)
+        return evidence(case, observed)
+
+    yield from judge_cases(run, names, judge)

@@ -1,0 +1,7 @@
+"""Every optimizer that Keras ships. Measures: see ``kdoctor_target.training.optimizers``."""
+
+from __future__ import annotations
+
+from kdoctor_target.training.optimizers import OPTIMIZERS, cases_of, compare_state
+
+CASES = cases_of(compare_state, OPTIMIZERS)

@@ -16,8 +16,8 @@ def losses(
 ) -> Iterator[Outcome]:
     """Weighted and regularized losses train as on one device.
 
-    Why: weights of examples, classes and outputs scale each replica's part of the loss, and regularizers are
-    added once, not once per replica. A replica whose weights are all zero must not count. The loss falls even if one of these is
+    Why: weights of examples, classes and outputs scale each replica's part of the loss, and a replica whose weights are
+    all zero must not count. Regularizers are added once, not once per replica. The loss falls even if one of these is
     ignored.
     Remedy: look for a patched loss, or install Keras 3.10 or later.
     Source: https://keras.io/api/models/model_training_apis/

@@ -9,10 +9,7 @@ from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, judge_cases
 from kdoctor_checks.smoke._values import with_remedy
 
-_REMEDY = (
-    "In jobs with a loss for each token, give the mask as sample_weight instead of mask_zero=True, if the lengths of "
-    "sequences differ much."
-)
+_REMEDY = "In jobs with a loss for each token, give the mask as sample_weight instead of mask_zero=True."
 
 
 @check(

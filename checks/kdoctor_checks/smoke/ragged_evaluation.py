@@ -19,8 +19,8 @@ from kdoctor_checks.smoke._judging import (
 from kdoctor_checks.smoke._values import judge_reported
 
 _REMEDY = (
-    "Give validation_batch_size to fit and batch_size to evaluate, at most the number of examples and a multiple of "
-    "strategy.num_replicas_in_sync."
+    "Give evaluate a batch_size, and fit a validation_batch_size, of at most the number of examples and a multiple of "
+    "the replicas."
 )
 
 

@@ -10,8 +10,8 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, jud
 from kdoctor_checks.smoke._values import with_remedy
 
 _REMEDY = (
-    "In jobs whose loss function returns one number (keras.losses.Dice and Tversky do), return one loss for each "
-    "example: loss * tf.ones(tf.shape(y_true)[:1])."
+    "In jobs whose loss is one number (keras.losses.Dice and Tversky are), return it for each example: "
+    "loss * tf.ones(tf.shape(y_true)[:1])."
 )
 
 

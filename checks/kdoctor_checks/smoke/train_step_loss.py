@@ -10,8 +10,8 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, jud
 from kdoctor_checks.smoke._values import with_remedy
 
 _REMEDY = (
-    "In a custom train_step, update the loss metric with "
-    'tf.distribute.get_replica_context().all_reduce("sum", loss), after the gradients are computed.'
+    "In a custom train_step, compute the gradients, then update the loss metric with "
+    'tf.distribute.get_replica_context().all_reduce("sum", loss).'
 )
 
 

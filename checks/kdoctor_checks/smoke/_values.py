@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kdoctor.facts import SmokeCase
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy
+from kdoctor.model import Action, Finding, Outcome, Remedy
 from kdoctor.text.lists import some
 from kdoctor_checks.smoke._judging import LOSS_TOLERANCE, NO_ROLLBACK, Comparison, Problem, evidence, unknown
 
@@ -26,7 +26,7 @@ def judge_reported(compare: Comparison, case: SmokeCase) -> Outcome:
 def judge_trained(compare: Comparison, case: SmokeCase) -> Outcome:
     """Whether weights, losses and all reported values match one device."""
     outcome = compare.judge(case)
-    wrong = values_problem(case) if isinstance(outcome, Evidence) else None
+    wrong = None if isinstance(outcome, Finding) else values_problem(case)
     return compare.wrong(case, wrong) if wrong else outcome
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History, Job, compare, fit
 from kdoctor_target.training.regression import Batches
+from kdoctor_target.training.replicas import make_model
 
 EPOCHS = 5
 HALF_WAY = 0.4
@@ -46,10 +47,10 @@ def best_epoch(case: Case) -> None:
         save = callbacks.ModelCheckpoint(path, monitor="val_loss", save_best_only=True, save_weights_only=True)
         checked = batches._replace(targets=HALF_WAY * batches.targets).dataset()
         history = fit(model, batches, epochs=EPOCHS, callbacks=[early, save], validation_data=checked)
-        restored = model.get_weights()
-        model.load_weights(path)
-        saved = [np.max(np.abs(one - other)) for one, other in zip(restored, model.get_weights())]
-        chosen = {"best epoch": early.best_epoch, "epochs": len(history["loss"]), "saved weights": max(saved)}
+        saved = make_model()
+        saved.load_weights(path)
+        apart = [np.max(np.abs(one - other)) for one, other in zip(saved.get_weights(), model.get_weights())]
+        chosen = {"best epoch": early.best_epoch, "epochs": len(history["loss"]), "saved weights": max(apart)}
         return {**history, **{name: [float(value)] for name, value in chosen.items()}}
 
     compare(case, Job(fit=train))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.jax_scenarios import ON_JAX
+from kdoctor.smoke.model_scenarios import MODELS
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
 
 SCENARIOS = (
@@ -117,6 +118,7 @@ SCENARIOS = (
         typical_s=5.0,
     ),
     *FEATURES,
+    *MODELS,
     _scenario(
         "smoke.persistence",
         kind="edge-case",

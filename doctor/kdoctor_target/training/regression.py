@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -74,7 +74,15 @@ def make_batches(replicas: int, steps: int = STEPS, tail: int = 0) -> Batches:
     return Batches(*regression(steps * global_batch + tail), global_batch)
 
 
-def dense_model(keras: Any, *, units: int = 8, normalised: bool = False, synchronized: bool = False) -> Any:
+def dense_model(  # noqa: PLR0913 - the choices of the scenarios
+    keras: Any,
+    *,
+    units: int = 8,
+    outputs: int = 1,
+    activation: Optional[str] = None,
+    normalised: bool = False,
+    synchronized: bool = False,
+) -> Any:
     """Dense - (BatchNormalization) - Dense, not compiled, with the same initial weights every time it is made."""
     layers = keras.layers
     options = {"synchronized": True} if synchronized else {}  # older Keras releases do not know this option
@@ -88,7 +96,7 @@ def dense_model(keras: Any, *, units: int = 8, normalised: bool = False, synchro
             layers.InputLayer((FEATURES,)),
             dense(units, seed=1, activation="tanh", name="hidden"),
             *middle,
-            dense(1, seed=2, name="out"),
+            dense(outputs, seed=2, activation=activation, name="out"),
         ]
     )
 

@@ -1,0 +1,199 @@
+"""Weighted, regularized and custom losses over several replicas, compared with one device."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.compared import History, Job, compare, fit, model_of
+from kdoctor_target.training.regression import FEATURES, PER_REPLICA, STEPS, Batches, dense_model, make_batches
+from kdoctor_target.training.seeded import TOKENS, dense, embedding, tokens
+
+CLASSES = 3
+BOUNDARY = 0.5
+"""Targets above it are the positive class."""
+IS_KERAS_3 = hasattr(tf.keras, "random")
+
+
+def sample_weight(case: Case) -> None:
+    """Different weights for the examples; those of the last replica are all zero."""
+
+    def data(replicas: int) -> Batches:
+        batches = make_batches(replicas)
+        weights = np.random.RandomState(5).uniform(0.0, 2.0, len(batches.inputs)).astype("float32")
+        places = np.arange(len(weights)) % batches.global_batch
+        weights[places >= batches.global_batch - PER_REPLICA] = 0.0
+        return batches._replace(sample_weights=weights)
+
+    compare(case, Job(compile=lambda: {"weighted_metrics": ["mae"]}, data=data))
+
+
+def class_weight(case: Case) -> None:
+    """Different weights for the classes."""
+
+    def data(replicas: int) -> Batches:
+        batches = make_batches(replicas)
+        return batches._replace(targets=np.argmax(batches.inputs[:, :CLASSES], axis=1))
+
+    def weigh(model: Any, batches: Batches) -> History:
+        return fit(model, batches, class_weight={0: 1.0, 1: 3.0, 2: 0.5})
+
+    job = Job(
+        model=lambda: dense_model(tf.keras, outputs=CLASSES, activation="softmax"),
+        compile=lambda: {"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]},
+        fit=weigh,
+        data=data,
+    )
+    compare(case, job)
+
+
+def regularizers(case: Case) -> None:
+    """L1 and L2 of the weights, and a loss of a layer (``add_loss``)."""
+    compare(case, Job(model=_regularized))
+
+
+def outputs(case: Case) -> None:
+    """Two inputs, and two outputs with loss weights."""
+
+    def data(replicas: int) -> Batches:
+        batches = make_batches(replicas)
+        inputs, targets = batches.inputs, batches.targets
+        return batches._replace(
+            inputs={"left": inputs, "right": inputs[:, ::-1].copy()},
+            targets={"mean": targets, "chance": (targets > BOUNDARY).astype("float32")},
+        )
+
+    options = {
+        "loss": {"mean": "mean_squared_error", "chance": "binary_crossentropy"},
+        "loss_weights": {"mean": 0.7, "chance": 0.3},
+    }
+    compare(case, Job(model=_two_outputs, compile=lambda: options, data=data))
+
+
+def run_eagerly(case: Case) -> None:
+    """Steps that are not compiled."""
+    compare(case, Job(compile=lambda: {"run_eagerly": True}, fit=lambda model, data: fit(model, data, epochs=1)))
+
+
+def train_step(case: Case) -> None:
+    """A custom ``train_step`` that adds up the losses of the replicas before it reports them."""
+    compare(case, Job(model=model_of(SumsLoss)))
+
+
+def train_step_of_guide(case: Case) -> None:
+    """A custom ``train_step`` that reports the loss as Keras's guide does."""
+    compare(case, Job(model=model_of(TrainStep)))
+
+
+def scalar_loss(case: Case) -> None:
+    """A loss function that returns one number for the batch."""
+    compare(case, Job(compile=lambda: {"loss": _mean_of_batch}))
+
+
+def scalar_loss_repeated(case: Case) -> None:
+    """The alternative: return that number for each example."""
+
+    def repeated(targets: Any, predictions: Any) -> Any:
+        return _mean_of_batch(targets, predictions) * tf.ones(tf.shape(targets)[:1])
+
+    compare(case, Job(compile=lambda: {"loss": repeated}))
+
+
+def masked_loss(case: Case) -> None:
+    """A loss for each token, without those that the Embedding layer masks."""
+    compare(case, _tagger(masked=True))
+
+
+def token_weights(case: Case) -> None:
+    """The alternative: a mask of weights for the tokens."""
+    compare(case, _tagger(masked=False))
+
+
+def _mean_of_batch(targets: Any, predictions: Any) -> Any:
+    return tf.reduce_mean(tf.square(targets - predictions))
+
+
+class Penalty(tf.keras.layers.Layer):  # type: ignore[misc]  # TensorFlow has no types here
+    """Adds the mean square of its inputs to the loss."""
+
+    def call(self, inputs: Any) -> Any:
+        """The inputs."""
+        self.add_loss(0.1 * tf.reduce_mean(tf.square(inputs)))
+        return inputs
+
+
+def _regularized() -> Any:
+    options = {"kernel_regularizer": tf.keras.regularizers.L1L2(0.01, 0.02)}
+    hidden = dense(8, 1, activation="tanh", **options)
+    return tf.keras.Sequential([tf.keras.Input((FEATURES,)), hidden, Penalty(), dense(1, 2, **options)])
+
+
+def _two_outputs() -> Any:
+    inputs = {name: tf.keras.Input((FEATURES,), name=name) for name in ("left", "right")}
+    hidden = [dense(8, seed, activation="tanh")(one) for seed, one in enumerate(inputs.values())]
+    both = tf.keras.layers.Add()(hidden)
+    chance = dense(1, 4, activation="sigmoid", name="chance")(both)
+    return tf.keras.Model(inputs, {"mean": dense(1, 3, name="mean")(both), "chance": chance})
+
+
+class TrainStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
+    """The train_step of https://keras.io/guides/custom_train_step_in_tensorflow/."""
+
+    def train_step(self, data: Any) -> Any:
+        """One step of each replica."""
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss: Any = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        optimizer: Any = self.optimizer
+        optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        if IS_KERAS_3:  # in Keras 2 compute_loss reports the loss
+            for metric in self.metrics:  # the loss only: the model has no other metrics
+                metric.update_state(self.reported(loss))
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def reported(self, loss: Any) -> Any:
+        """The loss that the model reports for a step."""
+        return loss
+
+
+class SumsLoss(TrainStep):
+    """Reports the loss of the global batch."""
+
+    def reported(self, loss: Any) -> Any:
+        """The sum of the replicas' losses, each of which is divided by the number of replicas."""
+        return tf.distribute.get_replica_context().all_reduce("sum", loss)
+
+
+def _tagger(*, masked: bool) -> Job:
+    """A model that classifies each token of sequences of different lengths, with a mask or with weights."""
+
+    def data(replicas: int) -> Batches:
+        sequences = tokens(STEPS * PER_REPLICA * replicas)
+        weights = None if masked else (sequences != 0).astype("float32")
+        return Batches(sequences, (sequences % CLASSES)[:, :, None], PER_REPLICA * replicas, sample_weights=weights)
+
+    def model() -> Any:
+        last = dense(CLASSES, 2, activation="softmax")
+        return tf.keras.Sequential([tf.keras.Input((TOKENS,), dtype="int32"), embedding(8, masked=masked), last])
+
+    options: Dict[str, Any] = {"loss": "sparse_categorical_crossentropy"}
+    return Job(model=model, compile=lambda: options, data=data)
+
+
+CASES = {
+    "sample-weight": sample_weight,
+    "class-weight": class_weight,
+    "regularizers": regularizers,
+    "outputs": outputs,
+    "run-eagerly": run_eagerly,
+    "train-step": train_step,
+    "train-step-of-guide": train_step_of_guide,
+    "scalar-loss": scalar_loss,
+    "scalar-loss-repeated": scalar_loss_repeated,
+    "masked-loss": masked_loss,
+    "token-weights": token_weights,
+}

@@ -8,6 +8,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import parse_version
+from kdoctor_checks.job._options import judge_measured
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -20,6 +21,7 @@ def judge_feature(
     matrix: VersionMatrix,
     feature: str,
     *,
+    option: str,
     subject: str,
     used: str,
     expected: str,
@@ -33,6 +35,7 @@ def judge_feature(
         model: the job's model.
         matrix: what was measured.
         feature: the feature's name in the matrix.
+        option: its name in the facts about the training, whose result on this machine counts more than the matrix.
         subject: the subject of the outcome.
         used: how the model uses the feature.
         expected: what a problem should be instead.
@@ -44,6 +47,9 @@ def judge_feature(
         return unknown(subject, "the number of replicas is not known")
     if replicas == 1:
         return NotApplicable(reason="the job has only one replica")
+    here = judge_measured(run, option, used, subject=subject, expected=expected, remedy=remedy, brief=brief)
+    if here is not None:
+        return here
     found = _measured(run, model, matrix, feature, subject)
     if isinstance(found, Unjudged):
         return found

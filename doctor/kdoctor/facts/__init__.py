@@ -48,7 +48,8 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation",
+    "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
     "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
     "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",

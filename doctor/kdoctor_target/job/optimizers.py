@@ -1,7 +1,7 @@
 """Which optimizers hide a gradient that is too large by a factor, such as the number of replicas.
 
-Keras 3.5 to 3.7 sum the gradients of the replicas instead of averaging them. A loss function that returns the mean of its
-batch does the same. Whether the weights show it depends on how a step depends on the gradient g.
+Keras 3.5 to 3.7 sum the gradients of the replicas instead of averaging them. A loss function that returns the mean of
+its batch does the same. Whether the weights show it depends on how a step depends on the gradient g.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ _ENTRIES = (
     "__call__", "update_state", "result",  # losses, metrics and schedules
     "update_step", "apply_gradients", "apply", "get_gradients",  # optimizers
 )  # fmt: skip
+_METHODS = (property, staticmethod, classmethod, types.FunctionType)
 _MOST = 2000
 """Objects to look at; a job that reaches more is not followed further."""
 
@@ -90,7 +91,7 @@ class Outside:
         if method is not None:
             self._follow(getattr(method, "fget", None) or method, owner)
 
-    def _look(self, name: str, value: Any) -> None:
+    def _look(self, name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch for each kind of value
         """Keep the state of one value, and look further."""
         if not self._is_new(value):
             return
@@ -152,7 +153,9 @@ class Outside:
             self._kept.append((name, lambda: value.tobytes() != array.tobytes(), lambda: np.copyto(value, array)))
             return
         parts: List[Any] = list(value.items()) if isinstance(value, dict) else list(value)
-        now: Callable[[], List[Any]] = lambda: list(value.items()) if isinstance(value, dict) else list(value)
+
+        def now() -> List[Any]:
+            return list(value.items()) if isinstance(value, dict) else list(value)
 
         def undo() -> None:
             value.clear()

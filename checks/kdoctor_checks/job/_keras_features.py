@@ -35,7 +35,8 @@ def judge_feature(
         model: the job's model.
         matrix: what was measured.
         feature: the feature's name in the matrix.
-        option: its name in the facts about the training, whose result on this machine counts more than the matrix.
+        option: its name in the facts about the training, whose result on this machine counts more than the matrix;
+            empty if it is not an option.
         subject: the subject of the outcome.
         used: how the model uses the feature.
         expected: what a problem should be instead.
@@ -48,7 +49,7 @@ def judge_feature(
     if replicas == 1:
         return NotApplicable(reason="the job has only one replica")
     here = judge_measured(run, option, used, subject=subject, expected=expected, remedy=remedy, brief=brief)
-    if here is not None:
+    if option and here is not None:
         return here
     found = _measured(run, model, matrix, feature, subject)
     if isinstance(found, Unjudged):

@@ -18,8 +18,7 @@ _REMEDY = (
     "self.compute_loss."
 )
 _OWN_REMEDY = (
-    "Compare train_step and the optimizer with those of Keras: gradients must be summed over the replicas before any "
-    "step that is not linear. Then compile with SGD to see whether the optimizer is the cause."
+    "In train_step and in the optimizer, add up the gradients of the replicas before any step that is not linear."
 )
 
 
@@ -60,7 +59,8 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
         reason = f"another order of the examples changes the weights of one device by {own.noise or 0:.2g} as well"
         return unknown(subject, f"{reason}, because of rounding or of random numbers that come from no Keras layer")
     details = [f"relative difference {own.deviation:.2g} after {counted(training.steps, 'step')}"]
-    details += [f"without {some(own.without)}"] if own.without else []
+    values = {option.name: option.value for option in training.options}
+    details += [f"without {some([values.get(name, name) for name in own.without])}"] if own.without else []
     details += [f"in inference mode: {some(training.stilled)}"] if training.stilled else []
     details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
     difference = f"({'; '.join(details)})"
@@ -71,7 +71,8 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
             subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)
         )
     observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
-    return finding(subject, observed, expected, _OWN_REMEDY, brief=_BRIEF, explained_by=of_weights(run))
+    remedy = _REMEDY if training.scale_hidden == "" else _OWN_REMEDY
+    return finding(subject, observed, expected, remedy, brief=_BRIEF, explained_by=of_weights(run))
 
 
 def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:

@@ -39,7 +39,7 @@ def evaluate(run: SmokeRun, *, tolerance: float = 1e-3) -> Iterator[Outcome]:
         return
     uneven = next((one for one in training.evaluations if one.final_batch % replicas), None)
     if uneven is None and training.evaluations:
-        yield NotApplicable(reason="the model has a fixed batch size, or a replica would be empty")
+        yield NotApplicable(reason="evaluate takes full batches only on one device, too, or a replica would be empty")
     elif uneven is None:
         yield unknown(_SUBJECT, f"not compared with one device: {training.not_compared or 'evaluate was not run'}")
     else:

@@ -137,7 +137,7 @@ class Comparison:
         trials.reset()
         batch = len(evaluating.leaf(trials.batches[0]))
         found: List[Facts] = []
-        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync, trials.alone):
+        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync):
             facts = evaluating.compare(trials, final)
             if facts:
                 found.append(facts)

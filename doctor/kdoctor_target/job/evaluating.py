@@ -13,21 +13,12 @@ from kdoctor_target.job.trials import Trials, dataset, in_a_thread
 Facts = Dict[str, Any]
 
 
-def final_batches(batch: int, replicas: int, model: Any) -> List[int]:
+def final_batches(batch: int, replicas: int) -> List[int]:
     """Sizes of a final batch to evaluate: one that does not divide but leaves no replica empty, and a full one."""
     uneven = [
         size for size in range(batch - 1, 0, -1) if size % replicas and (replicas - 1) * -(-size // replicas) < size
     ]
-    return [*uneven[:1], batch] if _takes_any(model) else [batch]
-
-
-def _takes_any(model: Any) -> bool:
-    """Whether the batch size is not part of the model's inputs."""
-    try:
-        shapes = [one.shape for one in tf.nest.flatten(model.inputs or [])]
-    except AttributeError:  # of a subclass in Keras 3
-        return True
-    return all(not len(shape) or shape[0] is None for shape in shapes)
+    return [*uneven[:1], batch]
 
 
 def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:

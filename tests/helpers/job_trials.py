@@ -116,6 +116,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
     batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
     generator = iter(batches)
     build = tf.data.Dataset
+    signature = (tf.TensorSpec((None, 8)), tf.TensorSpec((None,), tf.int64))
     words = build.from_generator(lambda: iter([[1.0], [1.0, 2.0]]), tf.float32)
     data: dict[str, Any] = {
         "tf.data": job_models.dataset("dense"),
@@ -125,6 +126,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
         "arrays": (inputs, targets),
         "function of a generator": lambda: iter(batches),
         "generator": generator,
+        "generator in a dataset": build.from_generator(lambda: generator, output_signature=signature),
         "empty": job_models.dataset("dense").take(0),
         "empty arrays": (inputs[:0], targets[:0]),
         "unbatched": build.from_tensor_slices((inputs, targets)),

@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import random
 import sys
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
-from helpers import job_classes, job_models
+from helpers import job_classes, job_hazards, job_models
 
 STEPS = 3
 
@@ -26,7 +27,14 @@ STEPS = 3
 def main(kind: str, *names: str) -> None:
     """Run the trials of a kind."""
     strategy = job_models.devices()
-    trials = {"matrix": _matrix, "untouched": _untouched, "forms": _forms, "guard": _guard, "classes": _classes}
+    trials = {
+        "matrix": _matrix,
+        "untouched": _untouched,
+        "forms": _forms,
+        "guard": _guard,
+        "classes": _classes,
+        "hazards": _hazards,
+    }
     sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
 
 
@@ -108,6 +116,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
     batches = [(inputs[start : start + 16], targets[start : start + 16]) for start in range(0, 64, 16)]
     generator = iter(batches)
     build = tf.data.Dataset
+    signature = (tf.TensorSpec((None, 8)), tf.TensorSpec((None,), tf.int64))
     words = build.from_generator(lambda: iter([[1.0], [1.0, 2.0]]), tf.float32)
     data: dict[str, Any] = {
         "tf.data": job_models.dataset("dense"),
@@ -117,6 +126,7 @@ def _forms(strategy: Any) -> dict[str, Any]:
         "arrays": (inputs, targets),
         "function of a generator": lambda: iter(batches),
         "generator": generator,
+        "generator in a dataset": build.from_generator(lambda: generator, output_signature=signature),
         "empty": job_models.dataset("dense").take(0),
         "empty arrays": (inputs[:0], targets[:0]),
         "unbatched": build.from_tensor_slices((inputs, targets)),
@@ -157,6 +167,54 @@ def _classes(strategy: Any) -> dict[str, Any]:
         before = [weight.tobytes() for weight in model.get_weights()]
         found[name] = _found(kdoctor.preflight(model, data, strategy, steps=2))
         found[name]["untouched"] = before == [weight.tobytes() for weight in model.get_weights()]
+    return found
+
+
+def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
+    """Jobs of ``job_hazards``, in an empty folder; with the names of what a preflight changed."""
+    os.chdir(folder)
+    with strategy.scope():
+        counter = tf.Variable(0.0)
+    makers = job_hazards.hazards(strategy, counter)
+    found = {}
+    for name in names:
+        with strategy.scope():
+            model = makers[name]()
+        rate = model.optimizer.learning_rate
+
+        def state(model: Any = model, rate: Any = rate) -> dict[str, Any]:
+            return {
+                "weights and slots": _state(model),
+                "counter": float(counter.numpy()),
+                "log": list(job_hazards.LOG),
+                "files": os.listdir(folder),  # noqa: PTH208 - names only
+                "learning rate": float(rate.numpy()) if hasattr(rate, "numpy") else rate,
+            }
+
+        before = state()
+        found[name] = _found(kdoctor.preflight(model, job_models.dataset("dense", count=64), strategy, steps=4))
+        after = state()
+        found[name]["changed"] = [part for part in before if before[part] != after[part]]
+    return found
+
+
+def _scales(_: Any) -> dict[str, list[float]]:
+    """How much steps for four times the gradient differ from the same steps, and from steps four times as long."""
+    numbers = np.random.RandomState(3)
+    gradients = [numbers.normal(size=(6, 5)).astype("float32") * 0.1 for _ in range(3)]
+
+    def way(kind: Any, factor: float) -> Any:
+        variable, optimizer = keras.Variable(np.full((6, 5), 0.5, "float32")), kind(0.01)
+        optimizer.build([variable])
+        for gradient in gradients:
+            optimizer.apply([tf.constant(factor * gradient)], [variable])
+        return variable.numpy() - 0.5
+
+    found = {}
+    for name, kind in vars(keras.optimizers).items():
+        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer"):
+            once, more = way(kind, 1.0), way(kind, 4.0)
+            found[name] = [float(np.max(np.abs(more - times * once)) / np.max(np.abs(once))) for times in (1, 4)]
     return found
 
 

@@ -10,6 +10,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import NotApplicable, Outcome, Remedy, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._versions import parse_version
+from kdoctor_checks.job._options import judge_measured
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
@@ -22,6 +23,7 @@ def judge_feature(
     matrix: VersionMatrix,
     features: Sequence[str],
     *,
+    option: str,
     subject: str,
     used: str,
     expected: str,
@@ -35,6 +37,8 @@ def judge_feature(
         model: the job's model.
         matrix: what was measured.
         features: the names of the features in the matrix; a defect of any of them counts.
+        option: its name in the facts about the training, whose result on this machine counts more than the matrix;
+            empty if it is not an option.
         subject: the subject of the outcome.
         used: how the model uses the features.
         expected: what a problem should be instead.
@@ -46,6 +50,9 @@ def judge_feature(
         return unknown(subject, "the number of replicas is not known")
     if replicas == 1:
         return NotApplicable(reason="the job has only one replica")
+    here = judge_measured(run, option, used, subject=subject, expected=expected, remedy=remedy, brief=brief)
+    if option and here is not None:
+        return here
     found = _known(run, model, matrix, features, subject)
     if isinstance(found, Unjudged):
         return found

@@ -29,8 +29,8 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
 
     Why: Keras 3 clips the gradient of each replica and then adds them up, so every replica's share of the global
     gradient is compared with the whole limit. The job trains without an error, with larger steps than on one device.
-    tf_keras adds up first. kdoctor reads clipnorm, global_clipnorm and clipvalue of the optimizer, and the version
-    matrix has what was measured with each release.
+    tf_keras adds up first. kdoctor trains the job with and without its clipping, on the replicas and on one device. If
+    no gradient reaches the limit in these steps, the version matrix has what was measured with each release.
     Remedy: clip in a custom train_step after an all_reduce of the gradients, or train with tf_keras.
     Source: https://keras.io/api/optimizers/
     Failure modes: keras3_clips_each_replica
@@ -52,6 +52,7 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
             model,
             matrix,
             [_FEATURES[option.partition("=")[0]] for option in model.clipping],
+            option="clipping",
             subject=subject,
             used=", ".join(model.clipping),
             expected="the clipping of one device",

@@ -3,60 +3,102 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import JobComparison, JobTraining, SmokeRun
 from kdoctor.model import Evidence, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU, of_weights
+from kdoctor_checks.job._options import MOSTLY, TOLERANCE
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import finding, unknown
 
+_SGD = "your model with plain SGD"
+_BRIEF = "weights differ from one device's"
 _REMEDY = (
     "Return one number per example from the loss function, not their mean. In a custom train_step, call "
     "self.compute_loss."
+)
+_OWN_REMEDY = (
+    "In train_step and in the optimizer, add up the gradients of the replicas before any step that is not linear."
 )
 
 
 @check(
     "job.equals-one-device", severity=Severity.ERROR, requires=["job.trains"], scenario=SCENARIO, explained_by=NO_GPU
 )
-def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05) -> Iterator[Outcome]:
+def equals_one_device(run: SmokeRun, *, tolerance: float = 0.05, own_tolerance: float = TOLERANCE) -> Iterator[Outcome]:
     """The model trained on all replicas matches one device.
 
     Why: a custom loss function that returns the mean of its batch is R times too large on R replicas. Keras 3 averages
     numbers per example over the global batch, but adds up single numbers. A train_step that ignores the replicas trains
-    something else than was tested on one GPU. kdoctor compares copies of the model trained with SGD, whose steps are
-    proportional to the gradient. Random layers run in inference mode, and BatchNormalization uses the moments of the
-    whole batch. The relative difference is 1e-6 for rounding, and 1 for a mean on two replicas.
+    something else than was tested on one GPU. kdoctor compares copies of the model twice. The first comparison uses the
+    job's own optimizer and options. Adam and most others divide by the size of the gradient, which hides one that is
+    too large. So the second one uses SGD, unless the job does. Random layers run in inference mode, and
+    BatchNormalization uses the moments of the whole batch. The relative difference is 1e-7 to 3e-4 for rounding, and 1
+    for a mean on two replicas. A variable that another order of the examples changes as much is left out.
     Remedy: return one number per example from the loss function, and leave the reduction to Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
     training, replicas = training_of(run), replicas_of(run)
     if isinstance(training, Unjudged):
         yield training
-        return
-    if replicas == 1:
+    elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
-        return
+    else:
+        if training.own:
+            yield _judge_own(run, training, training.own, own_tolerance)
+        if training.own is None or training.scale_hidden != "":
+            yield _judge_sgd(run, training, tolerance)
+
+
+def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, tolerance: float) -> Outcome:
+    """With the job's own optimizer."""
+    subject = f"your model with {own.optimizer}"
+    if own.not_compared or own.deviation is None:
+        return unknown(subject, f"not compared with one device: {own.not_compared or 'the weights are not finite'}")
+    if own.rounded_share > MOSTLY:
+        reason = f"another order of the examples changes the weights of one device by {own.noise or 0:.2g} as well"
+        return unknown(subject, f"{reason}, because of rounding or of random numbers that come from no Keras layer")
+    details = [f"relative difference {own.deviation:.2g} after {counted(training.steps, 'step')}"]
+    values = {option.name: option.value for option in training.options}
+    details += [f"without {some([values.get(name, name) for name in own.without])}"] if own.without else []
+    details += [f"in inference mode: {some(training.stilled)}"] if training.stilled else []
+    details += [f"rounding decides {some(own.rounded)}"] if own.rounded else []
+    difference = f"({'; '.join(details)})"
+    if own.deviation <= tolerance:
+        needless = " Plain SGD would show the same" if training.scale_hidden == "" else ""
+        observed = f"weights match one device's {difference}.{needless}".removesuffix(".")
+        return Evidence(
+            subject=subject, observed=observed, brief="" if training.deviation else _short(run, own.deviation)
+        )
+    observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
+    remedy = _REMEDY if training.scale_hidden == "" else _OWN_REMEDY
+    return finding(subject, observed, expected, remedy, brief=_BRIEF, explained_by=of_weights(run))
+
+
+def _judge_sgd(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
+    """With SGD, whose step is proportional to the gradient."""
     if training.not_compared or training.deviation is None:
-        yield unknown("training", f"not compared with one device: {training.not_compared or 'not finite'}")
-        return
+        return unknown(_SGD, f"not compared with one device: {training.not_compared or _unfinished(run)}")
     difference = f"(relative difference {training.deviation:.2g} after {counted(training.steps, 'step')}"
     difference += f"; in inference mode: {some(training.stilled)})" if training.stilled else ")"
     if training.deviation <= tolerance:
-        brief = f"your model on {counted(replicas or 0, 'replica')} equals one device (within {training.deviation:.0e})"
-        yield Evidence(subject="training", observed=f"weights match one device's {difference}", brief=brief)
-    elif training.noise is not None and not training.noise <= tolerance:
-        yield unknown(
-            "training",
+        observed = f"weights match one device's {difference}"
+        return Evidence(subject=_SGD, observed=observed, brief=_short(run, training.deviation))
+    if training.noise is not None and not training.noise <= tolerance:
+        return unknown(
+            _SGD,
             f"two trainings on one device differ by {training.noise:.2g} as well, because of random numbers that do "
             "not come from a Keras layer",
         )
-    else:
-        yield finding(
-            "your model",
-            f"weights differ from one device's {difference}",
-            f"at most {tolerance:g}",
-            _REMEDY,
-            brief="weights differ from one device's",
-            explained_by=of_weights(run),
-        )
+    observed, expected = f"weights differ from one device's {difference}", f"at most {tolerance:g}"
+    return finding(_SGD, observed, expected, _REMEDY, brief=_BRIEF, explained_by=of_weights(run))
+
+
+def _short(run: SmokeRun, deviation: float) -> str:
+    return f"your model on {counted(replicas_of(run) or 0, 'replica')} equals one device (within {deviation:.0e})"
+
+
+def _unfinished(run: SmokeRun) -> str:
+    case = run.cases[0] if run.cases else None
+    ended = case is not None and case.outcome != "trained"
+    return f"the case ended in phase {case.phase}" if case and ended else "the weights are not finite"

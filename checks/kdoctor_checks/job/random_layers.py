@@ -3,16 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import JobModel, JobTraining, SmokeRun
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Outcome, Severity, Unjudged
-from kdoctor.text.lists import some
+from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.job._keras_features import judge_feature
-from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of
-from kdoctor_checks.smoke._judging import evidence, unknown
+from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _SUBJECT = "random layers"
+_EXPECTED = "different random numbers on each replica"
+_BRIEF = "draw the same numbers on every replica"
 _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
 
 
@@ -28,7 +30,9 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
 
     Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
     the same augmentation. A batch on R replicas has 1/R of the random masks that it has on one device. This is a
-    warning because the gradients are still correct; they vary more. tf_keras draws different numbers.
+    warning because the gradients are still correct; they vary more. tf_keras draws different numbers. kdoctor calls
+    each layer on every replica with the same inputs. For a layer that cannot be called alone, the version matrix has
+    what was measured with each release.
     Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
@@ -38,21 +42,41 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
         yield model
         return
     training = job_of(run).training
-    compared = training.stilled if training and training.deviation is not None else None
-    layers = compared if model.random_layers is None else model.random_layers
+    layers = model.random_layers
+    if layers is None and training and (training.deviation is not None or training.own_losses):
+        layers = training.stilled
     if layers is None:
         yield unknown(_SUBJECT, "the model is not built, so its layers are not known")
     elif not layers:
         yield evidence(_SUBJECT, "none")
+    elif replicas_of(run) == 1:
+        yield NotApplicable(reason="the job has only one replica")
     else:
+        yield from _judge(run, model, matrix, layers, training or JobTraining(steps=0))
+
+
+def _judge(
+    run: SmokeRun, model: JobModel, matrix: VersionMatrix, layers: tuple[str, ...], training: JobTraining
+) -> Iterator[Outcome]:
+    """What the layers drew here, and what the matrix knows about the others."""
+    equal, different = training.equal_draws, training.different_draws
+    if equal:
+        observed = f"{some(equal)} on {counted(replicas_of(run) or 0, 'replica')}: equal numbers on two of them "
+        observed += "(measured here)"
+        yield finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=_BRIEF)
+    if different:
+        yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
+    rest = [name for name in layers if name not in (*equal, *different)]
+    if rest and not equal:
         yield judge_feature(
             run,
             model,
             matrix,
             ["features/dropout"],
+            option="",
             subject=_SUBJECT,
-            used=some(layers),
-            expected="different random numbers on each replica",
+            used=some(rest),
+            expected=_EXPECTED,
             remedy=_REMEDY,
-            brief="draw the same numbers on every replica",
+            brief=_BRIEF,
         )

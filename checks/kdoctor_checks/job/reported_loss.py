@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import SmokeRun
+from kdoctor.facts import JobTraining, SmokeRun
 from kdoctor.model import NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._causes import NO_GPU, of_losses
 from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
@@ -33,17 +33,19 @@ def reported_loss(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome
         yield training
     elif replicas == 1:
         yield NotApplicable(reason="the job has only one replica")
-    elif training.not_compared or len(training.losses) != len(training.reference_losses) or not training.losses:
-        yield unknown("loss", "it was not compared with one device")
-    elif losses_match(training.losses, training.reference_losses, tolerance):
-        yield evidence("loss", f"{format_losses(training.losses)}, as on one device")
     else:
-        observed = f"{format_losses(training.losses)} instead of {format_losses(training.reference_losses)}"
-        yield finding(
-            "loss",
-            observed,
-            "the losses of one device",
-            _REMEDY,
-            brief="fit reports another loss than on one device",
-            explained_by=of_losses(run),
-        )
+        yield _judge(run, training, tolerance)
+
+
+def _judge(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcome:
+    losses, reference = training.losses, training.reference_losses
+    own = training.own
+    if not losses and own and not own.not_compared and {"loss"} <= own.logs.keys() & own.reference_logs.keys():
+        losses, reference = (own.logs["loss"],), (own.reference_logs["loss"],)
+    if len(losses) != len(reference) or not losses:
+        return unknown("loss", "it was not compared with one device")
+    if losses_match(losses, reference, tolerance):
+        return evidence("loss", f"{format_losses(losses)}, as on one device")
+    observed = f"{format_losses(losses)} instead of {format_losses(reference)}"
+    brief = "fit reports another loss than on one device"
+    return finding("loss", observed, "the losses of one device", _REMEDY, brief=brief, explained_by=of_losses(run))

@@ -30,8 +30,8 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
     """The steps_per_execution of the job works on several replicas.
 
     Why: Keras 3 raises InvalidArgumentError in the first step if steps_per_execution is larger than 1 and there are
-    several replicas. kdoctor trains copies of the model one step at a time, so those steps do not show it. It reads the
-    value from the compiled model, and the version matrix has what was measured with each release.
+    several replicas. kdoctor trains copies of the model with the job's value, or with all steps of the preflight if
+    that is less. If it trains nothing, the version matrix has what was measured with each release.
     Remedy: compile with steps_per_execution=1, or train with tf_keras.
     Source: https://keras.io/api/models/model_training_apis/
     Failure modes: keras3_steps_per_execution
@@ -51,6 +51,7 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
             model,
             matrix,
             ["features/steps-per-execution"],
+            option="steps_per_execution",
             subject=_SUBJECT,
             used=str(model.steps_per_execution),
             expected="1",

@@ -43,6 +43,8 @@ def trains(run: SmokeRun) -> Iterator[Outcome]:
         yield finding("your model", observed, _EXPECTED, _NAN_REMEDY, brief=brief)
     else:
         steps = counted(training.steps, "step")
+        failed = [option.value for option in training.options if option.problem]
+        steps += f" without {some(failed)}" if failed else ""
         observed = f"{steps}, losses {format_losses(training.own_losses)}"
         brief = "your model trains on 1 replica" if case.replicas == 1 else ""
         yield Evidence(subject="training", observed=observed, brief=brief)

@@ -104,6 +104,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
+    budget_s: float | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
@@ -121,6 +122,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         steps: number of training steps of the copies; 0 skips the training.
         steps_per_epoch: the argument of ``fit``, for infinite datasets.
         batch_size: the argument of ``fit``, for arrays.
+        budget_s: seconds for the trainings. A comparison that would take longer is left out and reported as unknown.
         fail_on: minimum severity of a failure that makes it not ``ok``.
         allow_unknown: whether it is ``ok`` if required checks could not be evaluated.
     """
@@ -140,7 +142,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         "replicas": int(strategy.num_replicas_in_sync),
         "devices": replica_devices(strategy),
     }
-    job = Job(model, data, steps=steps, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
+    job = Job(model, data, steps=steps, steps_per_epoch=steps_per_epoch, batch_size=batch_size, budget_s=budget_s)
     try:
         with _without_notes(tf.get_logger()):
             job.examine(
@@ -187,6 +189,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
+    budget_s: float | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
 ) -> Preflight:
@@ -202,6 +205,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
         steps=steps,
         steps_per_epoch=steps_per_epoch,
         batch_size=batch_size,
+        budget_s=budget_s,
         fail_on=fail_on,
         allow_unknown=allow_unknown,
     )

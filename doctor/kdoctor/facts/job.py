@@ -128,8 +128,8 @@ class JobComparison:
     not_compared: str | None = None
     """Why the weights were not compared."""
     deviation: float | None = None
-    """Root mean square difference of the weights of a variable from one device's, relative to the change of the variable
-    there, or to a tenth of the largest change of any. The largest one of the variables that rounding does not decide."""
+    """Root mean square difference of a variable from one device's, relative to the change of the variable there, or to
+    a tenth of the largest change of any. The largest one of the variables that rounding does not decide."""
     noise: float | None = None
     """The largest difference that another order of the examples in a batch makes on one device."""
     rounded: tuple[str, ...] = ()

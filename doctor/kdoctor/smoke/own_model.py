@@ -13,6 +13,8 @@ OWN_MODEL = "smoke.own-model"
 OWN_DEADLINE_S = 600.0
 """Default deadline for the model, its data and its steps, in seconds."""
 DEFAULT_STEPS = 8
+_BUDGET = 0.8
+"""Share of the deadline for the trainings, so that what was found before it ends is reported."""
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
@@ -45,5 +47,6 @@ class UserModel:
             ("data", self.data),
             ("steps", self.steps),
             ("steps_per_epoch", self.steps_per_epoch),
+            ("budget_s", int(_BUDGET * self.deadline_s)),
         )
         return replace(scenario, settings=settings, deadline_s=self.deadline_s)

@@ -13,14 +13,15 @@ from kdoctor_target.job.model import layers_of, normalisations, random_layers
 from kdoctor_target.job.optimizers import hides_scale
 from kdoctor_target.job.options import CLIPS, Option, optimizers_of
 from kdoctor_target.job.parts import describe
-from kdoctor_target.job.trials import SpentError, Trained, Trials, in_a_thread
+from kdoctor_target.job.trials import SpentError, Trained, Trials
 
 Facts = Dict[str, Any]
 
 SUSPICIOUS = 0.01
 """Larger differences from one device are examined for the option that causes them."""
 FRACTION = 0.1
-"""An option acts correctly if the difference from one device is at most this share of what the option changes there."""
+"""An option is correct if the difference from one device is at most this share of what the option changes there, and
+the cause if the difference without it is at most this share."""
 _NAMES_SHOWN = 6
 
 
@@ -28,7 +29,12 @@ class Comparison:
     """The comparisons of one job; each notes its facts by the names of ``JobTraining``'s fields."""
 
     def __init__(
-        self, trials: Trials, options: List[Option], without: Tuple[str, ...], noted: List[Facts], say: Callable[..., None]
+        self,
+        trials: Trials,
+        options: List[Option],
+        without: Tuple[str, ...],
+        noted: List[Facts],
+        say: Callable[..., None],
     ) -> None:
         """Prepare the comparisons.
 
@@ -61,15 +67,19 @@ class Comparison:
         try:
             mirrored = self._trials.on_replicas(setup) if designed else trained
             alone = self._trials.on_one_device(setup)
-            reordered = [self._trials.on_one_device(setup, order=1)]
+            reordered: List[Trained] = []
             found = _difference(names, alone, mirrored, reordered)
+            clips = any(option.name == CLIPS for option in self._options)
+            if found and (clips or not found.deviation <= measures.QUIET or measures.differ(mirrored.logs, alone.logs)):
+                reordered.append(self._trials.on_one_device(setup, order=1))
+                found = _difference(names, alone, mirrored, reordered)
             if found and not found.deviation <= SUSPICIOUS:
                 reordered.append(self._trials.on_one_device(setup, order=2))
                 found = _difference(names, alone, mirrored, reordered)
         except Exception as error:
             self._say(own=dict(facts, not_compared=_reason(error)))
             return
-        facts.update(logs=mirrored.logs, reference_logs=alone.logs, reordered_logs=reordered[0].logs)
+        facts.update(_logs(mirrored, alone, reordered))
         if found is None:
             self._say(own=dict(facts, not_compared=self._unmoved(alone)))
             return
@@ -78,12 +88,12 @@ class Comparison:
         if blamed:
             name, rest = blamed
             self._without = (*self._without, name)
-            self._say(own=dict(facts, without=list(self._without), **_facts(rest)))
+            self._say(own=dict(facts, without=list(self._without), **rest))
 
     def _find_option(
         self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
-    ) -> Optional[Tuple[str, Difference]]:
-        """The option without which the replicas match one device, and their difference then."""
+    ) -> Optional[Tuple[str, Facts]]:
+        """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
             if not clips and found.deviation <= SUSPICIOUS:
@@ -94,19 +104,25 @@ class Comparison:
                 alone_without = self._trials.on_one_device(setup)
                 effect = _difference(names, alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                acts = effect and effect.deviation > max(measures.QUIET, measures.BEYOND_ROUNDING * found.noise)
-                correct = acts and effect and found.deviation <= FRACTION * effect.deviation
-                if clips and (not acts or correct):
-                    facts["deviation"] = found.deviation if acts else None
+                if clips and (effect is None or effect.deviation <= SUSPICIOUS):
+                    self._note_option(facts)  # no gradient reached the limit
+                    continue
+                facts["deviation"] = found.deviation
+                if effect and found.deviation <= FRACTION * min(effect.deviation, FRACTION):
                     self._note_option(facts)
                     continue
-                rest = _difference(names, alone_without, self._trials.on_replicas(setup), reordered)
+                mirrored = self._trials.on_replicas(setup)
+                again: List[Trained] = []
+                rest = _difference(names, alone_without, mirrored, again)
+                if rest and not rest.deviation <= FRACTION * found.deviation:
+                    again.append(self._trials.on_one_device(setup, order=1))
+                    rest = _difference(names, alone_without, mirrored, again)
             except (CopyError, SpentError):
                 continue
-            facts.update(deviation=found.deviation, without=rest.deviation if rest else None)
+            facts["without"] = rest.deviation if rest else None
+            self._note_option(facts)
             if rest and rest.deviation <= FRACTION * found.deviation:
-                self._note_option(facts)
-                return option.name, rest
+                return option.name, {**_logs(mirrored, alone_without, again), **_facts(rest)}
         return None
 
     def _note_option(self, facts: Facts) -> None:
@@ -114,24 +130,20 @@ class Comparison:
         self._say(options=self._noted)
 
     def evaluate(self) -> None:
-        """``evaluate`` with the weights before the training, on full batches and on an uneven final one."""
+        """``evaluate`` with the weights before the training, on an uneven final batch; if it differs, on full ones."""
         trials = self._trials
         if trials.alone is None or trials.mirrored is None:
             return
         trials.reset()
         batch = len(evaluating.leaf(trials.batches[0]))
-        found = []
-        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync, trials.alone):
-            found.append(
-                evaluating.compare(
-                    lambda: evaluating.evaluate(trials.mirrored, trials.batches, final),  # noqa: B023 - called at once
-                    lambda reverse: in_a_thread(
-                        lambda: evaluating.evaluate(trials.alone, trials.batches, final, reverse=reverse)  # noqa: B023
-                    ),
-                    final,
-                )
-            )
-        self._say(evaluations=[facts for facts in found if facts])
+        found: List[Facts] = []
+        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync):
+            facts = evaluating.compare(trials, final)
+            if facts:
+                found.append(facts)
+                self._say(evaluations=found)
+                if "problem" not in facts and not measures.differ(facts["logs"], facts["reference"]):
+                    return  # the other batches are full
 
     def compare_sgd(self) -> None:
         """With SGD, where the job's optimizer hides a gradient that is too large."""
@@ -171,8 +183,8 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
     """
     if strategies:
         return (
-            f"the job's code uses the strategy {strategies[0]} directly, so a copy on one device would count its replicas, "
-            "too: call tf.distribute.get_strategy() there"
+            f"the job's code uses the strategy {strategies[0]} directly, so a copy on one device would count its "
+            "replicas, too: call tf.distribute.get_strategy() there"
         )
     kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
     if kept:
@@ -182,6 +194,11 @@ def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
 
 def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
     return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+
+
+def _logs(mirrored: Trained, alone: Trained, reordered: List[Trained]) -> Facts:
+    reordered_logs = reordered[0].logs if reordered else {}
+    return {"logs": mirrored.logs, "reference_logs": alone.logs, "reordered_logs": reordered_logs}
 
 
 def _facts(found: Difference) -> Facts:

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Optional
 import numpy as np
 import tensorflow as tf
 
+from kdoctor_target.job.functions import one_shot
 from kdoctor_target.job.parts import PartError, describe, describe_kind
 
 COUNT_S = 3.0
@@ -64,6 +65,9 @@ class Data:
 
     def _batches(self) -> Iterator[Any]:
         if self.kind == "tf.data":
+            name = one_shot(_chain(self._value), is_new=self._own)
+            if name:
+                raise _UsesUp(f"its generator reads {name}, which can be read only once: make it in the generator")
             return iter(self._value if self._own else _view(self._value))
         if self.kind == "PyDataset":
             return _items(self._value)

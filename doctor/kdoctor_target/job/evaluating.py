@@ -6,28 +6,19 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import tensorflow as tf
 
-from kdoctor_target.job.measures import numbers
+from kdoctor_target.job.measures import differ, numbers
 from kdoctor_target.job.parts import describe
-from kdoctor_target.job.trials import dataset
+from kdoctor_target.job.trials import Trials, dataset, in_a_thread
 
 Facts = Dict[str, Any]
 
 
-def final_batches(batch: int, replicas: int, model: Any) -> List[int]:
-    """Sizes of a final batch to evaluate: a full one, and one that does not divide but leaves no replica empty."""
+def final_batches(batch: int, replicas: int) -> List[int]:
+    """Sizes of a final batch to evaluate: one that does not divide but leaves no replica empty, and a full one."""
     uneven = [
         size for size in range(batch - 1, 0, -1) if size % replicas and (replicas - 1) * -(-size // replicas) < size
     ]
-    return [batch, *uneven[:1]] if _takes_any(model) else [batch]
-
-
-def _takes_any(model: Any) -> bool:
-    """Whether the batch size is not part of the model's inputs."""
-    try:
-        shapes = [one.shape for one in tf.nest.flatten(model.inputs or [])]
-    except AttributeError:  # of a subclass in Keras 3
-        return True
-    return all(not len(shape) or shape[0] is None for shape in shapes)
+    return [*uneven[:1], batch]
 
 
 def evaluate(model: Any, batches: Sequence[Any], final: int, *, reverse: bool = False) -> Dict[str, Optional[float]]:
@@ -50,20 +41,25 @@ def leaf(batch: Any) -> Any:
     return tf.nest.flatten(batch)[0]
 
 
-def compare(evaluated: Any, on_one_device: Any, final: int) -> Optional[Facts]:
-    """The evaluation of the replicas and of one device; None if one device cannot evaluate, either.
+def compare(trials: Trials, final: int) -> Optional[Facts]:
+    """``evaluate`` of the two copies; None if one device cannot evaluate, either.
 
     Args:
-        evaluated: evaluates on the replicas.
-        on_one_device: evaluates on one device, with the examples of each batch in reverse order if its argument is true.
+        trials: has both copies, with equal weights.
         final: examples in the final batch.
     """
+
+    def alone(*, reverse: bool = False) -> Dict[str, Optional[float]]:
+        return in_a_thread(lambda: evaluate(trials.alone, trials.batches, final, reverse=reverse))
+
     try:
-        reference, reordered = on_one_device(False), on_one_device(True)  # noqa: FBT003
+        facts: Facts = {"final_batch": final, "reference": alone()}
     except Exception:
         return None
-    facts: Facts = {"final_batch": final, "reference": reference, "reordered": reordered}
     try:
-        return dict(facts, logs=evaluated())
+        facts["logs"] = evaluate(trials.mirrored, trials.batches, final)
     except Exception as error:
         return dict(facts, problem=describe(error))
+    if differ(facts["logs"], facts["reference"]):
+        facts["reordered"] = alone(reverse=True)
+    return facts

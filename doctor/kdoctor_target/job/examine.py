@@ -22,7 +22,7 @@ Facts = Dict[str, Any]
 class Job:
     """A model, its data, and the options of their examination."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the arguments of fit
         self,
         model: Any,
         data: Any,

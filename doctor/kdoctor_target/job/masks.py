@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
@@ -15,7 +16,7 @@ Call = Tuple[Any, Dict[str, Any]]
 
 
 def draw(model: Any, strategy: Any, batch: Any) -> Dict[str, List[str]]:
-    """The layers that draw equal numbers on two replicas, and those that do not, by the names of ``JobTraining``'s fields.
+    """The layers that draw equal numbers on two replicas, and those that do not, by the names of the fields.
 
     Layers that cannot be called alone, and those whose result does not vary, are in neither.
 
@@ -26,10 +27,9 @@ def draw(model: Any, strategy: Any, batch: Any) -> Dict[str, List[str]]:
     """
     found: Dict[str, List[str]] = {"equal_draws": [], "different_draws": []}
     for layer, call in _calls(model, batch):
-        try:
+        draws: List[List[bytes]] = []
+        with contextlib.suppress(Exception):  # such as a cell in a loop: its inputs exist there only
             draws = _draws(layer, call, strategy)
-        except Exception:
-            continue  # such as a cell inside a loop: its inputs exist there only
         if len({parts[0] for parts in draws}) > 1:
             equal = all(len(set(parts)) < len(parts) for parts in draws)
             found["equal_draws" if equal else "different_draws"].append(layer.name)
@@ -38,7 +38,8 @@ def draw(model: Any, strategy: Any, batch: Any) -> Dict[str, List[str]]:
 
 def _calls(model: Any, batch: Any) -> List[Tuple[Any, Call]]:
     """The random layers and the arguments with which the model calls them."""
-    layers, calls = random_layers(model), {}
+    layers = random_layers(model)
+    calls: Dict[int, Call] = {}
     for layer in layers:
         _record(layer, calls)
     try:

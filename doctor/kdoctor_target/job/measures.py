@@ -57,13 +57,14 @@ def compare(
         started: the weights before the training.
         reference: the weights of one device.
         copies: each variable's copy on each replica.
-        reordered: the weights of one device after trainings with another order of the examples in each batch.
+        reordered: the weights of one device after trainings with another order of the examples in each batch, if any.
     """
     scale = scale_of(started, reference)
     if scale is None:
         return None
     apart = typical(reference, copies) / scale
-    noise = np.max([typical(reference, [[one] for one in weights]) / scale for weights in reordered], axis=0)
+    others = [typical(reference, [[one] for one in weights]) / scale for weights in reordered]
+    noise = np.max(others, axis=0) if others else np.zeros(len(apart))
     rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > QUIET)
     sizes = np.array([np.size(one) for one in reference])
     kept = apart[~rounded]
@@ -110,3 +111,11 @@ def numbers(logs: Optional[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
             number = float(np.mean(array))
             found[str(name)] = number if math.isfinite(number) else None
     return found
+
+
+def differ(logs: Mapping[str, Optional[float]], others: Mapping[str, Optional[float]]) -> bool:
+    """Whether reported numbers differ by more than ``QUIET`` of the larger one."""
+    return logs.keys() != others.keys() or not all(
+        one is not None and other is not None and math.isclose(one, other, rel_tol=QUIET, abs_tol=QUIET / 10)
+        for one, other in ((logs[name], others[name]) for name in logs)
+    )

@@ -108,6 +108,8 @@ def _learning_rate(optimizer: Any) -> Facts:
     rate = getattr(inner, "_learning_rate", None)
     if callable(getattr(rate, "get_config", None)):
         facts["schedule"] = type(rate).__name__
+    elif callable(rate) and not hasattr(rate, "numpy"):
+        facts["schedule"] = getattr(rate, "__name__", type(rate).__name__)
     elif rate is not None:
         facts["learning_rate"] = float(rate.numpy() if hasattr(rate, "numpy") else rate)
     return facts

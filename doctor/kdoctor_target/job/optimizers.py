@@ -1,14 +1,12 @@
 """Which optimizers hide a gradient that is too large by a factor, such as the number of replicas.
 
-Keras 3.5 to 3.7 sum the gradients of the replicas instead of averaging them. A loss function that returns the mean of its
-batch does the same. Whether the weights show it depends on how a step depends on the gradient g.
+Keras 3.5 to 3.7 sum the gradients of the replicas instead of averaging them. A loss function that returns the mean of
+its batch does the same. Whether the weights show it depends on how a step depends on the gradient g.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple
-
-from kdoctor_target.job.options import optimizers_of
 
 PROPORTIONAL = "proportional"
 """The step of c * g is c times the step of g."""
@@ -32,7 +30,8 @@ SCALES: Dict[str, Scale] = {
     "Adamax": Scale(INVARIANT, "w -= lr * m / (u + eps): u is a running maximum of abs(g), which scales with c"),
     "Nadam": Scale(INVARIANT, "Adam with Nesterov momentum: m scales with c, and so does sqrt(v)"),
     "RMSprop": Scale(INVARIANT, "w -= lr * g / sqrt(v + eps): v scales with c squared"),
-    "Adadelta": Scale(PARTLY, "w -= lr * g * sqrt(d + eps) / sqrt(v + eps): d starts at 0, where eps decides"),
+    "ScheduleFreeAdamW": Scale(INVARIANT, "z -= lr * g / (sqrt(v) + eps): sqrt(v) scales with c; w is an average of z"),
+    "Adadelta": Scale(INVARIANT, "w -= lr * g * sqrt(d + eps) / sqrt(v + eps): d is the size of past steps, without c"),
     "Adagrad": Scale(PARTLY, "w -= lr * g / sqrt(a + eps): a starts at 0.1, not at 0"),
     "Adafactor": Scale(INVARIANT, "g is divided by its root mean square, of rows and columns for matrices"),
     "Ftrl": Scale(PARTLY, "w = -lr * z / sqrt(n): n starts at 0.1, not at 0"),
@@ -51,11 +50,13 @@ def hides_scale(optimizer: Any, *, clips: bool) -> str:
         optimizer: the job's.
         clips: whether it clips gradients, which limits them to a length.
     """
-    inner = optimizers_of(optimizer)[-1]
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
     kind = type(inner)
     scale = SCALES.get(kind.__name__) if kind.__module__.split(".")[0] in ("keras", "tf_keras") else None
     if scale is None:
-        return f"it is not known whether the steps of {kind.__name__} scale with the gradient"
-    if scale.kind != PROPORTIONAL:
-        return f"the steps of {kind.__name__} {'hardly ' if scale.kind == PARTLY else 'do not '}scale with the gradient"
+        return f"it is not known whether the steps of {kind.__name__} grow with the gradient"
+    if scale.kind == INVARIANT:
+        return f"the steps of {kind.__name__} do not grow with the gradient"
+    if scale.kind == PARTLY:
+        return f"the steps of {kind.__name__} grow less than the gradient"
     return "clipped gradients have a limited size" if clips else ""

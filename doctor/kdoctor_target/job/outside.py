@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.job.cloning import flat, is_own_class
+from kdoctor_target.job.functions import cells, codes, plain_function
 from kdoctor_target.job.model import layers_of, raw_compile
 from kdoctor_target.job.parts import INSTALLED, is_model
 
@@ -27,6 +28,7 @@ _ENTRIES = (
     "__call__", "update_state", "result",  # losses, metrics and schedules
     "update_step", "apply_gradients", "apply", "get_gradients",  # optimizers
 )  # fmt: skip
+_METHODS = (property, staticmethod, classmethod, types.FunctionType)
 _MOST = 2000
 """Objects to look at; a job that reaches more is not followed further."""
 
@@ -50,7 +52,7 @@ class Outside:
         self._seen: Dict[int, Any] = {}
         self._own = {id(one) for one in (model, *layers_of(model))} if is_copied else set()
         entries = list(_entries(model))
-        self._packages = {_package(_plain_function(function)) for function, _ in entries}
+        self._packages = {_package(plain_function(function)) for function, _ in entries}
         for function, owner in entries:
             bound = getattr(function, "__self__", None)
             if bound is not None and id(bound) in self._own:
@@ -66,13 +68,13 @@ class Outside:
 
     def _follow(self, function: Any, owner: Any) -> None:
         """Look at everything that a function names."""
-        function = _plain_function(function)
+        function = plain_function(function)
         if function is None or not self._is_new(function):
             return
-        for name, value, cell in _cells(function):
+        for name, value, cell in cells(function):
             self._keep_cell(name, cell)
             self._look(name, value)
-        for code in _codes(function.__code__):
+        for code in codes(function.__code__):
             for name in code.co_names:
                 self._name(name, function, owner)
             if "open" in code.co_names and function.__globals__.get("open", builtins.open) is builtins.open:
@@ -90,7 +92,7 @@ class Outside:
         if method is not None:
             self._follow(getattr(method, "fget", None) or method, owner)
 
-    def _look(self, name: str, value: Any) -> None:
+    def _look(self, name: str, value: Any) -> None:  # noqa: C901, PLR0912 - one branch for each kind of value
         """Keep the state of one value, and look further."""
         if not self._is_new(value):
             return
@@ -112,8 +114,8 @@ class Outside:
             self.unkept = self.unkept or f"{name} is {_kind(value)}"
         elif isinstance(value, (list, dict, set, np.ndarray)):
             self._keep_container(name, value)
-        elif _plain_function(value) is not None:
-            if self._is_users(_plain_function(value)):
+        elif plain_function(value) is not None:
+            if self._is_users(plain_function(value)):
                 self._follow(value, getattr(value, "__self__", None))
         elif isinstance(value, type):
             if self._is_users(value):
@@ -152,7 +154,9 @@ class Outside:
             self._kept.append((name, lambda: value.tobytes() != array.tobytes(), lambda: np.copyto(value, array)))
             return
         parts: List[Any] = list(value.items()) if isinstance(value, dict) else list(value)
-        now: Callable[[], List[Any]] = lambda: list(value.items()) if isinstance(value, dict) else list(value)
+
+        def now() -> List[Any]:
+            return list(value.items()) if isinstance(value, dict) else list(value)
 
         def undo() -> None:
             value.clear()
@@ -193,7 +197,7 @@ def _entries(model: Any) -> Iterator[Tuple[Any, Any]]:
     optimizers = [one for one in (optimizer, getattr(optimizer, "inner_optimizer", None)) if one is not None]
     rates = [getattr(one, "_learning_rate", None) for one in optimizers]
     for one in (model, *layers_of(model), *compiled, *optimizers, *rates):
-        if _plain_function(one) is not None:
+        if plain_function(one) is not None:
             yield one, getattr(one, "__self__", None)
             continue
         for kind in type(one).__mro__:
@@ -203,36 +207,6 @@ def _entries(model: Any) -> Iterator[Tuple[Any, Any]]:
 
 def _package(kind: Any) -> str:
     return str(kind.__module__).split(".")[0]
-
-
-def _plain_function(value: Any) -> Any:
-    """The Python function of a method, a partial, a ``tf.function`` or a decorated function; None for other values."""
-    for _ in range(8):
-        inner = (
-            getattr(value, "python_function", None)
-            or getattr(value, "__wrapped__", None)
-            or getattr(value, "__func__", None)
-            or (value.func if isinstance(value, functools.partial) else None)
-        )
-        if inner is None:
-            break
-        value = inner
-    return value if isinstance(value, types.FunctionType) else None
-
-
-def _cells(function: Any) -> Iterator[Tuple[str, Any, Any]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            yield name, cell.cell_contents, cell
-        except ValueError:  # not assigned yet
-            continue
-
-
-def _codes(code: Any) -> Iterator[Any]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
 
 
 def _is_variable(value: Any) -> bool:

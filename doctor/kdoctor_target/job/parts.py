@@ -22,6 +22,8 @@ _HEADLINES = (
     "Detected at node",
     'File "',
 )
+_COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*(?=[A-Z_]+:)")
+"""What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
 _FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")
 """Files that are never the job's, even if the job itself is installed as a package."""
@@ -142,7 +144,8 @@ def name_of(function: Any) -> str:
 
 def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
-    lines = [line.strip() for line in _innermost(_NOISE.sub("", str(error))).splitlines() if line.strip()]
+    lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
+    lines = [line for line in lines if line]
     informative = next(iter([line for line in lines if not line.startswith(_HEADLINES)] or lines), "")
     if len(informative) > _LONGEST:
         informative = informative[: _LONGEST - 3] + "..."
@@ -167,7 +170,7 @@ def _place(error: BaseException) -> Optional[str]:
     """
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     frames += [(file, int(line)) for file, line in _QUOTED_FRAME.findall(str(error))]
-    users = [frame for frame in frames if not _FRAMEWORKS.search(frame[0])]
+    users = [frame for frame in frames if not _FRAMEWORKS.search(frame[0]) and not _is_pythons(frame[0])]
     own = [frame for frame in users if not frame[0].startswith(INSTALLED)]
     if not users:
         return None
@@ -177,6 +180,12 @@ def _place(error: BaseException) -> Optional[str]:
     path = Path(file)
     shown = path.relative_to(Path.cwd()) if Path.cwd() in path.parents else path
     return f"{shown}:{line}"
+
+
+def _is_pythons(file: str) -> bool:
+    """Whether a file is of the standard library."""
+    folder = sysconfig.get_path("stdlib") + os.sep
+    return file.startswith(folder) and not file.startswith(folder + "site-packages")
 
 
 def describe_kind(value: Any) -> str:

@@ -25,7 +25,13 @@ def own_model(case: Case) -> None:
     except PartError as error:
         case.note(job={"problem": {"part": error.part, "message": str(error)}})
         return
-    job = Job(model, data, steps=settings["steps"], steps_per_epoch=settings.get("steps_per_epoch"))
+    job = Job(
+        model,
+        data,
+        steps=settings["steps"],
+        steps_per_epoch=settings.get("steps_per_epoch"),
+        budget_s=settings.get("budget_s"),
+    )
     job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
 
 

@@ -9,7 +9,19 @@ import pytest
 
 from helpers.facts import smoke_case, smoke_run
 from kdoctor.engine.report import Result
-from kdoctor.facts import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining, SmokeRun, SmokeRuns
+from kdoctor.facts import (
+    JobComparison,
+    JobData,
+    JobEvaluation,
+    JobMemory,
+    JobModel,
+    JobOption,
+    JobProblem,
+    JobRun,
+    JobTraining,
+    SmokeRun,
+    SmokeRuns,
+)
 from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
@@ -31,6 +43,7 @@ MODEL = JobModel(
     keras="keras 3.15.1",
     clipping=(),
     steps_per_execution=1,
+    options={},
     random_layers=(),
 )
 DATA = JobData(
@@ -42,6 +55,10 @@ DATA = JobData(
     prefetched=True,
     seconds_per_batch=0.001,
 )
+LOGS = {"loss": 0.9, "accuracy": 0.5}
+OWN = JobComparison(
+    optimizer="Adam", deviation=1e-6, noise=1e-6, logs=LOGS, reference_logs=LOGS, reordered_logs={"accuracy": 0.5}
+)
 TRAINING = JobTraining(
     steps=3,
     own_losses=(1.0, 0.9, 0.8),
@@ -49,8 +66,36 @@ TRAINING = JobTraining(
     losses=(1.0, 0.95, 0.9),
     reference_losses=(1.0, 0.95, 0.9),
     deviation=1e-6,
+    own=OWN,
+    scale_hidden="the steps of Adam do not scale with the gradient",
+    evaluations=(JobEvaluation(final_batch=61, logs=LOGS, reference=LOGS),),
     memory=(JobMemory(device="/device:GPU:0", peak_bytes=40, limit_bytes=80),),
 )
+
+SGD = {"scale_hidden": "", "deviation": None, "losses": (), "reference_losses": ()}
+"""A job with SGD, which needs no second comparison."""
+
+
+def own(**changes: Any) -> dict[str, Any]:
+    return {"own": replace(OWN, **changes)}
+
+
+def option(name: str, value: str, **facts: Any) -> dict[str, Any]:
+    """A training in which an option was measured."""
+    return {"options": (JobOption(name=name, value=value, **facts),)}
+
+
+def evaluated(*found: tuple[int, float]) -> dict[str, Any]:
+    """Evaluations that end in a batch of some examples, with the accuracy on all replicas; it is 0.5 on one device."""
+    evaluations = (
+        JobEvaluation(final_batch=size, logs={**LOGS, "accuracy": value}, reference=LOGS) for size, value in found
+    )
+    return {"evaluations": tuple(evaluations)}
+
+
+CLIPS = {"clipping": ("clipnorm=1",)}
+WRONG = {"effect": 0.4, "deviation": 0.3, "without": 1e-6}
+RIGHT = {"effect": 0.4, "deviation": 1e-6}
 
 
 def run(
@@ -98,9 +143,65 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.epoch-ends", {"data": {"endless": True}}, "infinite"),
     ("job.prefetch", {"data": {"prefetched": False}}, "prefetch"),
     ("job.learning-rate", {"model": {"learning_rate": 0.0010000000474974513}}, "0.001, the default of Adam"),
-    ("job.clipping", {"model": {"clipping": ("clipnorm=1",)}}, "clipnorm=1 on 4 replicas"),
-    ("job.clipping", {"model": {"clipping": ("clipvalue=1",), "keras": "keras 3.13.0"}}, "was not measured, but"),
-    ("job.steps-per-execution", {"model": {"steps_per_execution": 8}}, "8 on 4 replicas: InvalidArgumentError"),
+    (
+        "job.clipping",
+        {"model": CLIPS, "training": option("clipping", "clipnorm=1", effect=1e-6)},
+        "measured with keras",
+    ),
+    (
+        "job.clipping",
+        {"model": CLIPS, "training": option("clipping", "clipnorm=1", **WRONG)},
+        "0.3, without it by 1e-06",
+    ),
+    (
+        "job.clipping",
+        {"model": {**CLIPS, "keras": "tf_keras 2.21.0"}, "training": option("clipping", "clipnorm=1", **WRONG)},
+        "measured here",
+    ),
+    (
+        "job.clipping",
+        {"model": {"clipping": ("clipvalue=1",), "keras": "keras 3.13.0"}, "training": {"own": None}},
+        "was not measured, but",
+    ),
+    (
+        "job.steps-per-execution",
+        {"model": {"steps_per_execution": 8}, "training": {"steps": 1}},
+        "8 on 4 replicas: InvalidArgumentError",
+    ),
+    (
+        "job.steps-per-execution",
+        {
+            "model": {"steps_per_execution": 8, "keras": "tf_keras 2.21.0"},
+            "training": option("steps_per_execution", "steps_per_execution=8", problem="ValueError: no"),
+        },
+        "8 on 4 replicas: ValueError: no. Without it, the job trains (measured here)",
+    ),
+    (
+        "job.options",
+        {
+            "model": {"options": {"jit_compile": "jit_compile=True"}},
+            "training": option("jit_compile", "jit_compile=True", problem="ValueError: no"),
+        },
+        "jit_compile=True on 4 replicas: ValueError: no",
+    ),
+    (
+        "job.options",
+        {"model": {"options": {"use_ema": "use_ema=True"}}, "training": option("use_ema", "use_ema=True", **WRONG)},
+        "use_ema=True on 4 replicas: weights differ from one device's by 0.3",
+    ),
+    ("job.options", {"training": option("optimizer built late", "late", problem="ValueError: no")}, "ValueError: no"),
+    ("job.metrics", {"training": own(logs={"loss": 0.9, "accuracy": 0.6})}, "accuracy is 0.6 instead of 0.5"),
+    ("job.metrics", {"training": own(logs={"loss": 0.9})}, "accuracy is not reported instead of 0.5"),
+    ("job.metrics", {"training": evaluated((61, 0.6), (64, 0.6))}, "accuracy is 0.6 instead of 0.5"),
+    ("job.evaluate", {"training": evaluated((61, 0.51), (64, 0.5))}, "0.51 instead of 0.5 (with a final batch of 61"),
+    (
+        "job.evaluate",
+        {"training": {"evaluations": (JobEvaluation(final_batch=61, problem="ValueError: no", reference=LOGS),)}},
+        "ValueError: no",
+    ),
+    ("job.equals-one-device", {"training": own(deviation=0.3)}, "0.3 after 3 steps"),
+    ("job.equals-one-device", {"training": {**SGD, **own(deviation=0.3)}}, "0.3 after 3 steps"),
+    ("job.random-layers", {"model": {"random_layers": ("drop",)}, "training": {"equal_draws": ("drop",)}}, "here"),
     ("job.random-layers", {"model": {"random_layers": ("dropout",)}}, "dropout on 4 replicas"),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"stilled": ("noise",)}}, "noise on 4"),
     ("job.input-bound", {"data": {"seconds_per_batch": 0.02}}, "0.02 s"),
@@ -110,6 +211,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.trains", {"training": {"nonfinite": ("a/kernel",)}}, "a/kernel"),
     ("job.equals-one-device", {"training": {"deviation": 1.0}}, "1 after 3 steps"),
     ("job.reported-loss", {"training": {"losses": (0.25, 0.24, 0.22)}}, "instead of 1, 0.95, 0.9"),
+    ("job.reported-loss", {"training": {**SGD, **own(logs={"loss": 0.45})}}, "0.45 instead of 0.9"),
 ]
 
 
@@ -127,13 +229,30 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.epoch-ends", {"data": {"endless": None}}),
     ("job.learning-rate", {"model": {"learning_rate": None}}),
     ("job.clipping", {"model": {"clipping": None}}),
-    ("job.clipping", {"model": {"clipping": ("clipnorm=1",), "keras": "keras 3.16.0"}}),
-    ("job.clipping", {"model": {"clipping": ("clipnorm=1",), "keras": None}}),
-    ("job.clipping", {"model": {"clipping": ("clipnorm=1",)}, "strategy": "MultiWorkerMirroredStrategy"}),
+    *(
+        (
+            "job.clipping",
+            {"model": {**CLIPS, "keras": keras}, "training": option("clipping", "clipnorm=1", effect=1e-6)},
+        )
+        for keras in ("keras 3.16.0", None)
+    ),
+    ("job.clipping", {"model": CLIPS, "training": {"own": None}, "strategy": "MultiWorkerMirroredStrategy"}),
     ("job.clipping", {"model": {"clipping": ("clipnorm=1",)}, "replicas": None}),
     ("job.steps-per-execution", {"model": {"steps_per_execution": None}}),
-    ("job.steps-per-execution", {"model": {"steps_per_execution": 2, "keras": "keras 3.9.2"}}),
-    ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None}}),
+    (
+        "job.steps-per-execution",
+        {"model": {"steps_per_execution": 2, "keras": "keras 3.9.2"}, "training": {"own": None}},
+    ),
+    ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None, "own_losses": ()}}),
+    ("job.options", {"model": {"options": None}}),
+    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": {"own": None}}),
+    ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": own(rounded_share=0.9)}),
+    ("job.metrics", {"training": {"own": None}}),
+    ("job.metrics", {"training": own(deviation=0.5)}),
+    ("job.evaluate", {"training": {"evaluations": ()}}),
+    ("job.equals-one-device", {"training": own(rounded_share=0.9, noise=0.2)}),
+    ("job.equals-one-device", {"training": own(not_compared="no weight moves", deviation=None)}),
+    ("job.equals-one-device", {"training": {"own": None, "deviation": None}}),
     ("job.random-layers", {"model": {"random_layers": ("dropout",), "keras": "keras nightly"}}),
     ("job.variables-mirrored", {"model": {"trainable": 0, "mirrored": 0}}),
     ("job.input-bound", {"training": {"step_s": None}}),
@@ -142,7 +261,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.equals-one-device", {"training": {"deviation": None}}),
     ("job.equals-one-device", {"training": {"not_compared": "no weight moves"}}),
     ("job.equals-one-device", {"training": {"deviation": 0.5, "noise": 0.5}}),
-    ("job.reported-loss", {"training": {"losses": ()}}),
+    ("job.reported-loss", {"training": {"losses": (), "own": None}}),
     *((check_id, {"data": {"unread": "used up"}}) for check_id in ("job.data-readable", "job.epoch-ends")),
 ]
 
@@ -164,6 +283,11 @@ def test_missing_evidence_is_unknown(check_id: str, changes: dict[str, Any]) -> 
         ("job.steps-per-execution", {"model": {"compiled": False}}),
         ("job.steps-per-execution", {"model": {"steps_per_execution": 2}, "replicas": 1}),
         ("job.random-layers", {"model": {"random_layers": ("dropout",)}, "replicas": 1}),
+        ("job.options", {"model": {"compiled": False}}),
+        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "replicas": 1}),
+        ("job.metrics", {"replicas": 1}),
+        ("job.evaluate", {"replicas": 1}),
+        ("job.evaluate", {"training": evaluated((64, 0.5))}),
         ("job.equals-one-device", {"replicas": 1}),
     ],
 )
@@ -182,7 +306,16 @@ def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) ->
         ("job.epoch-ends", {"data": {"endless": True, "steps_per_epoch": 100}}),
         ("job.learning-rate", {"model": {"learning_rate": None, "schedule": "CosineDecay"}}),
         ("job.batch-is-global", {"data": {"batch": 32}}),
-        ("job.clipping", {"model": {"clipping": ("clipnorm=1",), "keras": "tf_keras 2.21.0"}}),
+        ("job.clipping", {"model": {**CLIPS, "keras": "tf_keras 2.21.0"}, "training": {"own": None}}),
+        # A measurement on this machine counts more than the version matrix.
+        ("job.clipping", {"model": CLIPS, "training": option("clipping", "clipnorm=1", **RIGHT)}),
+        ("job.steps-per-execution", {"model": {"steps_per_execution": 8}}),
+        ("job.random-layers", {"model": {"random_layers": ("a",)}, "training": {"different_draws": ("a",)}}),
+        ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}}),
+        ("job.equals-one-device", {"training": SGD}),
+        ("job.reported-loss", {"training": SGD}),
+        # Another order of the examples on one device changes the accuracy as much.
+        ("job.metrics", {"training": own(logs={"accuracy": 0.6}, reordered_logs={"accuracy": 0.58})}),
         ("job.steps-per-execution", {"model": {"steps_per_execution": 8, "keras": "tf_keras 2.21.0"}}),
         ("job.random-layers", {"model": {"random_layers": ("dropout",), "keras": "tf_keras 2.21.0"}}),
     ],

@@ -1,0 +1,31 @@
+"""Compares numbers that ``fit`` and ``evaluate`` report with those of one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdoctor.facts.job import Logs
+from kdoctor_checks.smoke._cases import format_losses
+
+_BEYOND_ROUNDING = 10.0
+"""A difference of at most this many times that of another order of the examples is explained by rounding."""
+
+
+def differences(logs: Logs, reference: Logs, reordered: Logs, tolerance: float) -> list[str]:
+    """The numbers that differ from one device's: ``accuracy is 0.5 instead of 0.25``."""
+    return [
+        f"{name} is {_written(logs, name)} instead of {_written(reference, name)}"
+        for name in {**reference, **logs}
+        if not _match(logs.get(name), reference.get(name), reordered.get(name), tolerance)
+    ]
+
+
+def _match(one: float | None, other: float | None, noisy: float | None, tolerance: float) -> bool:
+    if one is None or other is None:
+        return one is other
+    noise = abs(other - noisy) if noisy is not None else 0.0
+    return abs(one - other) <= max(tolerance * max(abs(one), abs(other)), tolerance / 10, _BEYOND_ROUNDING * noise)
+
+
+def _written(logs: Mapping[str, float | None], name: str) -> str:
+    return format_losses((logs[name],)) if name in logs else "not reported"

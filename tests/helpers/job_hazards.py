@@ -1,0 +1,202 @@
+"""Jobs that cannot be copied or compared, and jobs with a feature that Keras gets wrong, before and after the fix.
+
+The module runs in a child process of the tests, with TensorFlow and two CPU replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from helpers import job_models
+
+layers = keras.layers
+
+LOG: list[int] = []
+"""What some of the jobs append to."""
+LIMIT = 0.02
+"""Less than the norm of each gradient here, so that every step is clipped."""
+
+
+class Forgetful(keras.optimizers.SGD):  # type: ignore[misc]  # Keras has no types
+    """``get_config`` lacks an argument."""
+
+    def __init__(self, factor: float = 1.0, **named: Any) -> None:
+        super().__init__(**named)
+        self.factor = factor
+
+
+class Unclonable(keras.optimizers.SGD):  # type: ignore[misc]  # Keras has no types
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError("this optimizer has no configuration")
+
+
+class Counting(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
+    """``get_config`` lacks an argument."""
+
+    def __init__(self, weight: float = 1.0, **named: Any) -> None:
+        super().__init__(**named)
+        self.weight = weight
+        self.total = self.add_weight(name="total", initializer="zeros")
+
+    def update_state(self, targets: Any, outputs: Any, sample_weight: Any = None) -> None:
+        self.total.assign_add(self.weight)
+
+    def result(self) -> Any:
+        return self.total
+
+
+class Switched(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its ``call`` depends on an attribute that is no argument."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.doubled = False
+        self.out = layers.Dense(job_models.CLASSES)
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(inputs) * (2.0 if self.doubled else 1.0)
+
+
+class LogsStep(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its compiled step has a side effect."""
+
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types here
+    def train_step(self, data: Any) -> Any:
+        LOG.append(len(LOG))
+        return super().train_step(data)
+
+
+class WritesFile(keras.Model):  # type: ignore[misc]  # Keras has no types
+    def train_step(self, data: Any) -> Any:
+        with open("step.txt", "w") as file:  # noqa: PTH123 - the most common way
+            file.write("step")
+        return super().train_step(data)
+
+
+class ClipsInStep(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """The fix of docs/distributed-keras.md: clip the sum of the replicas' gradients."""
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            outputs = self(inputs, training=True)
+            loss = self.compute_loss(x=inputs, y=targets, y_pred=outputs)
+        replica = tf.distribute.get_replica_context()
+        gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
+        gradients, _ = tf.clip_by_global_norm(gradients, LIMIT)
+        shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
+        self.optimizer.apply_gradients(zip(shares, self.trainable_variables, strict=True))
+        total = replica.all_reduce("sum", loss)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(total)
+            else:
+                metric.update_state(targets, outputs)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+class ReplicaDropout(layers.Dropout):  # type: ignore[misc, name-defined]  # Keras has no types
+    """The fix of docs/distributed-keras.md: add the replica to the seed."""
+
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        if not training:
+            return inputs
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        seed = tf.cast(self.seed_generator.next(), tf.int32) + tf.stack([0, tf.cast(replica, tf.int32)])
+        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
+
+
+def largest_output(targets: Any, outputs: Any) -> Any:
+    """A metric that is no mean over examples, so replicas report another one."""
+    return tf.reduce_max(outputs)
+
+
+def _sgd(**options: Any) -> Any:
+    return keras.optimizers.SGD(0.05, **options)
+
+
+def _model(kind: Any = keras.Model, *also: Any) -> Any:
+    inputs = keras.Input((8,))
+    hidden = layers.Dense(8, "relu")(inputs)
+    for layer in also:
+        hidden = layer(hidden)
+    return kind(inputs, layers.Dense(job_models.CLASSES)(hidden))
+
+
+def _compiled(model: Any, optimizer: Any = None, loss: Any = None, metrics: Any = ("accuracy",), **options: Any) -> Any:
+    loss = loss or job_models.crossentropy()
+    model.compile(optimizer=optimizer or _sgd(), loss=loss, metrics=list(metrics), **options)
+    return model
+
+
+def _each(targets: Any, outputs: Any) -> Any:
+    return keras.losses.sparse_categorical_crossentropy(targets, outputs, from_logits=True)
+
+
+def _closes_over(strategy: Any) -> Callable[[Any, Any], Any]:
+    return lambda targets, outputs: _each(targets, outputs) / strategy.num_replicas_in_sync
+
+
+def _counts(counter: Any) -> Callable[[Any, Any], Any]:
+    def loss(targets: Any, outputs: Any) -> Any:
+        counter.assign_add(1.0)
+        return _each(targets, outputs)
+
+    return loss
+
+
+def _switched() -> Any:
+    model = _compiled(Switched())
+    model(np.zeros((2, 8), "float32"))
+    model.doubled = True
+    return model
+
+
+def _replaced() -> Any:
+    model = _model()
+    model.train_step = lambda data: {"loss": tf.reduce_mean(data[0])}
+    return _compiled(model)
+
+
+def _names_itself() -> Any:
+    model = _model()
+    return _compiled(model, loss=lambda targets, outputs: _each(targets, outputs) + tf.reduce_sum(model.losses))
+
+
+def _trained() -> Any:
+    model = _compiled(_model(), keras.optimizers.Adam(0.01))
+    model.fit(job_models.dataset("dense"), verbose=0)
+    return model
+
+
+def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
+    """Functions that make each job, to be called in the scope."""
+    return {
+        "optimizer without its argument": lambda: _compiled(_model(), Forgetful(2.0)),
+        "optimizer without configuration": lambda: _compiled(_model(), Unclonable(0.05)),
+        "metric without its argument": lambda: _compiled(_model(), metrics=[Counting(2.0)]),
+        "attribute set later": _switched,
+        "train_step set on the object": _replaced,
+        "compiled step with side effect": lambda: _compiled(_model(LogsStep)),
+        "step that writes a file": lambda: _compiled(_model(WritesFile)),
+        "loss over a strategy": lambda: _compiled(_model(), loss=_closes_over(strategy)),
+        "loss with a counter": lambda: _compiled(_model(), loss=_counts(counter)),
+        "loss over the model": _names_itself,
+        "no step changes a weight": lambda: _compiled(_model(), keras.optimizers.SGD(0.0)),
+        "trained before": _trained,
+        "rate from a function": lambda: _compiled(_model(), keras.optimizers.SGD(lambda: 0.05)),
+        "weighted metrics": lambda: _compiled(_model(), weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()]),
+        "clipping": lambda: _compiled(_model(), _sgd(clipnorm=LIMIT)),
+        "clipping fixed": lambda: _compiled(_model(ClipsInStep)),
+        "steps": lambda: _compiled(_model(), steps_per_execution=8),
+        "steps fixed": lambda: _compiled(_model(), steps_per_execution=1),
+        "dropout": lambda: _compiled(_model(keras.Model, layers.Dropout(0.5))),
+        "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
+        "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
+        "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),
+    }

@@ -1,0 +1,72 @@
+"""``kdoctor.preflight`` on jobs that cannot be copied or compared, and on features that Keras 3 gets wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.job_runs import trials
+
+UNKNOWN = {
+    "optimizer without its argument": "get_config() of the optimizer Forgetful does not return factor",
+    "optimizer without configuration": "NotImplementedError: this optimizer has no configuration",
+    "metric without its argument": "get_config() of the metric Counting does not return weight",
+    "attribute set later": "attribute doubled of Switched is True, and False in a copy",
+    "train_step set on the object": "train_step was replaced on the model object",
+    "compiled step with side effect": "a step changes LOG outside",
+    "step that writes a file": "WritesFile.train_step opens a file",
+    "loss over a strategy": "uses the strategy strategy directly",
+    "loss with a counter": "a step changes counter outside",
+    "loss over the model": "model is the model itself",
+    "no step changes a weight": "no weight changes",
+}
+"""Jobs that are not compared with one device, and a decisive part of the reason."""
+FOUND = {
+    "clipping": ("job.clipping", "clipnorm=0.02 on 2 replicas: weights differ from one device's by"),
+    "steps": ("job.steps-per-execution", "8 on 2 replicas: InvalidArgumentError"),
+    "dropout": ("job.random-layers", "dropout on 2 replicas: equal numbers"),
+    "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
+    "metric of a maximum": ("job.metrics", "largest_output is "),
+}
+"""Jobs with one problem, the check that fails and the start of its finding."""
+FINE = ("trained before", "rate from a function", "weighted metrics", "clipping fixed", "steps fixed", "dropout fixed")
+TIMED = {"job.input-bound"}
+"""Depends on the speed of this machine."""
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All jobs, in one child process."""
+    return trials("hazards", str(tmp_path_factory.mktemp("jobs")), *UNKNOWN, *FOUND, *FINE)
+
+
+@pytest.mark.parametrize("name", [*UNKNOWN, *FOUND, *FINE])
+def test_preflight_changes_nothing_of_the_job(jobs: dict[str, Any], name: str) -> None:
+    assert jobs[name]["changed"] == []
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_job_that_cannot_be_compared_is_unknown_with_the_reason(jobs: dict[str, Any], name: str) -> None:
+    found = jobs[name]
+    assert found["findings"].keys() - TIMED == set()
+    assert found["verdict"] == "unknown"
+    assert UNKNOWN[name] in found["unknown"]["job.equals-one-device"]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_feature_that_keras_gets_wrong_is_the_only_finding(jobs: dict[str, Any], name: str) -> None:
+    check, start = FOUND[name]
+    also = {"job.evaluate"} if name == "metric of a maximum" else set()
+    assert jobs[name]["findings"].keys() - TIMED == {check, *also}
+    (observed,) = jobs[name]["findings"][check][:1]
+    assert observed.startswith(start)
+    assert jobs[name]["unknown"] == {}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_corrected_and_unusual_jobs_pass(jobs: dict[str, Any], name: str) -> None:
+    assert (jobs[name]["findings"].keys() - TIMED, jobs[name]["unknown"]) == (set(), {})
+    assert jobs[name]["verdict"] == "pass"

@@ -24,7 +24,7 @@ _DOCUMENT = {
     "platform": "linux-x86_64",
     "sources": {
         _SOURCE: "Measured by `make truth`: the smoke scenarios over 2 CPU replicas against one device with the same "
-        "global batches; every defect was measured twice",
+        "global batches",
     },
 }
 
@@ -38,6 +38,8 @@ class Measured:
     tensorflow: str
     python: str
     measured: str
+    times: int
+    """How often each defect was measured."""
     cells: Mapping[str, Cell]
 
 
@@ -55,6 +57,7 @@ def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None
                     "tensorflow": one.tensorflow,
                     "python": one.python,
                     "measured": one.measured,
+                    "times": one.times,
                     "source": _SOURCE,
                 }
                 for one in found

@@ -16,7 +16,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-services snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-gpu test-services snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ test-wheels: $(DEV_STAMP) ## Read the real wheels again: rows of the matrix, loo
 
 test-drill: $(DEV_STAMP) ## Break environments, paste the printed fix, pass again; roll back (downloads 700 MB)
 	@$(BIN)/pytest -m drill $(PYTEST_OPTIONS)
+
+# It needs no network and not this environment: the interpreter is PYTHON, if given, and WHEELS names a folder with
+# wheels of what it lacks (tests/gpu/wheels.txt).
+test-gpu: ## Test on a real NVIDIA GPU, offline: PYTHON=python3.12 WHEELS=folder (8 minutes)
+	@$(if $(filter file,$(origin PYTHON)),$(or $(wildcard $(BIN)/python),$(PYTHON)),$(PYTHON)) tests/gpu/run.py \
+	  $(if $(WHEELS),--wheels '$(WHEELS)') $(PYTEST_OPTIONS)
 
 test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus, pre-commit and linters
 	@$(BIN)/pytest -m services $(PYTEST_OPTIONS)

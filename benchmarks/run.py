@@ -66,6 +66,15 @@ def write_snapshot() -> None:
     seconds((*on_machine(16, "")[:-2], KDOCTOR, "snapshot", "--no-smoke", "--output", str(MACHINES / "16.json")))
 
 
+LOGS = Path(tempfile.gettempdir(), "kdoctor-bench-logs")
+"""A kernel log of 100 MB."""
+
+
+def write_log() -> None:
+    """Write a kernel log of 100 MB."""
+    seconds((sys.executable, str(HERE / "kernel_log.py"), "write", str(LOGS / "kernel.log")))
+
+
 def on_machine(gpus: int, script: str) -> tuple[str, ...]:
     """The command that runs a script of this folder on the machine with this number of GPUs."""
     machine = MACHINES / str(gpus)
@@ -176,6 +185,14 @@ PAIRS = (
         limit=1.2,
         rounds=7,
         prepare=write_snapshot,
+    ),
+    Pair(
+        name="import of a kernel log of 100 MB / grep NVRM with re",
+        ours=(sys.executable, str(HERE / "kernel_log.py"), "import", str(LOGS / "kernel.log")),
+        yardstick=(sys.executable, str(HERE / "kernel_log.py"), "grep", str(LOGS / "kernel.log")),
+        limit=1.5,
+        rounds=5,
+        prepare=write_log,
     ),
 )
 

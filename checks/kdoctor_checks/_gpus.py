@@ -26,7 +26,7 @@ RESPONDING = "gpu.responding"
 """The check that reports lost and hanging GPUs."""
 
 _ACRONYMS = {
-    name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "UUID")
+    name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "TPC", "UUID")
 }
 _NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
 """What NVML and nvidia-smi report for a GPU that a control group or the file mode of its node withholds."""
@@ -129,7 +129,8 @@ def unsupported(error: str | None) -> bool:
 
 def too_new(error: str | None) -> bool:
     """Whether the driver is too old for the reading: its library lacks the call or the field."""
-    return error is not None and _plain(error).endswith(("functionnotfound", "invalidargument"))
+    endings = ("functionnotfound", "invalidargument", "notreportedbythisdriver")
+    return error is not None and _plain(error).endswith(endings)
 
 
 def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], list[Outcome]]:
@@ -158,7 +159,8 @@ def readings(gpus: Gpus, *fields: str, newer: bool = False) -> tuple[list[Gpu], 
         errors = [gpu.errors.get(name) for name in lacking]
         missing = " and ".join(map(field_label, lacking))
         if all(map(unsupported, errors)) and (gpu.mig_mode or gpu.name not in models):
-            excuses.add(f"{gpu.name or 'this GPU'} does not report {missing}")
+            whose = "while MIG is on" if gpu.mig_mode else f"for {gpu.name or 'this GPU'}"
+            excuses.add(f"{missing} not reported here {whose}")
         elif newer and not judged and all(too_new(error) or unsupported(error) for error in errors):
             excuses.add(f"driver {gpus.driver_version or '(unknown version)'} is too old to report {missing}")
         else:

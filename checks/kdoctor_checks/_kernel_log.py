@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
-from kdoctor.model import Evidence, NotApplicable
+from kdoctor.model import Evidence, NotApplicable, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import absent
 from kdoctor_checks._xids import XID_RECOVERY, classify, meaning
@@ -31,7 +31,8 @@ def describe(event: KernelLogEvent) -> str:
     if event.kind == "xid" and event.code == XID_RECOVERY:
         return f"Xid 154 (recovery action: {event.recovery or 'not named'})"
     if event.kind == "xid":
-        return f"Xid {event.code}" + (f" ({known})" if (known := meaning(event.code)) else "")
+        where = f" in MIG instance {event.instance}" if event.instance else ""
+        return f"Xid {event.code}{where}" + (f" ({known})" if (known := meaning(event)) else "")
     return {
         "fallen-off-the-bus": "GPU has fallen off the bus",
         "init-failed": "GPU initialization failed",
@@ -39,6 +40,12 @@ def describe(event: KernelLogEvent) -> str:
         "reset-required": "calls fail until the GPU is reset",
         "uvm-fatal": "fatal error of unified memory",
         "not-probed": "another driver owns the GPU",
+        "version-mismatch": "driver and library have different versions",
+        "crash": "the kernel crashed",
+        "hardware-error": "uncorrected hardware error",
+        "hardware-corrected": "corrected hardware error",
+        "pcie-error": "uncorrected PCIe error",
+        "pcie-corrected": "corrected PCIe error",
     }.get(event.kind, event.kind)
 
 
@@ -53,7 +60,9 @@ def by_device(events: Iterable[KernelLogEvent]) -> dict[str | None, list[KernelL
 def summary(events: Iterable[KernelLogEvent]) -> str:
     """Each distinct event with its count, and the text of the last line."""
     events = list(events)
-    counts = Counter(map(describe, events))
+    counts: Counter[str] = Counter()
+    for event in events:
+        counts[describe(event)] += event.times
     last = events[-1].text if events else ""
     shown = ", ".join(f"{event} x{times}" if times > 1 else event for event, times in counts.items())
     return f"{shown}; last line: {last!r}"
@@ -77,15 +86,20 @@ def log_subject(bus_id: str | None, known: Mapping[str, str]) -> str:
 
 
 def nothing_logged(
-    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, wanted: str
-) -> Evidence | NotApplicable:
+    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, wanted: str, *, of_driver: bool = True
+) -> Evidence | NotApplicable | Unjudged:
     """Evidence that the log has no line of this kind, with the size of the log.
 
-    Without a GPU that the driver lists, an empty log shows nothing, and the check is not applicable.
+    Without a GPU that the driver lists, an empty log shows nothing, and the check is not applicable. A line of a driver
+    that is not understood may be of any kind.
     """
     if excuse := absent(gpus, pci):
         return excuse
-    reach = {True: ", complete since boot", False: ", incomplete since boot", None: ""}[log.complete]
+    if log.unclassified and of_driver:
+        lines = counted(log.unclassified, "line")
+        reason = f"{lines} of GPU drivers not understood (see gpu.kernel-log)"
+        return Unjudged(subject="kernel log", reason=reason, explained_by=("gpu.kernel-log",))
+    reach = {True: ", complete since boot", False: ", incomplete since boot", None: " (an excerpt)"}[log.complete]
     observed = f"no {wanted} in {counted(log.lines, 'line')} of {log.source}{reach}"
     return Evidence(subject="kernel log", observed=observed)
 

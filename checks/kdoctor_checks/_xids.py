@@ -1,8 +1,6 @@
-"""What each Xid means, and whether a job may start after it.
+"""What each Xid means, whether a job may start after it, and what NVIDIA's catalog recommends to do.
 
-The tables follow the catalog of NVIDIA for Ampere and newer GPUs, as of 2026-11-22:
-https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html. A code that the catalog marks as unused, or for
-which it names no immediate action, is in none of them.
+Source: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, as ``kdoctor_checklists.kernel_log``.
 """
 
 from __future__ import annotations
@@ -11,108 +9,107 @@ import re
 from typing import Literal
 
 from kdoctor.facts import KernelLogEvent
+from kdoctor_checks._catalog import NvLinkError, nvlink_errors, xids
 
-XID_REMAPPING, XID_RECOVERY = 63, 154
+XID_REMAPPING, XID_CONTAINED, XID_RECOVERY = 63, 94, 154
+OF_REPAIRS = {XID_REMAPPING, XID_CONTAINED}
+"""Memory that is replaced at the next reset. The catalog asks for nothing now, or to restart the program."""
 
-FAILURES = {
-    46: "GPU stopped processing",
-    48: "double-bit ECC error",
-    54: "auxiliary power is not connected",
-    62: "micro-controller halted",
-    64: "row remapping or page retirement failed",
-    74: "NVLink error",
-    79: "GPU has fallen off the bus",
-    94: "contained memory error",
-    95: "uncontained memory error",
-    109: "context switch timed out",
-    110: "security fault",
-    119: "GSP firmware timed out",
-    120: "GSP firmware failed",
-    136: "NVLink training failed",
-    140: "unrecovered ECC error",
-    143: "GPU initialization failed",
-    151: "key rotation failed",
-    155: "NVLink down",
-    156: "memory or unit retired",
-    158: "GPU timed out fatally",
-}
-"""Immediate action: reset the GPU, restart the machine, check its mechanics, or follow the workflow for ECC or NVLink.
-
-Xid 94 ends one program only, but the bad memory stays in use until the GPU is reset.
-"""
-NVLINK_5 = {
-    144: "NVLink SAW error",
-    145: "NVLink RLW error",
-    146: "NVLink TLW error",
-    147: "NVLink TREX error",
-    148: "NVLink NVLPW_CTRL error",
-    149: "NVLink failed to come up",
-    150: "NVLink MSE error",
-}
-"""The line itself says whether the error is fatal (``SAW_MVB Fatal``), except that every Xid 149 ends the link."""
+NVLINK_5 = frozenset(range(144, 151))
+"""The line itself says whether the error is fatal, and the catalog has a table for the numbers in the line."""
+_LINK_DOWN = 149
+"""Every other Xid 149 ends the link."""
 OF_LINKS = {74, 136, 155, *NVLINK_5}
-OF_MEMORY = {48, 64, 94, 95, 140}
+OF_MEMORY = {48, 64, 95, 140}
 
-TOLERATED = {
-    8: "GPU stopped processing",
-    11: "invalid command stream",
-    13: "graphics engine exception",
-    14: "injected error",
-    25: "illegal command stream",
-    31: "memory page fault",
-    32: "corrupted command stream",
-    37: "driver firmware error",
-    38: "driver firmware error",
-    43: "GPU stopped processing",
-    44: "fault during a context switch",
-    45: "cleanup after an earlier error",
-    60: "video processor exception",
-    66: "illegal access by the driver",
-    67: "illegal access by the driver",
-    69: "graphics engine class error",
-    80: "corrupted data sent to the GPU",
-    92: "high rate of single-bit ECC errors",
-    93: "wear limit of the infoROM reached",
-    106: "test message",
-    107: "test message",
-    108: "NVLink translation error",
-    121: "corrected C2C errors",
-    137: "illegal access over NVLink",
-    141: "CUDA fast path error",
-    152: "DLA memory error",
-    153: "DLA timed out",
-    157: "memory or unit not repairable",
-    160: "channel retired",
-    161: "channel not retired",
-    **dict.fromkeys((39, 40, 41, 70, 71, 72, 75, 76, 77, 85, *range(126, 136)), "copy engine error"),
-    **dict.fromkeys((68, 83, 84, 88, 89, 96, 97, 98), "video decoder error"),
-    **dict.fromkeys((82, *range(99, 106)), "JPEG decoder error"),
-    **dict.fromkeys((86, 139), "optical flow error"),
+Action = Literal["nothing", "program", "reset", "reboot", "mechanics", "update", "support"]
+
+ACTIONS: dict[str, Action] = {
+    "IGNORE": "nothing",
+    "RESTART_APP": "program",
+    "WORKFLOW_XID_45": "program",
+    # Only a program that was ended has this error; a GPU that needs more logs Xid 154 as well, which is judged.
+    "XID_154_EVAL": "program",
+    "RESET_GPU": "reset",
+    "WORKFLOW_XID_48": "reset",
+    "WORKFLOW_NVLINK_ERR": "reset",
+    # CUDA uses unified memory, and then the bucket asks for a reset.
+    "CHECK_UVM": "reset",
+    "RESTART_BM": "reboot",
+    "RESTART_VM": "reboot",
+    "CHECK_MECHANICALS": "mechanics",
+    "UPDATE_SWFW": "update",
+    "CONTACT_SUPPORT": "support",
 }
-"""Immediate action: restart the program, or ignore. The job that caused it ended; the next one may start."""
+"""The buckets of the immediate action. A bucket that is missing here explains nothing."""
+
+_RECOVERIES: dict[str, Action] = {
+    "none": "nothing",
+    "gpu reset required": "reset",
+    "gpu reset": "reset",
+    "drain p2p": "reset",
+    "drain and reset": "reset",
+}
+"""What Xid 154 asks for. Everything else, such as "Node Reboot Required", is a restart of the machine."""
 
 Class = Literal["failure", "tolerated", "remapping", "unclassified"]
 
 _NOT_FATAL = re.compile(r"non-?fatal", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
+_SUBCODE = re.compile(r": \d+, (?P<subcode>[A-Z][A-Z0-9_]+)")
+_STATUS = re.compile(r"\((?:0x)?[0-9a-fA-F]+ +(?:0x)?(?P<status>[0-9a-fA-F]+)\b")
+
+
+def action(event: KernelLogEvent) -> Action | None:
+    """What NVIDIA recommends to do at once after this Xid; None if the catalog does not say it."""
+    code = event.code or 0
+    if code == XID_RECOVERY:
+        return _RECOVERIES.get((event.recovery or "").strip().lower(), "reboot")
+    if code in NVLINK_5:
+        return _nvlink_action(event)
+    row = xids().get(code)
+    return ACTIONS.get(row.now) if row else None
 
 
 def classify(event: KernelLogEvent) -> Class:
     """Whether a job may start after this Xid. A code that the catalog does not explain is unclassified."""
-    code = event.code or 0
-    if code == XID_REMAPPING:
+    if event.code in OF_REPAIRS:
         return "remapping"
-    if code == XID_RECOVERY:
-        return "tolerated" if (event.recovery or "").strip().lower() == "none" else "failure"
-    if code in NVLINK_5:
-        if _NOT_FATAL.search(event.text):
-            return "tolerated"
-        return "failure" if code == 149 or _FATAL.search(event.text) else "unclassified"  # noqa: PLR2004 - see NVLINK_5
-    if code in FAILURES:
-        return "failure"
-    return "tolerated" if code in TOLERATED else "unclassified"
+    found = action(event)
+    if found is None:
+        return "unclassified"
+    return "tolerated" if found in {"nothing", "program"} else "failure"
 
 
-def meaning(code: int | None) -> str:
+def meaning(event: KernelLogEvent) -> str:
     """What the Xid means in a few words; empty if that is not known."""
-    return (FAILURES | NVLINK_5 | TOLERATED).get(code or 0, "")
+    row = xids().get(event.code or 0)
+    if row is None:
+        return ""
+    subcode = _SUBCODE.search(event.text)
+    if event.code in NVLINK_5 and subcode:
+        return f"{row.meaning}, {subcode['subcode']}"
+    return row.mnemonic if row.meaning == "Unused" else row.meaning
+
+
+def _nvlink_action(event: KernelLogEvent) -> Action | None:
+    """The action for an error of NVLink 5: the line's severity, and the row for the numbers in the line."""
+    row = _decode(event)
+    if _NOT_FATAL.search(event.text):
+        return ACTIONS.get(row.now, "nothing") if row else "nothing"
+    if _FATAL.search(event.text):
+        return "reset"
+    if row:
+        return ACTIONS.get(row.now)
+    return "reset" if event.code == _LINK_DOWN else None
+
+
+def _decode(event: KernelLogEvent) -> NvLinkError | None:
+    """The row for the subcode and the error status, which is a mask of which one bit may match."""
+    subcode, status = _SUBCODE.search(event.text), _STATUS.search(event.text)
+    if not subcode or not status:
+        return None
+    mask = int(status["status"], 16)
+    rows = [row for row in nvlink_errors() if row.xid == event.code and subcode["subcode"] in row.subcode.split("/")]
+    exact = [row for row in rows if row.status == mask]
+    return next(iter([*exact, *(row for row in rows if row.status & mask)]), None)

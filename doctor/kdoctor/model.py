@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke", "cluster", "job")
+FAMILIES = ("versions", "driver", "gpu", "topology", "network", "host", "environment", "smoke", "cluster", "job")
 """Families of checks, in the order of a report."""
 
 

@@ -77,6 +77,11 @@ WEIGHTLESS = re.compile(
     r"|Dropout|SpatialDropout\dD|Flatten|Reshape|Permute|Activation|ReLU|Softmax|\w+Pool(ing)?\dD|ZeroPadding\dD)$"
 )
 """Layers without weights: augmentation, shapes, activations."""
+RANDOM = re.compile(
+    r"keras\.layers\.(\w+\.)*((Alpha|Gaussian|Spatial)?Dropout(\dD)?|GaussianNoise|Random[A-Z]\w+|CutMix|MixUp|AugMix)$"
+)
+"""Layers that draw random numbers in training."""
+GRAPH = "tensorflow.function"
 
 MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
 SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}

@@ -45,8 +45,9 @@ code (`KD204`) or the start of codes (`KD2`).
 `--select` replaces both lists, `--ignore` extends `ignore`. Patterns match the file's name, or its path relative to
 `pyproject.toml`.
 
-`removed-api` judges scripts for the newest TensorFlow and Keras. `tensorflow` and `keras` in the table name other
-releases. `--python .venv/bin/python` takes those that are installed there, without starting the interpreter.
+`removed-api` and the rules about Keras 3 (`KD5`) judge scripts for the newest TensorFlow and Keras. `tensorflow` and
+`keras` in the table name other releases. `--python .venv/bin/python` takes those that are installed there, without
+starting the interpreter.
 
 ```toml
 [tool.kdoctor.lint]

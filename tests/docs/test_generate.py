@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -49,3 +50,39 @@ def test_manual_page_has_every_command_and_is_valid_roff() -> None:
         assert f".SS kdoctor {command}\n" in text
     requests = {line.split()[0] for line in text.splitlines() if line.startswith(".")}
     assert requests <= {'.\\"', ".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".BR", ".I", ".RI", ".nf", ".fi"}
+
+
+RECORD = {
+    "schema": "kdoctor/measured-hardware/v1",
+    "rehearsal": False,
+    "date": "2026-12-01",
+    "kdoctor": "0.4.0",
+    "seconds": 212.4,
+    "machine": {"GPUs": "0: NVIDIA L4", "driver": "570.158.01"},
+    "tests": [
+        {"test": "test_driver.py::test_a", "outcome": "passed", "seconds": 1.0, "reason": ""},
+        {"test": "test_machine.py::test_b", "outcome": "skipped", "seconds": 0.0, "reason": "lspci is not installed"},
+    ],
+    "tables": {"Sampler": {"columns": ["reading", "load_high"], "rows": [["power | draw", 70.5], ["clock", None]]}},
+}
+
+
+def test_hardware_page_without_records_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    assert "Nothing was measured" in generate.measured_hardware_page(load_catalog(), tmp_path)
+
+
+def test_hardware_page_shows_each_record(tmp_path: Path) -> None:
+    (tmp_path / "l4.json").write_text(json.dumps(RECORD))
+    text = generate.measured_hardware_page(load_catalog(), tmp_path)
+    assert "Nothing was measured" not in text
+    assert "## 0: NVIDIA L4, 2026-12-01\n" in text
+    assert "1 passed, 0 failed, 1 skipped, in 212 s with kdoctor 0.4.0." in text
+    assert "| test\\_machine.py::test\\_b | skipped | lspci is not installed |" in text
+    assert "| power \\| draw | 70.5 |\n| clock |  |" in text
+
+
+@pytest.mark.parametrize("change", [{"rehearsal": True}, {"tests": None}])
+def test_hardware_page_refuses_other_files(change: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "l4.json").write_text(json.dumps({**RECORD, **change}))
+    with pytest.raises(ValueError, match=r"l4\.json"):
+        generate.measured_hardware_page(load_catalog(), tmp_path)

@@ -6,35 +6,10 @@ import re
 
 import pytest
 
-from helpers.corpus import corpus_snapshot
-from helpers.judging import TODAY
-from kdoctor.engine.judge import PlannedCheck, Rules, judge
-from kdoctor.engine.report import Result
-from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
-from kdoctor_checks import checks
+from helpers.corpus import failing, judged_recording
+from kdoctor.model import Severity, Status
 
 pytestmark = pytest.mark.corpus
-
-PLAN = [
-    PlannedCheck(check=check, severity=check.severity)
-    for check in checks()
-    if check.family in {"driver", "gpu", "topology", "host"}
-]
-
-
-def results(*names: str) -> dict[str, Result]:
-    table = dict(corpus_snapshot(*names))
-    rules = Rules(today=TODAY, assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
-    return {result.id: result for result in judge(PLAN, table, rules)}
-
-
-def failing(found: dict[str, Result], *severities: Severity) -> dict[str, set[str]]:
-    wanted = severities or (Severity.ERROR, Severity.WARNING)
-    return {
-        check_id: {item.finding.subject for item in result.findings}
-        for check_id, result in found.items()
-        if result.status is Status.FAIL and result.severity in wanted
-    }
 
 
 def gpu(index: int, bus: str, domain: str = "0000") -> str:
@@ -52,12 +27,9 @@ def pairs(first: range, second: range) -> set[str]:
 NAMED: dict[str, dict[str, set[str]]] = {
     "smi-q/h100x8-535.161.08-hwslowdown-all.txt": {"gpu.clocks": H100},
     "smi-q/a10-535.129.03-remap-pending.txt": {"gpu.row-remapping-pending": {gpu(0, "07")}},
-    "smi-x/a100-sxm4-mig-535.xml": {"gpu.mig-mode": {gpu(0, "01")}, "gpu.persistence-mode": {gpu(0, "01")}},
-    "smi-x/gtx-v100s-x8-460.73.xml": {"gpu.free": V100S, "gpu.persistence-mode": V100S},
-    "smi-x/l4x2-555-one-x1-link.xml": {
-        "topology.pcie-width": {gpu(1, "c1")},
-        "gpu.persistence-mode": {gpu(0, "01"), gpu(1, "c1")},
-    },
+    "smi-x/a100-sxm4-mig-535.xml": {"gpu.mig-mode": {gpu(0, "01")}},
+    "smi-x/gtx-v100s-x8-460.73.xml": {"gpu.free": V100S},
+    "smi-x/l4x2-555-one-x1-link.xml": {"topology.pcie-width": {gpu(1, "c1")}},
     "nvlink/a100-inactive-links-azure.txt": {"topology.nvlink": {"GPU 6"}},
     "ecc/retired-pages-x8-bad.txt": {
         "gpu.retired-pages": {gpu(index, "00", f"000{index + 1}") for index in (0, 1, 5, 7)},
@@ -66,7 +38,6 @@ NAMED: dict[str, dict[str, set[str]]] = {
     "smi-table/rtx4090-525-ERR-fan-exclusive.txt": {
         "gpu.exclusive-mode": {gpu(0, "01")},
         "gpu.free": {gpu(0, "01")},
-        "gpu.persistence-mode": {gpu(0, "01")},
     },
     "kmsg/xid119-gsp-timeout-xe9680.log": {"gpu.kernel-log": {"GPU at 0000:9b:00.0"}},
     "kmsg/xid48-63-94-h100-dmesg-iso.log": {"gpu.kernel-log": {"GPU at 0000:19:00.0"}},
@@ -89,7 +60,7 @@ SILENT = [
 
 BUSY = {
     "capture/h100-80gb-590.48.txt": {"gpu.free"},
-    "capture/l40s-595.80.txt": {"gpu.free", "gpu.persistence-mode"},
+    "capture/l40s-595.80.txt": {"gpu.free"},
     "smi-q/rtx4090x8-535.154.05-mixed-load.txt": {"gpu.free"},
     "smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt": {"gpu.free"},
 }
@@ -98,21 +69,21 @@ BUSY = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_recorded_defects_are_found_and_nothing_else(name: str) -> None:
-    assert failing(results(name)) == NAMED[name]
+    assert failing(judged_recording(name)) == NAMED[name]
 
 
 @pytest.mark.parametrize("name", SILENT)
 def test_healthy_machine_has_no_errors_or_warnings(name: str) -> None:
-    assert failing(results(name)) == {}
+    assert failing(judged_recording(name)) == {}
 
 
 @pytest.mark.parametrize("name", BUSY)
 def test_busy_machine_has_no_other_findings(name: str) -> None:
-    assert set(failing(results(name))) == BUSY[name]
+    assert set(failing(judged_recording(name))) == BUSY[name]
 
 
 def test_power_brake_is_found_with_the_clocks() -> None:
-    found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
+    found = judged_recording("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
     (observed,) = {item.finding.observed for item in found["gpu.clocks"].findings}
     assert {"86", "1980"} <= set(re.findall(r"\d+", observed))
     for healthy in ("topology.pcie-width", "topology.pcie-generation", "topology.pcie-replays"):
@@ -120,37 +91,37 @@ def test_power_brake_is_found_with_the_clocks() -> None:
 
 
 def test_truncated_file_is_unknown() -> None:
-    found = results("smi-x/a100-sxm4-mig-535.xml")
+    found = judged_recording("smi-x/a100-sxm4-mig-535.xml")
     assert re.findall(r"\d+", found["gpu.responding"].reason or "") == ["4", "1"]
     assert found["gpu.count-expected"].status is Status.UNKNOWN
 
 
 def test_unknown_error_is_unknown() -> None:
-    found = results("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
+    found = judged_recording("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
     assert "Unknown Error" in (found["gpu.readings"].reason or "")
     assert found["gpu.readings"].status is Status.UNKNOWN
 
 
 def test_fan_with_an_error_is_unknown() -> None:
-    found = results("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
+    found = judged_recording("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
     assert found.status is Status.UNKNOWN
     assert [(item.subject, "ERR!" in item.reason) for item in found.unjudged] == [(gpu(0, "01"), True)]
 
 
 def test_slot_that_limits_its_gpu_fails_as_info() -> None:
-    found = results("smi-x/rtx4090-535-host-gen3.xml")
+    found = judged_recording("smi-x/rtx4090-535-host-gen3.xml")
     assert failing(found, Severity.INFO)["topology.pcie-slot"] == {gpu(0, "84")}
 
 
 def test_acs_above_nvswitches_is_ignored() -> None:
-    found = results("pci/h100x8-xe9680-lspci-vvv.txt")
+    found = judged_recording("pci/h100x8-xe9680-lspci-vvv.txt")
     assert found["topology.acs"].status is Status.PASS
     assert not any("0000:82:" in item.subject for item in found["topology.acs"].evidence)
 
 
 def test_files_of_one_machine_are_judged_together() -> None:
     """The PCI tree is of another machine with the same layout, so the bus ids are equal."""
-    found = results("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "pci/h100x8-xe9680-lspci-vvv.txt")
+    found = judged_recording("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "pci/h100x8-xe9680-lspci-vvv.txt")
     assert failing(found) == {"gpu.clocks": H100}
     assert found["topology.acs"].status is Status.PASS
     assert found["gpu.visible-to-driver"].status in {Status.PASS, Status.UNKNOWN}
@@ -158,7 +129,7 @@ def test_files_of_one_machine_are_judged_together() -> None:
 
 @pytest.mark.parametrize("name", [*NAMED, *BUSY])
 def test_findings_have_short_headlines(name: str) -> None:
-    headlines = [item.finding.headline for result in results(name).values() for item in result.findings]
+    headlines = [item.finding.headline for result in judged_recording(name).values() for item in result.findings]
     assert max(map(len, headlines)) <= 60
 
 
@@ -169,6 +140,6 @@ def test_gpus_with_one_finding_share_headline_and_fix() -> None:
         ("smi-x/gtx-v100s-x8-460.73.xml", "gpu.free"),
         ("ecc/retired-pages-x8-bad.txt", "gpu.retired-pages"),
     ):
-        findings = [item.finding for item in results(name)[check_id].findings]
+        findings = [item.finding for item in judged_recording(name)[check_id].findings]
         assert len(findings) > 1
         assert len({(finding.headline, finding.remedy) for finding in findings}) == 1

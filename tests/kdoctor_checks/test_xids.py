@@ -1,9 +1,8 @@
-"""Every code of NVIDIA's catalog is judged as the catalog's immediate action says, and any other code is unknown.
-
-Source of the expected classes: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, as of 2026-11-22.
-"""
+"""Every code of NVIDIA's tables is judged by its bucket, and any other code is unknown."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pytest
 
@@ -11,63 +10,166 @@ from helpers.facts import bus_id, gpu, gpus, logged, pci
 from kdoctor.engine.report import Result
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
-from kdoctor_checks._xids import FAILURES, TOLERATED, XID_RECOVERY, XID_REMAPPING
+from kdoctor_checks import _catalog
+from kdoctor_checks._xids import NVLINK_5, OF_REPAIRS, XID_RECOVERY
 from kdoctor_checks.gpu.application_xids import application_xids
 from kdoctor_checks.gpu.kernel_log import kernel_log
+from kdoctor_checks.gpu.logged_remapping import logged_remapping
+from kdoctor_checks.topology.nvswitch_errors import nvswitch_errors
+from kdoctor_checks.topology.nvswitch_warnings import nvswitch_warnings
 
-RESET = [46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158]
-OTHER_FAILURES = [48, 54, 74, 79, 94, 149, 151]
-APPLICATIONS = [8, 11, 13, 25, 31, 32, 39, 60, 68, 69, 80, 82, 86, 96, 105, 126, 135, 139]
-IGNORED = [14, 37, 43, 44, 45, 66, 92, 93, 106, 121, 137, 141, 152, 157, 160, 161]
-UNUSED = [1, 12, 33, 61, 90, 112, 125, 138]
-WITHOUT_ACTION = [142, 159, 162, 167, 171]
+ADDRESS = bus_id(1)
+RESET = f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"
+
+# The catalog's page defines the buckets: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+OF_PROGRAMS = {"IGNORE", "RESTART_APP", "WORKFLOW_XID_45"}
+COMMANDS = {
+    "RESET_GPU": (RESET,),
+    "WORKFLOW_XID_48": (RESET,),
+    "WORKFLOW_NVLINK_ERR": (RESET,),
+    "CHECK_UVM": (RESET,),
+    "RESTART_BM": ("sudo reboot",),
+    "RESTART_VM": ("sudo reboot",),
+    "CHECK_MECHANICALS": (),
+    "UPDATE_SWFW": (),
+    "CONTACT_SUPPORT": (),
+}
+"""The commands of the fix for the buckets after which no job may start."""
+BY_LINE = {"WORKFLOW_NVLINK5_ERR", "XID_154"}
 INVENTED = [173, 999]
 
 
-NVLINK_5 = [144, 145, 146, 147, 148, 150]
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    failures: Result
+    programs: Result
+    repairs: Result
 
 
-def judged(code: int, text: str = "pid=7, name=python") -> tuple[Result, Result]:
-    """What gpu.kernel-log and gpu.application-xids make of one line."""
-    log = logged(f"[ 100.000000] NVRM: Xid (PCI:{bus_id(1)[:-2]}): {code}, {text}")
-    failures, applications = (compute_check(check, gpus(4), pci(4), log) for check in (kernel_log, application_xids))
-    return failures, applications
+def judged(code: int, text: str = "pid=7, name=python") -> Judged:
+    """What the checks make of one line."""
+    log = logged(f"[ 100.000000] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, {text}")
+    results = [compute_check(check, gpus(4), pci(4), log) for check in (kernel_log, application_xids, logged_remapping)]
+    return Judged(failures=results[0], programs=results[1], repairs=results[2])
 
 
-@pytest.mark.parametrize("code", [*RESET, *OTHER_FAILURES])
-def test_code_that_needs_a_reset_or_more_fails(code: int) -> None:
-    failures, applications = judged(code)
-    assert [item.finding.subject for item in failures.findings] == [gpu(1).subject]
-    assert failures.status is Status.FAIL
-    assert applications.status is Status.PASS
+ROWS = sorted(_catalog.xids().values(), key=lambda row: row.code)
 
 
-@pytest.mark.parametrize("code", [*APPLICATIONS, *IGNORED])
-def test_code_of_a_program_is_for_information(code: int) -> None:
-    failures, applications = judged(code)
-    assert failures.status is Status.PASS
-    assert applications.status is Status.FAIL
-    assert applications.severity is Severity.INFO
+def test_catalog_is_complete() -> None:
+    assert [row.code for row in ROWS] == list(range(1, 173))
+    assert {row.now for row in ROWS} == {*OF_PROGRAMS, *COMMANDS, *BY_LINE, ""}
 
 
-@pytest.mark.parametrize("code", [*UNUSED, *WITHOUT_ACTION, *INVENTED])
+@pytest.mark.parametrize("row", [row for row in ROWS if row.now in COMMANDS], ids=lambda row: str(row.code))
+def test_code_that_needs_more_than_a_program_fails_with_the_fix_of_its_bucket(row: _catalog.Xid) -> None:
+    found = judged(row.code)
+    (failure,) = found.failures.findings
+    assert (found.failures.status, found.failures.severity) == (Status.FAIL, Severity.ERROR)
+    assert failure.finding.subject == gpu(1).subject
+    assert f"Xid {row.code}" in failure.finding.observed
+    assert failure.finding.remedy.commands == COMMANDS[row.now]
+    assert found.programs.status is Status.PASS
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.now in OF_PROGRAMS], ids=lambda row: str(row.code))
+def test_code_of_a_program_stops_no_job(row: _catalog.Xid) -> None:
+    found = judged(row.code)
+    assert found.failures.status is Status.PASS
+    reports = found.repairs if row.code in OF_REPAIRS else found.programs
+    assert reports.status is (Status.PASS if row.code in OF_REPAIRS else Status.FAIL)
+    assert f"Xid {row.code}" in str(reports.findings or reports.evidence)
+
+
+@pytest.mark.parametrize("code", [*(row.code for row in ROWS if not row.now), *INVENTED])
 def test_unexplained_code_is_unknown(code: int) -> None:
-    failures, applications = judged(code)
-    assert (failures.status, applications.status) == (Status.UNKNOWN, Status.UNKNOWN)
-    assert f"Xid {code}" in (failures.reason or "")
-    assert [item.subject for item in failures.unjudged] == [gpu(1).subject]
+    found = judged(code)
+    assert (found.failures.status, found.programs.status) == (Status.UNKNOWN, Status.UNKNOWN)
+    assert f"Xid {code}" in (found.failures.reason or "")
+    assert [item.subject for item in found.failures.unjudged] == [gpu(1).subject]
 
 
-@pytest.mark.parametrize("code", NVLINK_5)
+@pytest.mark.parametrize("code", sorted(NVLINK_5))
 @pytest.mark.parametrize(
-    ("text", "status"),
-    [("SAW_MVB Fatal XC0", Status.FAIL), ("RLW_REMAP Nonfatal XC0", Status.PASS), ("pid=7", Status.UNKNOWN)],
+    ("text", "status"), [("SAW_MVB Fatal XC0", Status.FAIL), ("RLW_REMAP Nonfatal XC0", Status.PASS)]
 )
 def test_line_of_nvlink_5_says_whether_it_is_fatal(code: int, text: str, status: Status) -> None:
-    assert judged(code, f"{text} i0 Link 00 (0x00000001 0x00000002)")[0].status is status
+    assert judged(code, f"{text} i0 Link 00 (0x00000001 0x00000002)").failures.status is status
 
 
-def test_every_code_of_the_catalog_has_one_class() -> None:
-    tables = [set(FAILURES), set(NVLINK_5), set(TOLERATED), {XID_REMAPPING, XID_RECOVERY}]
-    assert sum(map(len, tables)) == len(set.union(*tables))
-    assert max(set.union(*tables)) <= 172
+@pytest.mark.parametrize("code", sorted(NVLINK_5 - {149}))
+def test_line_of_nvlink_5_without_severity_and_numbers_is_unknown(code: int) -> None:
+    assert judged(code).failures.status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("row", _catalog.nvlink_errors(), ids=lambda row: f"{row.xid} {row.subcode} {row.status:x}")
+def test_decoded_error_of_nvlink_5(row: _catalog.NvLinkError) -> None:
+    subcode = row.subcode.split("/")[-1]
+    status = judged(row.xid, f"{subcode} XC0 i0 Link 00 (0x00000001 0x{row.status:08x} 0x00000000)").failures.status
+    alike = {
+        other.now for other in _catalog.nvlink_errors() if other.subcode == row.subcode and other.status == row.status
+    }
+    if len(alike) == 1:
+        assert status is (Status.FAIL if row.now == "RESET_GPU" else Status.PASS)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "command"),
+    [
+        ("None", Status.PASS, None),
+        ("GPU Reset Required", Status.FAIL, RESET),
+        ("Drain and Reset", Status.FAIL, RESET),
+        ("Drain P2P", Status.FAIL, RESET),
+        ("Node Reboot Required", Status.FAIL, "sudo reboot"),
+        ("something new", Status.FAIL, "sudo reboot"),
+    ],
+)
+def test_recovery_action_of_xid_154(words: str, status: Status, command: str | None) -> None:
+    found = judged(XID_RECOVERY, f"GPU recovery action changed from 0x0 (None) to 0x1 ({words})").failures
+    assert found.status is status
+    assert [item.finding.remedy.commands for item in found.findings] == ([(command,)] if command else [])
+
+
+def test_recovery_action_sums_up_the_other_xids() -> None:
+    lines = (
+        f"NVRM: Xid (PCI:{ADDRESS[:-2]}): 62, 323f0f30 0000c3d8",
+        f"NVRM: Xid (PCI:{ADDRESS[:-2]}): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+    )
+    (found,) = compute_check(kernel_log, gpus(4), pci(4), logged(*lines)).findings
+    assert found.finding.remedy.commands == ("sudo reboot",)
+
+
+def test_mig_instance_is_named() -> None:
+    log = logged(f"NVRM: Xid (PCI:{ADDRESS[:-2]} GPU-I:05): 95, pid=7, Uncontained: LTC TAG (0x2,0x0)")
+    (found,) = compute_check(kernel_log, gpus(4), pci(4), log).findings
+    assert "MIG instance 05" in found.finding.observed
+
+
+SXIDS = sorted(_catalog.sxids().values(), key=lambda row: row.code)
+
+
+def sxid(code: int, text: str) -> tuple[Result, Result]:
+    log = logged(f"[ 100.000000] nvidia-nvswitch3: SXid (PCI:0000:86:00.0): {code}, {text}")
+    first, second = (compute_check(check, gpus(4), log) for check in (nvswitch_errors, nvswitch_warnings))
+    return first, second
+
+
+@pytest.mark.parametrize("row", SXIDS, ids=lambda row: str(row.code))
+def test_sxid_is_judged_by_its_section_of_the_guide(row: _catalog.SXid) -> None:
+    errors, warnings = sxid(row.code, "Link 32 a message")
+    is_fatal = row.severity.endswith("fatal") and row.severity != "non-fatal"
+    if row.code != 10003:
+        assert errors.status is (Status.FAIL if is_fatal else Status.PASS)
+        assert warnings.status is (Status.PASS if is_fatal else Status.FAIL)
+    else:
+        assert errors.status is Status.FAIL
+    assert (errors.severity, warnings.severity) == (Severity.ERROR, Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("Fatal, Link 32", Status.FAIL), ("Non-fatal, Link 32", Status.UNKNOWN), ("", Status.UNKNOWN)]
+)
+def test_sxid_that_the_guide_does_not_list(text: str, status: Status) -> None:
+    errors, warnings = sxid(99999, text)
+    assert errors.status is status
+    assert (warnings.status is Status.UNKNOWN) is (status is Status.UNKNOWN)

@@ -28,7 +28,10 @@ def kernel_log(log: KernelLog) -> Iterator[Outcome]:
         yield Unjudged(subject=_SUBJECT, reason=reason)
     elif not log.lines:
         yield Unjudged(subject=_SUBJECT, reason=f"{log.source} is empty")
+    elif log.complete is None:
+        reason = f"{counted(log.lines, 'line')} of {log.source} read, but they do not begin with the boot (an excerpt)"
+        yield Unjudged(subject=_SUBJECT, reason=reason)
     else:
-        reach = " since boot" if log.complete else ""
-        clean = "kernel log clean since boot" if log.complete and not log.events else ""
-        yield Evidence(subject=_SUBJECT, observed=f"{counted(log.lines, 'line')} of {log.source}{reach}", brief=clean)
+        clean = "kernel log clean since boot" if not log.events else ""
+        observed = f"{counted(log.lines, 'line')} of {log.source} since boot"
+        yield Evidence(subject=_SUBJECT, observed=observed, brief=clean)

@@ -40,6 +40,7 @@ def loaded(
     fail: the device, the kernel module, the user-space libraries, the device nodes and their permissions, and the
     container runtime. The finding names the missing part, and what blocks it: nouveau, or Secure Boot, which rejects
     unsigned modules.
+    A host of vGPUs and a Jetson have drivers with which the wheels of TensorFlow and JAX do not run.
     Remedy: load or install the part that the finding names: the kernel module, the user-space library, the device
     nodes, or the container's NVIDIA runtime.
     Sources:
@@ -48,6 +49,9 @@ def loaded(
         https://github.com/tensorflow/tensorflow/issues/37689
     Failure modes: libcuda_missing
     """
+    if unsuited := _unsuited(gpus):
+        yield _finding(unsuited)
+        return
     if isinstance(kernel, Unavailable):
         yield _by_nvml(gpus, kernel)
         return
@@ -83,6 +87,31 @@ def _finding(failure: _Failure) -> Finding:
     )
 
 
+def _unsuited(gpus: Gpus) -> _Failure | None:
+    """Why the driver works, but not for training with the wheels of TensorFlow or JAX."""
+    modes = sorted({gpu.virtualization_mode or "none" for gpu in gpus.devices} & {"host-vgpu", "host-vsga"})
+    if modes:
+        remedy = Remedy(
+            summary="Train in a virtual machine with a vGPU of this host, or install the data center driver instead.",
+            action=Action.CONFIGURE,
+            look=("nvidia-smi -q | grep -i 'virtualization mode'", "nvidia-smi vgpu"),
+        )
+        brief = "a host of vGPUs, whose driver has no CUDA"
+        return brief, f"{brief} (virtualization mode {', '.join(modes)})", remedy, READ_ONLY
+    integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
+    if integrated is None:
+        return None
+    remedy = Remedy(
+        summary="Use the wheels or containers that NVIDIA builds for Jetson and its JetPack release.",
+        action=Action.REINSTALL,
+        look=("cat /etc/nv_tegra_release", "nvidia-smi"),
+    )
+    brief = "a Jetson, on which TensorFlow's and JAX's wheels do not run"
+    return brief, f"{integrated} is the integrated GPU of {brief}", remedy, READ_ONLY
+
+
+_INTEGRATED = "(nvgpu)"
+"""In the name of the integrated GPU of a Jetson with Tegra's kernel driver."""
 _WITHOUT_CUDA = ("ERR!", "Not Found")
 """What nvidia-smi prints as CUDA version where libcuda fails or does not exist."""
 

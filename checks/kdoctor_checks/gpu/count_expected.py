@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
-from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable
+from kdoctor.facts import Environment, Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE, Mask, read_mask
 from kdoctor.model import (
     Action,
@@ -74,7 +74,10 @@ def count_expected(
         # The variable can only hide GPUs, so too few responding ones are too few whatever its value is.
         fewest = 1 if wanted.at_least is None else wanted.at_least
         too_few = len(answering(gpus)) < (fewest if wanted.count is None else wanted.count)
-        unknown = None if too_few else environment.unavailable
+        # A recorded machine has no shell that could hide GPUs. More GPUs than an exact number may be hidden on purpose.
+        is_recording = missing_group(environment.unavailable) is not None
+        fits = wanted.count in (None, len(answering(gpus)))
+        unknown = None if too_few or (is_recording and fits) else environment.unavailable
     yield Unjudged(subject="GPUs", reason=unknown) if unknown else _judge(gpus, pci, mask, wanted)
 
 

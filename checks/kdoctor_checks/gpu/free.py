@@ -13,12 +13,15 @@ _SHOWN = 6
 
 
 @check("gpu.free", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False) -> Iterator[Outcome]:
+def free(
+    gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False, max_desktop_share: float = 0.25
+) -> Iterator[Outcome]:
     """No GPU is in use by another process.
 
     Why: TensorFlow reserves nearly all free GPU memory when it starts. If another process holds memory, the job runs
     out of memory, at once or at its largest step. Processes in other containers are not listed, but their memory is
-    counted. The GPUs are read before kdoctor's own trainings start.
+    counted. A desktop may use a quarter of the memory (``max_desktop_share``), because a job cannot take it away. The
+    GPUs are read before kdoctor's own trainings start.
     Remedy: find and stop the process that holds the memory, or train on other GPUs.
     Sources:
         https://www.tensorflow.org/guide/gpu
@@ -28,8 +31,10 @@ def free(gpus: Gpus, *, max_used_mib: int = 1024, allow_processes: bool = False)
     present = answering(gpus)
 
     def is_busy(gpu: Gpu) -> bool:
-        used = gpu.memory_used_bytes
-        return (used is not None and used > max_used_mib * MIB) or bool(gpu.processes and not allow_processes)
+        used, most = gpu.memory_used_bytes, max_used_mib * MIB
+        if gpu.graphics_processes and gpu.processes == ():
+            most = max(most, int(max_desktop_share * (gpu.memory_total_bytes or 0)))
+        return (used is not None and used > most) or bool(gpu.processes and not allow_processes)
 
     taken = [gpu for gpu in present if is_busy(gpu)]
     remedy = _remedy(taken)
@@ -72,8 +77,11 @@ def _brief(alike: Sequence[Gpu]) -> str:
     used = sorted(gpu.memory_used_bytes for gpu in alike if gpu.memory_used_bytes is not None)
     amounts = list(dict.fromkeys(size(value) for value in (*used[:1], *used[-1:])))
     amount = f" ({' to '.join(amounts)} used)" if amounts else ""
+    if not pids and any(gpu.graphics_processes for gpu in alike):
+        return f"in use by a desktop{amount}"
     if not pids:
-        return f"memory in use, no compute process listed{amount}"
+        unread = any(gpu.processes is None for gpu in alike)
+        return f"memory in use{'' if unread else ', no compute process listed'}{amount}"
     return f"in use by {f'process {pids[0]}' if len(pids) == 1 else counted(len(pids), 'process', 'processes')}{amount}"
 
 
@@ -86,5 +94,8 @@ def _describe(gpu: Gpu) -> str:
         f"{process.pid}" + (f" ({size(process.used_memory_bytes)})" if process.used_memory_bytes is not None else "")
         for process in gpu.processes
     ]
+    if not named and gpu.graphics_processes:
+        desktop = [process.name or str(process.pid) for process in gpu.graphics_processes]
+        return f"{used}, in use by a desktop: {some(desktop, _SHOWN)}"
     holders = f"in use by {'process' if len(named) == 1 else 'processes'} {some(named, _SHOWN)}"
     return f"{used}, {holders if named else 'no compute process listed'}"

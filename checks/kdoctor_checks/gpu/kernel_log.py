@@ -8,7 +8,6 @@ from kdoctor.model import Action, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import (
     DRIVER_MESSAGES,
-    RESET_NEEDED,
     RESPONDING,
     RESTART,
     hanging,
@@ -29,9 +28,10 @@ from kdoctor_checks._kernel_log import (
 )
 from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
+from kdoctor_checks.gpu._recovery import recovery
 
-_NOT_PROBED = "not-probed"
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
+_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _MISMATCH, _NOT_PROBED)
 _UNLOAD = Remedy(
     summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
     action=Action.CONFIGURE,
@@ -44,15 +44,15 @@ _UNLOAD = Remedy(
 def kernel_log(
     log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
 ) -> Iterator[Outcome]:
-    """The kernel has logged no GPU failure since boot.
+    """The kernel log has no GPU failure.
 
     Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
     NVLink errors (74, 136, and 144 to 150 if fatal), unresponsive units and firmware (46, 62, 109, 119, 120, 158) and
-    pending recovery actions (154) return under load and end the job. Xid 94 is contained: it ended one program, but the
-    bad memory stays in use until the GPU is reset. A code that NVIDIA's catalog does not explain is unknown. GPUs that
-    do not respond are reported by gpu.responding, program errors by gpu.application-xids. If the log is not readable,
-    this check is skipped and driver.kernel-log gives the reason.
-    Remedy: reset the GPU or restart the machine. If the error returns, have the GPU serviced.
+    pending recovery actions (154) return under load and end the job. NVIDIA's catalog decides for each code. A code
+    that it does not explain is unknown, and so is a message of the driver that kdoctor does not understand. GPUs that do
+    not respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
+    gpu.logged-remapping. If the log is not readable, this check is skipped and driver.kernel-log gives the reason.
+    Remedy: what the catalog asks for: reset the GPU, restart the machine, check its power, or contact support.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
@@ -63,15 +63,16 @@ def kernel_log(
         yield LOG_UNREAD
         return
     known = subjects(gpus, pci)
-    found = by_device(event for event in log.events if is_failure(event) or event.kind in _KINDS)
+    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in _KINDS])
     for bus_id, events in found.items():
+        remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
             brief=codes(events),
-            expected="no failure in the kernel log since boot",
-            remedy=_UNLOAD if _is_owned(events) else RESET_NEEDED,
-            rollback=RESTART,
+            expected="no failure in the kernel log",
+            remedy=remedy,
+            rollback=rollback,
             explained_by=_explained_by(bus_id, events, gpus, pci),
         )
     unclassified = [event for event in log.events if is_unclassified(event)]
@@ -82,12 +83,24 @@ def kernel_log(
         yield nothing_logged(log, gpus, pci, "GPU failure")
 
 
+def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLogEvent]]:
+    """Failures by address. Those without address belong to the GPU with an Xid, if there is only one."""
+    found = by_device(events)
+    named = [bus_id for bus_id in found if bus_id]
+    own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
+    if len(named) == 1 and any(map(is_failure, found[named[0]])) and own:
+        found[named[0]] += own
+        found[None] = [event for event in found[None] if event not in own]
+    return {bus_id: alike for bus_id, alike in found.items() if alike}
+
+
 def _unknown(events: Sequence[KernelLogEvent]) -> str:
     """Why these events cannot be judged."""
     xids = [event for event in events if event.kind == "xid"]
     if xids:
         return f"{codes(xids)} not explained in NVIDIA's catalog ({summary(xids)})"
-    return f"{counted(len(events), 'unknown message')} of a driver, the last one {events[-1].text!r}"
+    times = sum(event.times for event in events)
+    return f"{counted(times, 'unknown message')} of a driver, the last one {events[-1].text!r}"
 
 
 def _is_owned(events: Sequence[KernelLogEvent]) -> bool:
@@ -103,6 +116,8 @@ def _explained_by(
     """The checks that report the state these events left the GPU in, if every event is part of it."""
     if _is_owned(events):
         return ("driver.loaded",)
+    if all(event.kind == _MISMATCH for event in events):
+        return ("driver.library-matches-module", "driver.loaded")
     if not isinstance(gpus, Gpus) or bus_id is None:
         return ()
     gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)

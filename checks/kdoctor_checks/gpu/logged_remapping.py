@@ -15,7 +15,7 @@ from kdoctor_checks._kernel_log import (
     nothing_logged,
     summary,
 )
-from kdoctor_checks._xids import XID_REMAPPING
+from kdoctor_checks._xids import OF_REPAIRS
 
 
 @check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)
@@ -24,7 +24,8 @@ def logged_remapping(
 ) -> Iterator[Outcome]:
     """The driver reports every memory replacement that the kernel logged.
 
-    Why: Xid 63 means that a faulty row or page will be replaced at the next reset. If the driver reports pending
+    Why: Xid 63 means that a faulty row or page will be replaced at the next reset. Xid 94 is a contained memory error:
+    it ended one program, and the bad memory stays in use until then. If the driver reports pending
     replacements, gpu.row-remapping-pending and gpu.retired-pages-pending check them. If it does not, the log is the
     only source.
     Remedy: check whether a replacement is pending, and reset the GPU.
@@ -36,7 +37,7 @@ def logged_remapping(
         yield LOG_UNREAD
         return
     failed = {event.bus_id for event in log.events if is_failure(event)}
-    events = [event for event in log.events if event.kind == "xid" and event.code == XID_REMAPPING]
+    events = [event for event in log.events if event.kind == "xid" and event.code in OF_REPAIRS]
     devices = by_device(event for event in events if event.bus_id not in failed)
     gone = lost_addresses(gpus, pci) if isinstance(gpus, Gpus) else ()
     reporting = {
@@ -47,13 +48,13 @@ def logged_remapping(
     for bus_id, logged in devices.items():
         subject = log_subject(bus_id, subjects(gpus, pci))
         if bus_id in reporting:
-            yield Evidence(subject=subject, observed="Xid 63; the driver reports what is pending")
+            yield Evidence(subject=subject, observed=f"{codes(logged)}; the driver reports what is pending")
             continue
         yield Finding(
             subject=subject,
             observed=summary(logged),
             brief=codes(logged),
-            expected="no Xid 63, or a driver that reports what is pending",
+            expected="no Xid 63 or 94, or a driver that reports what is pending",
             remedy=Remedy(
                 summary="Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
                 action=Action.REBOOT,
@@ -64,6 +65,6 @@ def logged_remapping(
             explained_by=(RESPONDING,) if bus_id in gone else (),
         )
     if events and not devices:
-        yield NotApplicable(reason="Xid 63 came with a failure that gpu.kernel-log reports")
+        yield NotApplicable(reason="Xid 63 or 94 came with a failure that gpu.kernel-log reports")
     elif not devices:
-        yield nothing_logged(log, gpus, pci, "memory replacement (Xid 63)")
+        yield nothing_logged(log, gpus, pci, "memory replacement (Xid 63 or 94)")

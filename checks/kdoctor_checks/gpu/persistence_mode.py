@@ -8,12 +8,12 @@ from kdoctor.model import Outcome, Rollback, Severity
 from kdoctor_checks._gpus import configure, judge, readings, smi
 
 
-@check("gpu.persistence-mode", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
+@check("gpu.persistence-mode", severity=Severity.INFO, needs_gpus=True, requires=["driver.library-matches-module"])
 def persistence_mode(gpus: Gpus, *, expected: bool = True) -> Iterator[Outcome]:
     """Persistence mode is on for every GPU.
 
     Why: without it, the driver releases a GPU when its last user ends. The next job waits for seconds per GPU, and
-    settings such as power limits and clocks are lost. NVSwitch machines also set up the fabric again.
+    settings such as power limits and clocks are lost. Training works, so this is only a note.
     Remedy: set the mode, which lasts until the next restart. For good, enable the persistence daemon.
     Sources:
         https://docs.nvidia.com/deploy/driver-persistence/persistence-mode-legacy.html

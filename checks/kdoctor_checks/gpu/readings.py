@@ -11,6 +11,8 @@ from kdoctor_checks._gpus import READ_ONLY, answering, field_label, inspect, not
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
 """Fields that another check reports if they are missing."""
+_RECENT = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+"""Fields that only the newest drivers report. An older driver is not a fault."""
 
 
 @check("gpu.readings", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
@@ -19,7 +21,8 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
 
     Why: "Unknown Error", a missing permission or an old driver leaves a reading unknown, and the checks that need it
     cannot be evaluated. Readings that a GPU does not support are ignored. Checks of newer readings (SRAM errors,
-    recovery action) are skipped on an old driver, which is reported here.
+    recovery action) are skipped on an old driver, which is reported here. So is every line of imported output that
+    kdoctor does not know.
     A corrupted infoROM holds settings and error records of the GPU that can no longer be trusted.
     Remedy: power the machine off and on if the infoROM is corrupted, and have the GPU serviced if that does not help;
     read the kernel log if a call fails with an unknown error, and install a newer driver if a call is missing.
@@ -27,7 +30,7 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
     """
     yield from not_answering(gpus)
     for gpu in answering(gpus):
-        errors = {name: error for name, error in gpu.errors.items() if name not in _NOT_NVML and not unsupported(error)}
+        errors = {name: error for name, error in gpu.errors.items() if not _is_excused(name, error)}
         if damaged := next(filter(_is_inforom, errors.values()), None):
             yield _corrupted(gpu, damaged)
             continue
@@ -39,6 +42,13 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
         parts = [f"the driver is too old to report {some(old, _SHOWN)}"] if old else []
         parts += [f"not read: {some(failed, _SHOWN)}"] if failed else []
         yield Unjudged(subject=gpu.subject, reason="; ".join(parts))
+    for line in gpus.not_understood:
+        yield Unjudged(subject="a line that was imported", reason=f"not understood: {line!r}")
+
+
+def _is_excused(name: str, error: str) -> bool:
+    """Whether a missing reading says nothing about the GPU or the driver."""
+    return name in _NOT_NVML or unsupported(error) or (name in _RECENT and too_new(error))
 
 
 def _is_inforom(error: str) -> bool:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from kdoctor.check import check
@@ -13,17 +13,27 @@ _XID_FALLEN = 79
 
 
 @check("gpu.responding", severity=Severity.ERROR, needs_gpus=True, requires=["driver.library-matches-module"])
-def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unavailable) -> Iterator[Outcome]:
+def responding(
+    gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, log: KernelLog | Unavailable
+) -> Iterator[Outcome]:
     """Every GPU that the driver lists responds.
 
     Why: a GPU that fell off the bus, needs a reset or hangs ends every job that touches it. The other GPUs are not
-    affected. NVML keeps counting such a GPU, and nvidia-smi prints an error for it or hangs.
+    affected. NVML keeps counting such a GPU, and nvidia-smi prints an error for it or hangs. lspci lists a GPU that has
+    fallen off the bus as "rev ff", because its configuration space reads all ones.
     Remedy: read the kernel log, then reset the GPU or restart. If the GPU is lost again, have it serviced.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/
         https://docs.nvidia.com/deploy/xid-errors/
     """
     logged = log if isinstance(log, KernelLog) else None
+    known = located(gpus, pci) if isinstance(gpus, Gpus) else ()
+    dead = _off_the_bus(pci, {gpu.bus_id for gpu in known if lost(gpu) or hanging(gpu)})
+    yield from dead
+    if isinstance(gpus, Unavailable):
+        if not dead:
+            yield Unjudged(subject="GPUs", reason=gpus.unavailable)
+        return
     for gpu in located(gpus, pci):
         error = gpu.errors.get("handle")
         if lost(gpu) or hanging(gpu):
@@ -39,6 +49,23 @@ def responding(gpus: Gpus, pci: PciDevices | Unavailable, log: KernelLog | Unava
         yield Unjudged(subject="GPUs", reason=f"the number of GPUs was not read ({gpus.errors.get('count')})")
     elif gpus.count > len(gpus.devices):
         yield Unjudged(subject="GPUs", reason=f"NVML counts {gpus.count}, but only {len(gpus.devices)} were read")
+
+
+def _off_the_bus(pci: PciDevices | Unavailable, reported: Collection[str | None]) -> list[Finding]:
+    """The GPUs whose configuration space reads all ones, except those that the driver reports as lost."""
+    devices = pci.gpus if isinstance(pci, PciDevices) else ()
+    return [
+        Finding(
+            subject=f"GPU at {device.bus_id}",
+            observed="has fallen off the bus: its configuration space reads all ones (rev ff)",
+            brief="has fallen off the bus (rev ff)",
+            expected="responds to every call",
+            remedy=RESET_NEEDED,
+            rollback=RESTART,
+        )
+        for device in devices
+        if device.responds is False and device.bus_id not in reported
+    ]
 
 
 def _events(gpu: Gpu, log: KernelLog | None) -> list[KernelLogEvent]:

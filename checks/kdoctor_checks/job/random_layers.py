@@ -49,7 +49,7 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
             run,
             model,
             matrix,
-            ["features/dropout"],
+            "random-layers",
             subject=_SUBJECT,
             used=some(layers),
             expected="different random numbers on each replica",

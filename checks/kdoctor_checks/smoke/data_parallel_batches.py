@@ -4,15 +4,34 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Action, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, brief_end, finding, judge_cases
+from kdoctor_checks.smoke._judging import (
+    TOLERANCE,
+    Comparison,
+    brief_end,
+    did_not_finish,
+    evidence,
+    finding,
+    judge_cases,
+    unknown,
+)
 
-_REMEDY = (
-    "Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
-    "len(keras.distribution.list_devices())."
+_FIT = ("uneven-tail", "uneven-batch", "drop-remainder")
+_INFERENCE = ("evaluate", "predict", "validation", "padded")
+_ALTERNATIVES = ("drop-remainder", "padded")
+_FIT_REMEDY = Remedy(
+    summary="Batch with drop_remainder=True or pad the data, and make the batch size a multiple of "
+    "len(keras.distribution.list_devices()).",
+    action=Action.CHANGE_CODE,
+)
+_INFERENCE_REMEDY = Remedy(
+    summary="Pad evaluation data to full batches with sample_weight=0, use weighted_metrics, and cut the predictions. "
+    "Save the model before it evaluates.",
+    action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce jax-evaluate",),
 )
 
 
@@ -25,21 +44,41 @@ _REMEDY = (
 def data_parallel_batches(
     run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
 ) -> Iterator[Outcome]:
-    """DataParallel on JAX trains on batches that do not divide evenly.
+    """DataParallel on JAX trains, evaluates and predicts on batches that do not divide evenly.
 
     Why: JAX splits an array into equal shares. Keras 3.12 to 3.15.1 pass every batch on unchanged, so a final batch
-    that does not divide stops the job at the end of its first epoch. This is a warning because jobs whose batches
-    divide, or that drop the remainder, are not affected.
-    Remedy: batch with drop_remainder=True or pad the data, and use a batch size that the number of devices divides.
+    that does not divide stops the job at the end of its first epoch. The validation
+    after an epoch stops it too. In evaluate and predict the model also loses its weights: whoever catches the error can
+    no longer save it. This is a warning because jobs whose batches divide are not affected. The cases drop-remainder
+    and padded run the alternatives.
+    Remedy: batch with drop_remainder=True in fit; in evaluate and predict, pad with examples of weight zero.
     Source: https://docs.jax.dev/en/latest/sharded-computation.html
+    Source: https://github.com/keras-team/keras/issues/21167
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        if case.outcome == "trained":
-            return compare.judge(case)
-        batch = f"final batch of {case.final_batch}" if case.name == "uneven-tail" else f"batch of {case.global_batch}"
-        observed = f"{describe_end(case)} ({batch} over {counted(case.replicas, 'device')})"
-        return finding(case, observed, "it trains", _REMEDY, brief=brief_end(case))
+        if case.outcome != "trained":
+            return did_not_finish(run, case) if case.name in _ALTERNATIVES else _indivisible(case)
+        return compare.judge(case) if case.name in _FIT else _compared(case, tolerance)
 
-    yield from judge_cases(run, ("uneven-tail", "uneven-batch"), judge, trained=False)
+    yield from judge_cases(run, (*_FIT[:2], *_INFERENCE[:3], *_ALTERNATIVES), judge, trained=False)
+
+
+def _indivisible(case: SmokeCase) -> Outcome:
+    batch = f"batch of {case.global_batch}" if case.name == "uneven-batch" else f"final batch of {case.final_batch}"
+    lost = "; the model has lost its weights" if case.measures.get("weights left") == 0 else ""
+    observed = f"{describe_end(case)} ({batch} over {counted(case.replicas, 'device')}){lost}"
+    remedy = _INFERENCE_REMEDY if case.name in _INFERENCE else _FIT_REMEDY
+    expected = "it runs as on one device" if case.name in _INFERENCE else "it trains"
+    return finding(case, observed, expected, remedy, brief=brief_end(case))
+
+
+def _compared(case: SmokeCase, tolerance: float) -> Outcome:
+    difference = case.measures.get("difference")
+    if difference is None:
+        return unknown(case, "its results were not compared with one device")
+    observed = f"results differ from one device's by up to {difference:.2g}"
+    if difference <= tolerance:
+        return evidence(case, observed)
+    return finding(case, observed, "the results of one device", _INFERENCE_REMEDY, brief="results differ")

@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-from kdoctor.facts import Gpu, NvLink, PciDevices, Unavailable
+from kdoctor.facts import Gpu, Gpus, NvLink, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESTART
+from kdoctor_checks._gpus import RESTART, virtual
 
-_MODULES = ("SXM", "HBM3")
-"""In the names of modules with NVLink: ``NVIDIA A100-SXM4-80GB``, ``NVIDIA H100 80GB HBM3``."""
-_SWITCHED_MODULES = ("SXM4", "SXM5", "HBM3")
-"""In the names of modules whose boards use every link."""
+_CARDS = re.compile(r"GeForce|Quadro|TITAN|RTX|PCI|\bNVL\b|\bA(?:2|10|16|30|40)\b|\bA30X|\bA100X|\bCNX", re.IGNORECASE)
+"""In the names of PCIe cards, which have NVLinks only with a bridge. Any other model is a module on a board."""
+_DIRECT_BOARDS = "SXM2"
+"""In the names of the modules whose boards connect GPUs directly and may leave links unused (P100, V100)."""
+_IN_FABRIC = ("not-started", "in-progress", "completed")
 _SLOWEST_SHARE = 0.95
+
+
+def is_card(gpu: Gpu) -> bool:
+    """Whether the GPU is a PCIe card, whose NVLinks need a bridge."""
+    return bool(_CARDS.search(gpu.name or ""))
 
 
 def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
     """Whether the GPU is connected to others through NVSwitches.
 
-    The GPU reports it. If it does not (all links down, or a dump without remote devices), NVSwitches on the bus or a
-    module whose board uses every link show it.
+    Its links report it, or its fabric state. If neither does (all links down, or a dump without remote devices),
+    NVSwitches on the bus show it. Without any of these, a module that is not known to be connected directly counts.
     """
     links = gpu.nvlinks or ()
     kinds = {link.remote_kind for link in links}
     if "switch" in kinds or kinds & {"gpu", "npu"}:
         return "switch" in kinds
-    down = all(link.active is False for link in links)
-    if down and isinstance(pci, PciDevices) and pci.switches:
+    if is_card(gpu):
+        return False
+    if gpu.fabric_state in _IN_FABRIC:
         return True
-    return any(mark in (gpu.name or "") for mark in (_MODULES if down else _SWITCHED_MODULES))
+    if isinstance(pci, PciDevices) and pci.switches:
+        return True
+    down = all(link.active is False for link in links)
+    return down or _DIRECT_BOARDS not in (gpu.name or "")
+
+
+def stands_alone(gpu: Gpu, gpus: Gpus, pci: PciDevices | Unavailable) -> bool:
+    """Whether nothing on this machine shows what the inactive NVLinks of its only GPU would lead to.
+
+    A Grace Hopper machine with one GPU uses none of them, nor does a virtual machine with one GPU of a board.
+    """
+    others = gpus.count != 1 or len(gpus.devices) != 1
+    switches = isinstance(pci, PciDevices) and bool(pci.switches)
+    return not (
+        others or switches or gpu.fabric_state in _IN_FABRIC or ("SXM" in (gpu.name or "") and not virtual(gpus))
+    )
 
 
 def judge_links(
@@ -41,9 +64,13 @@ def judge_links(
     unread = [link for link in links if link.active is None]
     active = [link for link in links if link.active]
     expected = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])
+    full = sum(_active(peer) == expected for peer in peers if peer.name == gpu.name)
     down = [link.index for link in links if link.active is False]
     slow = _slow(active, peers)
-    if down and not active:
+    if down and not active and expected and full:
+        observed = f"0 of {counted(expected, 'NVLink')} active; {counted(full, 'other GPU')} {has(full)} {expected}"
+        brief = "all NVLinks are inactive"
+    elif down and not active:
         observed = f"all {counted(len(links), 'NVLink')} are inactive" if len(links) > 1 else "all NVLinks are inactive"
         brief = "all NVLinks are inactive"
     elif down:
@@ -69,6 +96,11 @@ def judge_links(
         remedy=remedy,
         rollback=RESTART,
     )
+
+
+def has(number: int) -> str:
+    """The verb for a number of GPUs."""
+    return "has" if number == 1 else "have"
 
 
 def _active(gpu: Gpu) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kdoctor.facts import Gpu
+from kdoctor.facts import Gpu, Gpus, PciDevice, PciDevices, Unavailable, link_generation
 
 
 def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[str, ...]:
@@ -12,3 +13,50 @@ def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[s
     only = found[0].bus_id if len(found) == 1 else None
     where = f"-s {only}" if only else "-d 10de:"
     return f"sudo lspci -vv {where} | grep -E '{'' if only else 'NVIDIA|'}{fields}'", "nvidia-smi -q -d PERFORMANCE"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusLink:
+    """The link of a GPU as the PCI bus shows it, without the driver."""
+
+    device: PciDevice
+    width: int
+    width_max: int
+    """Lanes of the GPU, and of the port above if it was read."""
+    generation: int | None
+    generation_max: int | None
+    port_read: bool
+
+    @property
+    def subject(self) -> str:
+        """The GPU's name in reports."""
+        return f"GPU at {self.device.bus_id}"
+
+    @property
+    def observed(self) -> str:
+        """``PCIe x1 of x16, generation 2 of 3``."""
+        slot = "" if self.port_read else " (the port above was not read)"
+        generation = f"generation {self.generation or '?'} of {self.generation_max or '?'}"
+        return f"PCIe x{self.width} of x{self.width_max}, {generation}{slot}"
+
+
+def bus_links(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> list[BusLink]:
+    """The links of the GPUs on the bus, if the driver's view of them is missing."""
+    if isinstance(gpus, Gpus) or not isinstance(pci, PciDevices):
+        return []
+    return [link for device in pci.gpus if (link := _bus_link(device))]
+
+
+def _bus_link(device: PciDevice) -> BusLink | None:
+    port = device.path[-1] if device.path else None
+    if not device.link_width or not device.link_width_max:
+        return None
+    generations = [link_generation(device.link_speed_max), link_generation(port.link_speed_max if port else None)]
+    return BusLink(
+        device=device,
+        width=device.link_width,
+        width_max=min(device.link_width_max, (port and port.link_width_max) or device.link_width_max),
+        generation=link_generation(device.link_speed),
+        generation_max=min((number for number in generations if number), default=None),
+        port_read=bool(port and port.link_width_max),
+    )

@@ -13,7 +13,7 @@ def not_applicable(pci: PciDevices, gpus: Gpus | Unavailable, setting: str) -> N
         return NotApplicable(reason=f"virtual GPUs ({mode}): the host controls {setting}")
     if excuse := absent(gpus, pci):
         return excuse
-    return NotApplicable(reason="fewer than two GPUs on the PCI bus") if len(pci.gpus) <= 1 else None
+    return NotApplicable(reason="fewer than two GPUs in the list of PCI devices") if len(pci.gpus) <= 1 else None
 
 
 def peer_traffic(gpus: Gpus | Unavailable) -> dict[str, bool | None]:

@@ -42,7 +42,7 @@ def acs_settings(pci: PciDevices, gpus: Gpus | Unavailable) -> Iterator[Outcome]
 def _judge(bridge: PciBridge, remedy: Remedy, *, harmless: bool) -> Iterator[Outcome]:
     subject = f"PCI {bridge.bus_id}"
     if bridge.acs_redirects is None:
-        yield Unjudged(subject=subject, reason="only root can read the ACS setting")
+        yield Unjudged(subject=subject, reason="the ACS setting was not read, which needs root")
     elif not bridge.acs_redirects:
         yield Evidence(subject=subject, observed=describe(bridge))
     elif harmless:

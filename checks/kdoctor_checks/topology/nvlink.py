@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import inactive_links, only_lost, readings
-from kdoctor_checks.topology._nvlinks import judge_links, switched
+from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import RESTART, inactive_links, only_lost, readings
+from kdoctor_checks.topology._mesh import Odd, unlike_equals
+from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
 
 _REMEDY = Remedy(
     summary="Restart the machine. If a link stays down, have it serviced.",
@@ -25,8 +27,9 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     """All NVLinks to NVSwitches are active, at the same speed.
 
     Why: GPUs on an NVSwitch board exchange all gradients over NVLink. With a link down, NCCL hangs, falls back to PCIe,
-    or runs at the speed of the slowest GPU. An A100 has 12 links, an H100 18; a checklist may set the number
-    (``least``). topology.nvlink-direct checks GPUs that are connected directly.
+    or runs at the speed of the slowest GPU. The fabric state, the links of the other GPUs and NVSwitches on the bus
+    show which GPUs belong to such a board. A GPU with fewer links than its equals is at fault. A checklist may set the
+    number (``least``). topology.nvlink-direct checks GPUs that are connected directly.
     Remedy: check the fabric manager and the kernel log, then restart. If a link stays down, have it serviced.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
@@ -34,19 +37,46 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
         https://github.com/Azure/azurehpc-health-checks
     """
     judged, others = readings(gpus, "nvlinks")
-    on_switches = [gpu for gpu in judged if switched(gpu, pci)]
-    if judged and not on_switches and only_lost(others):
-        yield NotApplicable(reason="no GPU is connected to NVSwitches")
+    unlike = {
+        gpu.index: odd for gpu in gpus.devices if (odd := unlike_equals(gpus).get(gpu.index)) and gpu not in judged
+    }
+    alone = [gpu for gpu in judged if not _active(gpu) and stands_alone(gpu, gpus, pci)]
+    on_switches = [gpu for gpu in judged if switched(gpu, pci) and gpu not in alone]
+    if judged and not on_switches and not unlike and only_lost(others):
+        reason = (
+            "the only GPU, whose NVLinks may lead nowhere" if alone else "no GPU is known to be connected to NVSwitches"
+        )
+        yield NotApplicable(reason=reason)
         return
-    yield from others
+    found = {gpu.subject: _unlike(gpu, unlike[gpu.index]) for gpu in gpus.devices if gpu.index in unlike}
+    yield from (item for item in others if isinstance(item, NotApplicable) or item.subject not in found)
+    yield from found.values()
     for gpu in on_switches:
         yield judge_links(gpu, on_switches, least, _REMEDY, _explained_by(gpu))
 
 
+def _active(gpu: Gpu) -> bool:
+    return any(link.active is not False for link in gpu.nvlinks or ())
+
+
+def _unlike(gpu: Gpu, odd: Odd) -> Finding:
+    """The finding for a GPU with fewer NVLinks in the matrix of the pairs than the others."""
+    return Finding(
+        subject=gpu.subject,
+        observed=odd.observed,
+        brief=f"{odd.links} of {counted(odd.usual, 'NVLink')} active, unlike the other GPUs",
+        expected=f"{counted(odd.usual, 'NVLink')}, as for the other GPUs",
+        remedy=_REMEDY,
+        rollback=RESTART,
+        explained_by=("gpu.mig-mode",) if gpu.mig_mode else (),
+    )
+
+
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:
-    """What takes links down: an NVSwitch after a fatal error, or a fabric that was not started."""
+    """What takes links down: MIG, an NVSwitch after a fatal error, or a fabric that was not started."""
     if not inactive_links(gpu):
         return ()
     starting = gpu.fabric_state in ("not-started", "in-progress")
     fabric = ("topology.fabric",) if starting else ("topology.fabric-manager",) if gpu.fabric_state is None else ()
-    return ("topology.nvswitch-errors", *fabric)
+    mig = ("gpu.mig-mode",) if gpu.mig_mode else ()
+    return (*mig, "topology.nvswitch-errors", *fabric)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
+from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART
 from kdoctor_checks._kernel_log import LOG_UNREAD
-from kdoctor_checks.topology._sxids import codes, is_fatal, nothing_logged, summary, sxids
+from kdoctor_checks.topology._sxids import classify, codes, nothing_logged, summary, sxids
 
 
 @check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
@@ -17,7 +17,8 @@ def nvswitch_errors(
     """The kernel logged no fatal NVSwitch error.
 
     Why: NVSwitches report errors as SXids. After a fatal one, the links through the switch are down until it is reset,
-    and jobs on its GPUs fail. topology.nvswitch-warnings reports non-fatal ones.
+    and jobs on its GPUs fail. A code that the fabric manager guide does not list is unknown.
+    topology.nvswitch-warnings reports non-fatal ones.
     Remedy: restart the machine, or reset all GPUs and switches together. If it returns, have the switch serviced.
     Sources:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
@@ -26,9 +27,15 @@ def nvswitch_errors(
     if not isinstance(log, KernelLog):
         yield LOG_UNREAD
         return
-    found = {subject: events for subject, events in sxids(log).items() if any(map(is_fatal, events))}
-    for subject, events in found.items():
-        fatal = [event for event in events if is_fatal(event)]
+    found = 0
+    for subject, events in sxids(log).items():
+        fatal = [event for event in events if classify(event) == "fatal"]
+        unknown = [event for event in events if classify(event) == "unclassified"]
+        found += bool(fatal or unknown)
+        if unknown:
+            yield Unjudged(subject=subject, reason=f"{summary(unknown)} is not in the fabric manager guide")
+        if not fatal:
+            continue
         yield Finding(
             subject=subject,
             observed=f"fatal {summary(fatal)}",

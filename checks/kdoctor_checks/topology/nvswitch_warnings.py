@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
-from kdoctor.model import Finding, Outcome, Severity
+from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, inspect
 from kdoctor_checks._kernel_log import LOG_UNREAD
-from kdoctor_checks.topology._sxids import codes, is_fatal, nothing_logged, summary, sxids
+from kdoctor_checks.topology._sxids import classify, codes, nothing_logged, summary, sxids
 
 
 @check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
@@ -27,9 +27,9 @@ def nvswitch_warnings(
         yield LOG_UNREAD
         return
     lesser = {
-        subject: [event for event in events if not is_fatal(event)]
+        subject: kept
         for subject, events in sxids(log).items()
-        if not all(map(is_fatal, events))
+        if (kept := [event for event in events if classify(event) == "lesser"])
     }
     for subject, events in lesser.items():
         yield Finding(
@@ -44,5 +44,8 @@ def nvswitch_warnings(
             ),
             rollback=READ_ONLY,
         )
-    if not lesser:
+    if not lesser and any(classify(event) == "unclassified" for events in sxids(log).values() for event in events):
+        reason = "an SXid may be non-fatal (see topology.nvswitch-errors)"
+        yield Unjudged(subject="kernel log", reason=reason, explained_by=("topology.nvswitch-errors",))
+    elif not lesser:
         yield nothing_logged(log, gpus, pci, "non-fatal SXid")

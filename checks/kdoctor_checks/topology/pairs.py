@@ -9,6 +9,7 @@ from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering, configure, nvlinks
+from kdoctor_checks.topology._mesh import built_with_gaps
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)
@@ -20,7 +21,8 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
 
     Why: all GPUs exchange gradients in every step. Between sockets (SYS) they cross the CPU interconnect, which is
     slower and on many machines rules out peer access. GPUs that are connected by NVLink use it, wherever they are on
-    PCIe.
+    PCIe. Some machines were built with NVLinks between some pairs only (DGX-1, POWER). Each of their GPUs has as many;
+    NCCL routes around the gaps, and they are not a fault.
     Remedy: train on GPUs of one socket, or accept the slower path.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -36,9 +38,13 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         for first, second in combinations(present, 2)
     ]
     near = [pair for pair in found if _is_near(pair, farthest)]
-    value, remedy = _value(near), _remedy(present, near)
+    value, remedy, mesh = _value(near), _remedy(present, near), built_with_gaps(gpus)
     for pair in found:
-        yield _judge(pair, gpus, farthest, value, remedy)
+        if mesh and not _is_near(pair, farthest):
+            observed = f"{pair.level or 'no NVLink'}; this machine links only some pairs, {mesh} NVLinks for each GPU"
+            yield Evidence(subject=pair.subject, observed=observed)
+        else:
+            yield _judge(pair, gpus, farthest, value, remedy)
     if found:
         yield from unanswered_pairs(gpus)
     elif len(present) == 1 < len(gpus.devices):

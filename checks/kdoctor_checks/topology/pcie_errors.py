@@ -1,11 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
 from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
 from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import RESPONDING, absent, inspect, judge, lost_addresses
+
+_LOSES_DATA = frozenset(
+    {"FatalErr", "DLP", "SDES", "TLP", "FCP", "CmpltTO", "RxOF", "MalfTLP", "ECRC", "UncorrIntErr", "BlockedTLP"}
+)
+"""Uncorrected errors by lspci's names. Unsupported requests and the like occur while devices are searched for."""
 
 
 @check("topology.pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -20,7 +25,8 @@ def pcie_errors(
     """The GPUs and the ports above them have few PCIe errors.
 
     Why: a fatal error takes the link and the GPU down, uncorrected errors lose data that the driver must request again,
-    and corrected errors cost time. A few errors since boot are normal; many indicate a bad contact.
+    and corrected errors cost time. A few errors since boot are normal; many indicate a bad contact. lspci shows only
+    which errors were recorded, not how many: there, uncorrected ones count and corrected ones do not.
     Remedy: read the kernel log for the port, then reseat the GPU or replace the riser.
     Sources:
         https://docs.kernel.org/PCI/pcieaer-howto.html
@@ -50,6 +56,8 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
     many = [kind for kind, count, most in zip(kinds, counts, limits, strict=True) if count is not None and count > most]
     exceeded = bool(many)
     if None in counts and not exceeded:
+        if function.aer_status is not None:
+            return _judge_status(function, function.aer_status, explained_by)
         return Unjudged(subject=subject, reason="its PCIe error counters were not read")
     fatal, nonfatal, corrected = ("?" if count is None else count for count in counts)
     return judge(
@@ -62,5 +70,23 @@ def _judge(function: PciFunction, limits: tuple[int, int, int], explained_by: tu
             "sudo dmesg | grep AER",
         ),
         brief=f"too many {' and '.join(many)} PCIe errors",
+        explained_by=explained_by,
+    )
+
+
+def _judge_status(function: PciFunction, status: Sequence[str], explained_by: tuple[str, ...]) -> Outcome:
+    """By the errors that the function has recorded, where the kernel's counters are missing."""
+    found = [name for name in status if name in _LOSES_DATA]
+    return judge(
+        f"PCI {function.bus_id}",
+        f"uncorrected PCIe errors recorded: {', '.join(found) or 'none'}",
+        ok=not found,
+        expected="no uncorrected PCIe error",
+        remedy=inspect(
+            "Read the kernel log for the port, then reseat the GPU or replace the riser.",
+            "sudo dmesg | grep AER",
+            f"sudo lspci -vvv -s {function.bus_id}",
+        ),
+        brief="uncorrected PCIe errors recorded",
         explained_by=explained_by,
     )

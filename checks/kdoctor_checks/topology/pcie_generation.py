@@ -3,16 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpu, Gpus
+from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, inspect, readings
-from kdoctor_checks.topology._pcie import read_links
+from kdoctor_checks.topology._pcie import bus_links, read_links
 
 
 @check(
     "topology.pcie-generation", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"]
 )
-def pcie_generation(gpus: Gpus, *, busy_from_percent: int = 20) -> Iterator[Outcome]:
+def pcie_generation(
+    gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, busy_from_percent: int = 20
+) -> Iterator[Outcome]:
     """PCIe links of active GPUs run at the highest supported generation.
 
     Why: each generation doubles the speed of a link. A link that came up slow because of a bad seat or riser slows down
@@ -23,6 +25,9 @@ def pcie_generation(gpus: Gpus, *, busy_from_percent: int = 20) -> Iterator[Outc
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
+    if isinstance(gpus, Unavailable):
+        yield from _on_the_bus(gpus, pci)
+        return
     judged, others = readings(gpus, "pcie_generation", "pcie_generation_max")
     yield from others
     idle = 0
@@ -40,7 +45,7 @@ def pcie_generation(gpus: Gpus, *, busy_from_percent: int = 20) -> Iterator[Outc
             idle += 1
     yield from (_finding(gpu, slow) for gpu in slow)
     if idle == len(judged) and judged:
-        yield NotApplicable(reason="all GPUs are idle, and lower the generation on purpose")
+        yield NotApplicable(reason="no GPU is in P0 or busy, and others may lower the generation")
 
 
 def _link(gpu: Gpu) -> str:
@@ -63,3 +68,15 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu]) -> Finding:
         rollback=READ_ONLY,
         explained_by=("topology.pcie-width",) if narrow else (),
     )
+
+
+def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
+    """The generations in a recording of the bus alone, which does not show whether a GPU is idle."""
+    links = [link for link in bus_links(gpus, pci) if link.generation and link.generation_max]
+    for link in links:
+        if (link.generation or 0) >= (link.generation_max or 0):
+            yield Evidence(subject=link.subject, observed=link.observed)
+        else:
+            yield Unjudged(subject=link.subject, reason=f"{link.observed}, which is normal for an idle GPU")
+    if not links or not missing_group(gpus.unavailable):
+        yield Unjudged(subject="GPUs", reason=gpus.unavailable)

@@ -3,35 +3,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus
+from kdoctor.facts import Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import inspect, judge, readings
-from kdoctor_checks.topology._pcie import read_links
+from kdoctor_checks.topology._pcie import bus_links, read_links
+
+_REMEDY = (
+    "Compare the link's status with its capability. Restart once, then reseat the GPU or replace the riser. If the "
+    "slot is narrower by design, set least_share in the checklist."
+)
 
 
 @check("topology.pcie-width", severity=Severity.WARNING, needs_gpus=True, requires=["driver.library-matches-module"])
-def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> Iterator[Outcome]:
+def pcie_width(
+    gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, least_share: float = 1.0, idle_from: int = 8
+) -> Iterator[Outcome]:
     """GPU PCIe links run at the full width that GPU and slot support.
 
     Why: a bad seat or riser can make a link come up narrow (x1 of x16). Input and gradients are then many times slower,
     and every replica waits. Results stay correct, so this is only a warning. Idle GPUs lower the generation, and some
-    of them the width, so the link of an idle GPU is not judged.
+    of them the width, so the link of an idle GPU is not judged. Without the driver, the width that lspci shows counts.
     Remedy: compare the link's status with its capability under load. Restart, reseat the GPU or replace the riser.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
         https://docs.nvidia.com/deploy/nvml-api/
     """
+    if isinstance(gpus, Unavailable):
+        yield from _on_the_bus(gpus, pci, least_share)
+        return
     judged, others = readings(gpus, "pcie_width", "pcie_width_max")
     yield from others
     known = [gpu for gpu in judged if gpu.pcie_width and gpu.pcie_width_max]
     narrow = [gpu for gpu in known if (gpu.pcie_width or 0) < least_share * (gpu.pcie_width_max or 0)]
     all_nvlink = bool(gpus.pairs) and all(pair.nvlinks for pair in gpus.pairs)
     at_full = all(gpu.pcie_generation and gpu.pcie_generation == gpu.pcie_generation_max for gpu in judged)
-    remedy = inspect(
-        "Compare the link's status with its capability. Restart once, then reseat the GPU or replace the riser. If the "
-        "slot is narrower by design, set least_share in the checklist.",
-        *read_links(narrow),
-    )
+    remedy = inspect(_REMEDY, *read_links(narrow))
     for gpu in judged:
         width, widest, state = gpu.pcie_width or 0, gpu.pcie_width_max or 0, gpu.performance_state
         generation = f"generation {gpu.pcie_generation or '?'} of {gpu.pcie_generation_max or '?'}"
@@ -54,3 +60,19 @@ def pcie_width(gpus: Gpus, *, least_share: float = 1.0, idle_from: int = 8) -> I
                 brief=f"PCIe x{width} of x{widest}",
                 value="" if all_nvlink else f"PCIe x{width}" + (f" gen {gpu.pcie_generation}" if at_full else ""),
             )
+
+
+def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: float) -> Iterator[Outcome]:
+    """The widths in a recording of the bus alone."""
+    links = bus_links(gpus, pci)
+    for link in links:
+        yield judge(
+            link.subject,
+            link.observed,
+            ok=link.width >= least_share * link.width_max,
+            expected=f"x{link.width_max}",
+            remedy=inspect(_REMEDY, f"sudo lspci -vv -s {link.device.bus_id} | grep -E 'LnkCap:|LnkSta:'"),
+            brief=f"PCIe x{link.width} of x{link.width_max}",
+        )
+    if not links or not missing_group(gpus.unavailable):
+        yield Unjudged(subject="GPUs", reason=gpus.unavailable)

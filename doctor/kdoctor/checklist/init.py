@@ -25,6 +25,7 @@ _TITLES = {
     "driver": "NVIDIA driver",
     "gpu": "GPUs, from the bus to TensorFlow",
     "topology": "Links between GPUs and to the host",
+    "network": "Network between machines",
     "host": "Host",
     "environment": "Environment variables",
     "smoke": "Smoke trainings",

@@ -18,7 +18,7 @@ from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome
 from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
-_OF_GPUS = ("gpu", "topology")
+_OF_GPUS = ("gpu", "topology", "network")
 """Families that need a GPU to judge."""
 
 
@@ -133,8 +133,17 @@ def _judge_one(
         gaps = (missing,) if check.explained_by else ()
         unknown = replace(base, status=Status.UNKNOWN, reason=arguments.unavailable, unjudged=gaps)
         return _accept(unknown, entry, rules)
-    result = _from_outcomes(base, _evaluate(entry, arguments), rules, hidden)
+    outcomes = [_with_age(outcome, check, rules) for outcome in _evaluate(entry, arguments)]
+    result = _from_outcomes(base, outcomes, rules, hidden)
     return _accept(_refuse_empty_pass(result, facts), entry, rules)
+
+
+def _with_age(outcome: Outcome, check: Check, rules: Rules) -> Outcome:
+    """What an old version matrix does not know is said to be due to its age."""
+    if not isinstance(outcome, Unjudged) or rules.matrix is None or VersionMatrix not in check.facts.values():
+        return outcome
+    age = rules.matrix.too_old(rules.today)
+    return replace(outcome, reason=f"{outcome.reason} (the version matrix is {age})") if age else outcome
 
 
 def _refuse_empty_pass(result: Result, facts: Facts) -> Result:

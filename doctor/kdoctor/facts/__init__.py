@@ -1,6 +1,7 @@
 """Typed groups of facts about a machine and an environment: no judgement, no I/O."""
 
 from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
+from kdoctor.facts.diagnostics import Diagnostic, Diagnostics, DiagnosticStatus
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import (
     FabricState,
@@ -15,9 +16,20 @@ from kdoctor.facts.gpus import (
     TopologyLevel,
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
-from kdoctor.facts.job import JobData, JobMemory, JobModel, JobProblem, JobRun, JobTraining
+from kdoctor.facts.job import (
+    JobComparison,
+    JobData,
+    JobEvaluation,
+    JobMemory,
+    JobModel,
+    JobOption,
+    JobProblem,
+    JobRun,
+    JobTraining,
+)
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
+from kdoctor.facts.network import JobHost, JobHosts, Network, NetworkInterface, RdmaDevice, RdmaPort
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
@@ -36,13 +48,14 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment", "EnvironmentKind",
-    "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
-    "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
-    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
-    "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge",
-    "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace",
-    "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
-    "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name", "link_gbs",
-    "link_generation", "missing_group", "not_collected",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics", "Disk",
+    "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess",
+    "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation", "JobHost",
+    "JobHosts", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice", "Kernel",
+    "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy", "Network",
+    "NetworkInterface", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
+    "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort", "RecoveryAction",
+    "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns",
+    "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile",
+    "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

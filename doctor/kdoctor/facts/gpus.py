@@ -103,6 +103,8 @@ class Gpu:
     memory_used_bytes: int | None = None
     processes: tuple[GpuProcess, ...] | None = None
     """Compute processes; empty if the driver reported none."""
+    graphics_processes: tuple[GpuProcess, ...] | None = None
+    """Processes with a graphics context (nvidia-smi's types G and C+G): a desktop and its programs."""
     pcie_generation: int | None = None
     """Current link generation; lower while a GPU is idle."""
     pcie_generation_max: int | None = None
@@ -155,6 +157,14 @@ class Gpu:
     """Whether rows will be remapped at the next reset."""
     remapped_rows_failure: bool | None = None
     """Whether a row could not be remapped."""
+    channel_repair_pending: bool | None = None
+    """Whether a memory channel will be repaired at the next reset (Blackwell and some Hopper)."""
+    tpc_repair_pending: bool | None = None
+    """Whether a texture processing cluster (TPC) will be repaired at the next reset."""
+    unrepairable_memory: bool | None = None
+    """Whether a memory fault remains that neither remapping nor repair can remove."""
+    inforom_valid: bool | None = None
+    """Whether the checksums of the infoROM are right; the error is NVML_ERROR_CORRUPTED_INFOROM if not."""
     recovery_action: RecoveryAction | None = None
 
     temperature_c: int | None = None
@@ -190,6 +200,9 @@ class Gpu:
     fabric_state: FabricState | None = None
     fabric_status: str | None = None
     """The result of the registration: ``success``, or the name of the NVML error."""
+    fabric_problems: tuple[str, ...] | None = None
+    """What the fabric's health reports as not healthy, as nvidia-smi names it: ``route unhealthy: True``; empty if
+    healthy; None if not reported."""
     virtualization_mode: VirtualizationMode | None = None
     addressing_mode: AddressingMode | None = None
     cpu_affinity: tuple[int, ...] | None = None
@@ -198,6 +211,8 @@ class Gpu:
     """NUMA nodes near the GPU (``topo -m``'s column "NUMA Affinity")."""
     gpu_numa_id: int | None = None
     """NUMA node of the GPU's memory (``topo -m``'s "GPU NUMA ID"); most machines have none."""
+    answers_s: float | None = field(default=None, compare=False)
+    """Seconds that the driver took to answer all calls for this GPU, after it was opened."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """Field name to the name of the NVML error of its call."""
 
@@ -265,6 +280,8 @@ class Gpus(FactGroup):
     """The multi-GPU mode of confidential computing."""
     conf_compute_ready: bool | None = None
     """Whether the GPUs accept work under confidential computing."""
+    not_understood: tuple[str, ...] = ()
+    """Lines of an imported dump that kdoctor does not know."""
     node_errors: Mapping[str, str] | None = None
     """Device nodes (/dev/nvidia*) that could not be opened for reading and writing, and the system's error name
     (``EPERM`` if a control group forbids it despite the file's mode); None if this was not tried."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 JobPart = Literal["model", "data"]
@@ -50,6 +51,9 @@ class JobModel:
     """How the optimizer clips gradients: ``clipnorm=1``; empty if it does not, None if it does not report it."""
     steps_per_execution: int | None = None
     """None if ``compile`` does not report a number."""
+    options: Mapping[str, str] | None = None
+    """Options of ``compile`` and of the optimizer that Keras implements separately for several replicas, by name; None
+    if they were not read."""
     random_layers: tuple[str, ...] | None = None
     """Layers that draw random numbers during training; None if the layers are not known before the first batch."""
 
@@ -92,34 +96,107 @@ class JobMemory:
     """Memory that TensorFlow may use."""
 
 
+Logs = Mapping[str, float | None]
+"""What ``fit`` or ``evaluate`` reports, by name; None for NaN and infinity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOption:
+    """An option of ``compile`` or of the optimizer, whose effect was measured by training without it."""
+
+    name: str
+    """``clipping``, ``steps_per_execution``, ..."""
+    value: str
+    """As the job has it: ``clipnorm=1``."""
+    problem: str | None = None
+    """The error with it; without it, the job trains."""
+    effect: float | None = None
+    """How far it moves the weights of one device, as a difference from a training without it."""
+    deviation: float | None = None
+    """Difference of the replicas from one device with it; None if it had no effect in these steps."""
+    without: float | None = None
+    """Difference of the replicas from one device without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobComparison:
+    """The job's steps with its own optimizer, on all replicas and on one device. Random layers run as at inference."""
+
+    optimizer: str
+    without: tuple[str, ...] = ()
+    """Options that were left out, because the job fails or differs with them."""
+    not_compared: str | None = None
+    """Why the weights were not compared."""
+    deviation: float | None = None
+    """Root mean square difference of the weights of a variable from one device's, relative to the change of the variable
+    there, or to a tenth of the largest change of any. The largest one of the variables that rounding does not decide."""
+    noise: float | None = None
+    """The largest difference that another order of the examples in a batch makes on one device."""
+    rounded: tuple[str, ...] = ()
+    """Variables whose difference is explained by rounding, at most six."""
+    rounded_share: float = 0.0
+    """Their share of the weights."""
+    logs: Logs = field(default_factory=dict)
+    """What ``fit`` reports on all replicas."""
+    reference_logs: Logs = field(default_factory=dict)
+    reordered_logs: Logs = field(default_factory=dict)
+    """The same on one device, and there with another order of the examples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobEvaluation:
+    """``evaluate`` with equal weights on all replicas and on one device."""
+
+    final_batch: int
+    """Examples in the last batch."""
+    problem: str | None = None
+    """The error on all replicas."""
+    logs: Logs = field(default_factory=dict)
+    reference: Logs = field(default_factory=dict)
+    reordered: Logs = field(default_factory=dict)
+    """As in ``JobComparison``."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobTraining:
-    """A few steps of a copy of the model on all replicas, and of another copy on one device."""
+    """A few steps of copies of the model on all replicas, and of other copies on one device."""
 
     steps: int
     not_run: str | None = None
     """Why nothing was trained."""
     problem: str | None = None
     """The error that the training on the replicas raised."""
+    options: tuple[JobOption, ...] = ()
+    """Options whose effect was measured."""
     own_losses: tuple[float | None, ...] = ()
-    """Loss after each step with the job's optimizer, on all replicas."""
+    """Loss after each execution with the job's optimizer, on all replicas."""
     nonfinite: tuple[str, ...] = ()
     """Variables that held a NaN or an infinity after those steps."""
     step_s: float | None = None
-    """Median seconds of a step after the first, with the job's optimizer."""
+    """Median seconds of an execution after the first, with the job's optimizer."""
+    own: JobComparison | None = None
+    """None if the job was not compared with its own optimizer."""
+    scale_hidden: str | None = None
+    """Why weights of the job's optimizer do not show a gradient that is too large by a factor, so that SGD is compared,
+    too; empty if they show it, None if unknown."""
     not_compared: str | None = None
-    """Why the weights were not compared with one device."""
+    """Why the weights were not compared with one device, at least not with SGD."""
     losses: tuple[float | None, ...] = ()
     """Loss after each step with SGD, on all replicas."""
     reference_losses: tuple[float | None, ...] = ()
     """Loss after each step with SGD, on one device."""
     deviation: float | None = None
-    """Largest difference of a weight from one device's, relative to the largest change of its variable there, or to a
-    tenth of the largest change of any variable."""
+    """With SGD: the largest difference of a weight from one device's, relative to the largest change of its variable
+    there, or to a tenth of the largest change of any variable."""
     noise: float | None = None
     """The same between two trainings on one device, if measured; more than rounding means randomness."""
     stilled: tuple[str, ...] = ()
-    """Layers with random numbers, which ran as at inference in the comparison."""
+    """Layers with random numbers, which run as at inference in the comparisons."""
+    equal_draws: tuple[str, ...] = ()
+    """Random layers that were called on every replica and drew the same numbers on two of them."""
+    different_draws: tuple[str, ...] = ()
+    """Random layers that drew different numbers on every replica."""
+    evaluations: tuple[JobEvaluation, ...] = ()
     memory: tuple[JobMemory, ...] = ()
     """Empty if no replica is on a GPU."""
 

@@ -72,6 +72,10 @@ KernelLogKind = Literal[
     "version-mismatch",
     "module-rejected",
     "pcie-error",
+    "pcie-corrected",
+    "hardware-error",
+    "hardware-corrected",
+    "crash",
     "reset-required",
     "uvm-fatal",
     "not-probed",
@@ -80,7 +84,8 @@ KernelLogKind = Literal[
 """The event: an Xid of a GPU; an SXid of an NVSwitch; a GPU that no longer answers on PCIe; a transfer blocked by the
 IOMMU; a GPU that could not be initialised (``RmInitAdapter``); a failure of its firmware processor (GSP); memory that
 could not be shared (``request_free_mem_region``); different versions of user space and kernel module; a rejected module
-(signature, Secure Boot); a PCIe error (AER); a call that fails until the GPU is reset; a fatal error of unified memory;
+(signature, Secure Boot); a PCIe error (AER), and one that was corrected; an error of the memory or the processor (EDAC,
+machine check), and one that was corrected; a crash of the kernel; a call that fails until the GPU is reset; a fatal error of unified memory;
 GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau report."""
 
 
@@ -95,12 +100,16 @@ class KernelLogEvent:
     """The device in the line, as ``0000:3b:00.0``, or None."""
     code: int | None = None
     """Number of an Xid or SXid."""
+    instance: str | None = None
+    """The MIG instance of an Xid, as the driver numbers it."""
     recovery: str | None = None
     """For Xid 154: the requested action, in the driver's words."""
     boot_s: float | None = None
     """Seconds since boot, if the line contains them."""
     time: str | None = None
     """Date and time as written in the log, if any."""
+    times: int = 1
+    """How many lines this event stands for. More than 1 for the last event of many that are alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,5 +122,7 @@ class KernelLog(FactGroup):
     """The source: ``/dev/kmsg``, or a file's name."""
     lines: int
     complete: bool | None = None
-    """Whether the log reaches back to the boot; None if unknown."""
+    """Whether the log reaches back to the boot; None if unknown (an excerpt)."""
+    unclassified: int = 0
+    """The number of lines of the GPU drivers that are not understood."""
     events: tuple[KernelLogEvent, ...] = ()

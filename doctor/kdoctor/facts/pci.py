@@ -24,7 +24,7 @@ IommuType = Literal["identity", "DMA", "DMA-FQ", "unmanaged", "blocked"]
 """The translation of a device's addresses: one to one; translated (strictly, or with a flush queue); by user space;
 none, because all access is blocked."""
 
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 
 
 def link_generation(speed: str | None) -> int | None:
@@ -72,6 +72,10 @@ class PciFunction:
     """Corrected PCIe errors since boot (``aer_dev_correctable``)."""
     aer_nonfatal: int | None = None
     aer_fatal: int | None = None
+    aer_status: tuple[str, ...] | None = None
+    """Uncorrected errors that the function has recorded, by lspci's names (``MalfTLP``); None if not read."""
+    responds: bool | None = None
+    """Whether its configuration space can be read; False if it reads all ones, as lspci shows by ``rev ff``."""
 
     @property
     def acs_redirects(self) -> bool | None:

@@ -158,7 +158,7 @@ def _gpu_driver_rule(matrix: VersionMatrix, machine: Machine, gpu: NamedGpu) -> 
     if machine.driver is None:
         return
     if kind.oldest_driver is not None and older_driver(machine.driver, kind.oldest_driver):
-        text = f"{gpu.name} ({kind.architecture}) needs driver {kind.oldest_driver} or newer, not {machine.driver}"
+        text = f"{gpu.shown} needs driver {kind.oldest_driver} or newer, not {machine.driver}"
         yield Reason("against", "driver", text)
     if kind.last_branch is not None and numbers(machine.driver)[0] > kind.last_branch:
         last = f"branch {kind.last_branch} was the last for {kind.architecture}"
@@ -179,12 +179,12 @@ def _kernels_rule(
         return
     owner = "its generated kernels have" if kernels is release.kernel_gen else "the build has"
     if code is None:
-        text = f"{owner} no code for {gpu.name} (compute capability {gpu.capability}), only {coverage(kernels)}"
+        text = f"{owner} no code for {gpu.shown}, only {coverage(kernels)}"
         yield Reason("against", "gpu", text)
         return
     least = matrix.ptx_driver(kernels, release.cuda)
     ptx = f"PTX {kernels.ptx_isa}" if kernels.ptx_isa else f"PTX of CUDA {release.cuda}"
-    why = f"{owner} only {ptx} for {gpu.name} ({gpu.capability})"
+    why = f"{owner} only {ptx} for {gpu.shown}"
     failure = "ptx_newer_than_driver"
     if least is None:
         yield Reason("missing", "gpu", f"the driver that compiles it; {why}", failure=failure)
@@ -231,15 +231,13 @@ def _cudnn_rule(
     ]
     if not rows:
         if by_ptx:
-            text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.name} ({gpu.capability})"
+            text = f"whether its cuDNN ({requirement.specifier}) has code for {gpu.shown}"
             yield Reason("missing", "cudnn", text)
         return
     fitting = [row for row in rows if specifier(row.capabilities).contains(gpu.capability)]
     if not fitting:
         supported = " or ".join(dict.fromkeys(row.capabilities for row in rows))
-        text = (
-            f"its cuDNN ({requirement.specifier}) has no code for {gpu.name} ({gpu.capability}), only for {supported}"
-        )
+        text = f"its cuDNN ({requirement.specifier}) has no code for {gpu.shown}, only for {supported}"
         yield Reason("against", "cudnn", text)
         return
     drivers = [row.oldest_driver for row in fitting if row.oldest_driver is not None]

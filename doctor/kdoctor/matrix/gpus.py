@@ -41,6 +41,11 @@ class NamedGpu:
     data_center: bool = False
     """Whether it is a data-center GPU, on which cuda-compat works."""
 
+    @property
+    def shown(self) -> str:
+        """``A100 (8.0)``; a capability given as the name is shown once."""
+        return f"compute capability {self.name}" if self.name == self.capability else f"{self.name} ({self.capability})"
+
 
 class GpuNameError(UsageError):
     """A GPU name matches no model of the matrix, or models of different capabilities."""

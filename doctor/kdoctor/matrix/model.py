@@ -7,6 +7,7 @@ files. :mod:`kdoctor.matrix.compatibility` judges a machine with them, and check
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -305,6 +306,10 @@ class KnownBad(StrictPart):
     source: Sources
 
 
+_OLD_DAYS = 90
+"""TensorFlow has a release every three to four months."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class VersionMatrix:
     """The whole matrix."""
@@ -406,6 +411,13 @@ class VersionMatrix:
         requirement = cudnn_requirement(release)
         floors = [Version(item.version).major for item in requirement.specifier] if requirement else []
         return min(floors, default=None)
+
+    def too_old(self, today: dt.date) -> str | None:
+        """How old a matrix is that lacks newer releases; None if it is recent."""
+        days = (today - dt.date.fromisoformat(self.updated)).days
+        if days <= _OLD_DAYS:
+            return None
+        return f"{days} days old: newer releases are missing; update keras-doctor"
 
     def keras_behaviour(self, version: str) -> KerasBehaviour | None:
         """What a release of Keras does with several replicas; None if it was not measured."""

@@ -13,9 +13,6 @@ from kdoctor.matrix.truth import KerasOnReplicas, for_release
 from kdoctor.matrix.values import python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
 
-_OLD_DAYS = 90
-"""TensorFlow has a release every three to four months."""
-
 
 @dataclass(frozen=True)
 class Fact:
@@ -44,16 +41,6 @@ class View:
     """For the age of the matrix; None to ignore it."""
     detailed: bool = False
     """Whether to list each release with all its reasons."""
-
-    @property
-    def age_days(self) -> int:
-        """How long ago the matrix was reviewed."""
-        return (self.today - dt.date.fromisoformat(self.matrix.updated)).days if self.today else 0
-
-    @property
-    def is_old(self) -> bool:
-        """Whether newer releases than those in the matrix are likely."""
-        return self.age_days > _OLD_DAYS
 
     @property
     def best(self) -> Verdict | None:
@@ -102,6 +89,7 @@ class Group:
     """Newest first."""
 
 
+OUTCOMES = {"runs": "runs", "does-not-run": "no", "unknown": "unknown"}
 _DECISIVE = ("platform", "gpu", "driver", "cudnn", "python", "glibc", "libraries", "known-bad")
 """The rules, in the order in which a person can change least."""
 
@@ -198,3 +186,38 @@ def nccl_text(release: Release) -> str:
 def failure_text(failure: str | None) -> str:
     """`` [tf2161_runpath]``, or nothing."""
     return f" [{failure}]" if failure else ""
+
+
+def matrix_name(view: View) -> str:
+    """Its name and date, and its age where newer releases are likely."""
+    age = view.matrix.too_old(view.today) if view.today else None
+    return f"{view.matrix.name}, {view.matrix.updated}{f' ({age})' if age else ''}"
+
+
+def outcome_text(view: View, verdict: Verdict) -> str:
+    """The verdict in a word."""
+    on_cpu = view.machine is not None and view.machine.for_cpu and verdict.outcome == "runs"
+    return "on CPU" if on_cpu else OUTCOMES[verdict.outcome]
+
+
+def mark(view: View, verdict: Verdict) -> str:
+    """``>`` for the release to install, ``*`` for the installed one."""
+    chosen = ">" if view.best is not None and verdict.release is view.best.release else ""
+    return chosen + ("*" if view.installed == verdict.release.version else "")
+
+
+def cells(view: View, release: Release) -> tuple[str, ...]:
+    """The columns of a release."""
+    return (
+        release.version,
+        python_range(release),
+        release.cuda,
+        release.cudnn or "?",
+        shown_driver(view, release) or "?",
+        code_range(release),
+        *("; ".join(_specifier(line) for line in asks(release, [name])) for name in ("keras", "numpy", "protobuf")),
+    )
+
+
+def _specifier(line: str) -> str:
+    return line.lstrip("abcdefghijklmnopqrstuvwxyz-").strip() or "any"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, pci
+from kdoctor.probes import environment, host, interpreter, kernel, kernel_log, libraries, network, pci
+from kdoctor.probes.job_hosts import probe as job_hosts
 from kdoctor.probes.nvml import probe as nvml
 from kdoctor.probes.probe import Probe
 
@@ -15,4 +16,6 @@ PROBES: tuple[Probe, ...] = (
     pci.PROBE,
     environment.PROBE,
     host.PROBE,
+    network.PROBE,
+    job_hosts.PROBE,
 )

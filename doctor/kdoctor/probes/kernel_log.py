@@ -1,8 +1,7 @@
 """Reads GPU events from the kernel log.
 
 Sources: https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg for the records of /dev/kmsg;
-https://docs.nvidia.com/deploy/xid-errors/ for Xid lines; the kernel's sources for lines of the IOMMU, AER and the
-module loader (drivers/iommu, drivers/pci/pcie/aer.c, kernel/module/signing.c).
+https://docs.nvidia.com/deploy/xid-errors/ for Xid lines. :mod:`kdoctor.probes.kernel_messages` has all other messages.
 """
 
 from __future__ import annotations
@@ -10,78 +9,37 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
+from kdoctor.probes.kernel_lines import Line, split_line
+from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _RECORD_BYTES = 16 * 1024
 """Longer than any record of /dev/kmsg; reading one into a shorter buffer fails."""
 _ALIKE = 50
 """The maximum number of events of one kind, device and code: a fault can fill the whole log."""
+_BOOT_S = 5.0
+"""A log whose first line is this soon after the boot, in seconds, begins with the boot."""
 
 _ADDRESS = (
     r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})(?:\.(?P<function>[0-7]))?"
 )
-
-_KMSG = re.compile(r"^\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;(?P<text>.*)$")
-_PREFIXES = (
-    re.compile(r"^(?:kern\s*:\w+\s*: )?\[\s*(?P<boot>\d+\.\d+)\]\s?(?P<text>.*)$"),
-    re.compile(r"^(?:kern\s*:\w+\s*: )?\[(?P<time>\w{3} \w{3}\s+\d+ [\d:]{8} \d{4})\]\s?(?P<text>.*)$"),
-    re.compile(
-        r"^(?P<time>\d{4}-\d\d-\d\dT[\d:]{8}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?) "
-        r"(?:\S+ kernel: )?(?:\[\s*(?P<boot>\d+\.\d+)\] )?(?P<text>.*)$"
-    ),
-    re.compile(r"^(?P<time>\w{3}\s+\d+ [\d:]{8}) \S+ kernel: (?:\[\s*(?P<boot>\d+\.\d+)\] )?(?P<text>.*)$"),
-)
-"""Line prefixes of dmesg (plain, ``-x``, ``-T``, ``--time-format iso``), journalctl and syslog."""
-
 # With MIG, the address is followed by the instance: "0000:01:00 GPU-I:05".
 _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
-    ("xid", re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:\d+)?\): (?P<code>\d+)")),
+    (
+        "xid",
+        re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"),
+    ),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")
-_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?![\w:])")
-
-_KINDS: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
-    ("fallen-off-the-bus", re.compile(r"fallen off the bus")),
-    (
-        "iommu-fault",
-        re.compile(r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*[Ff]ault"),
-    ),
-    ("init-failed", re.compile(r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed)")),
-    ("hmm-failed", re.compile(r"request_free_mem_region\S*.*err(?:or)? -?\d+")),
-    ("version-mismatch", re.compile(r"NVRM: API mismatch|NVRM: .*this kernel module has the version")),
-    (
-        "module-rejected",
-        re.compile(
-            r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
-            r"|Lockdown: .*unsigned module loading is restricted"
-        ),
-    ),
-    (
-        "gsp-failed",
-        re.compile(r"NVRM: .*(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot)", re.IGNORECASE),
-    ),
-    ("pcie-error", re.compile(r"AER: .*error|PCIe Bus Error: ")),
-    ("reset-required", re.compile(r"NVRM: .*(?i:NV_ERR_RESET_REQUIRED|reset required)")),
-    ("uvm-fatal", re.compile(r"uvm encountered (?:global )?fatal error")),
-    ("not-probed", re.compile(r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)")),
-    (
-        "unclassified",
-        re.compile(
-            r"(?:NVRM:|nvidia-(?:uvm|peermem|nvlink|modeset)\b|nouveau \S+: ).*"
-            r"(?i:Xid|error|fail|fatal|assert|corrupt|time[ds]? ?-?out|unable|cannot|invalid|reject|refus)"
-        ),
-    ),
-)
-"""Kinds of lines other than Xid and SXid. The first match counts, so the most specific come first."""
+_ANY_ADDRESS = re.compile(rf"(?<![\w:.]){_ADDRESS}(?!\w|:\w)")
 
 
 def collect(context: Context) -> Facts:
@@ -105,8 +63,8 @@ def _read(path: Path) -> tuple[list[str], bool | None]:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     else:
         lines = [line for record in _records(path) for line in record.splitlines()]
-    first = _KMSG.match(lines[0]) if lines else None
-    return lines, first["sequence"] == "0" if first else None
+    first = split_line(lines[0]).sequence if lines else None
+    return lines, None if first is None else first == 0
 
 
 def _records(path: Path) -> Iterator[str]:
@@ -127,54 +85,94 @@ def _records(path: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
+class LogReader:
+    """Reads a log line by line, or block by block, in constant memory."""
+
+    def __init__(self) -> None:
+        self.is_mixed = False
+        """Whether blocks contain the output of other tools."""
+        self._events: list[KernelLogEvent] = []
+        self._alike: dict[tuple[KernelLogKind, str | None, int | None], tuple[int, int]] = {}
+        """Kind, device and code to the place of the last event that was kept, and the number of all."""
+        self._named: str | None = None
+        self._first: Line | None = None
+        self._lines = 0
+        self._unclassified = 0
+
+    def read_block(self, block: bytes) -> None:
+        """Read complete lines. Blocks in which no driver says anything are only counted."""
+        left = block.translate(None, DROPPED)
+        if self._first is None or SIGNS.search(left):
+            self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
+            for line in block.decode("utf-8", "replace").splitlines():
+                self.read(line)
+        else:
+            self._lines += left.count(b"\n")
+            self._named = None
+
+    def read(self, raw: str) -> None:
+        """Read one line."""
+        self._lines += 1
+        if not RELEVANT.search(raw):
+            self._named = None
+            if self._first is None and raw.strip():
+                self._first = split_line(raw)
+            return
+        line = split_line(raw)
+        self._first = self._first or line
+        found = _GPU_NAMED.search(line.text)
+        self._named = _bus_id(found) if found else self._named
+        event = _event(line, self._named)
+        if event:
+            self._add(event)
+        if "NVRM:" not in line.text:
+            self._named = None
+
+    def _add(self, event: KernelLogEvent) -> None:
+        self._unclassified += event.kind == "unclassified"
+        key = (event.kind, event.bus_id, event.code)
+        place, count = self._alike.get(key, (0, 0))
+        if count < _ALIKE:
+            place = len(self._events)
+            self._events.append(event)
+        self._alike[key] = (place, count + 1)
+
+    def log(self, *, source: str, complete: bool | None = None) -> KernelLog:
+        """What was read.
+
+        Args:
+            source: where the log was read, for the facts.
+            complete: whether it reaches back to the boot; None to conclude it from the first line.
+        """
+        first = self._first or Line(text="")
+        from_boot = first.text.startswith("Linux version") or (first.boot_s is not None and first.boot_s < _BOOT_S)
+        for place, count in self._alike.values():
+            if count > _ALIKE:
+                self._events[place] = replace(self._events[place], times=count - _ALIKE + 1)
+        return KernelLog(
+            source=source,
+            lines=self._lines,
+            complete=complete if complete is not None else from_boot or None,
+            unclassified=self._unclassified,
+            events=tuple(self._events),
+        )
+
+
 def parse_log(lines: Iterable[str], *, source: str, complete: bool | None = None) -> KernelLog:
     """The GPU events of a log, in any of the usual formats.
 
     Args:
         lines: the log: records of /dev/kmsg, or the output of dmesg, journalctl or syslog.
         source: where the log was read, for the facts.
-        complete: whether it reaches back to the boot; None if unknown.
+        complete: whether it reaches back to the boot; None to conclude it from the first line.
     """
-    events: list[KernelLogEvent] = []
-    alike: Counter[tuple[KernelLogKind, str | None, int | None]] = Counter()
-    named: str | None = None
-    count = 0
-    for raw in lines:
-        count += 1
-        line = _split(raw)
-        found = _GPU_NAMED.search(line.text)
-        named = _bus_id(found) if found else named
-        event = _event(line, named)
-        if event:
-            alike[event.kind, event.bus_id, event.code] += 1
-            if alike[event.kind, event.bus_id, event.code] <= _ALIKE:
-                events.append(event)
-        if "NVRM:" not in line.text:
-            named = None
-    return KernelLog(source=source, lines=count, complete=complete, events=tuple(events))
+    reader = LogReader()
+    for line in lines:
+        reader.read(line)
+    return reader.log(source=source, complete=complete)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Line:
-    text: str
-    boot_s: float | None = None
-    time: str | None = None
-
-
-def _split(raw: str) -> _Line:
-    record = _KMSG.match(raw)
-    if record:
-        return _Line(text=record["text"], boot_s=int(record["microseconds"]) / 1e6)
-    for prefix in _PREFIXES:
-        found = prefix.match(raw)
-        if found:
-            parts = found.groupdict()
-            boot = parts.get("boot")
-            return _Line(text=found["text"], boot_s=float(boot) if boot else None, time=parts.get("time"))
-    return _Line(text=raw.strip())
-
-
-def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
+def _event(line: Line, named: str | None) -> KernelLogEvent | None:
     """The event of a line; ``named`` is the GPU of the lines just before it."""
     for kind, pattern in _CODED:
         found = pattern.search(line.text)
@@ -185,17 +183,20 @@ def _event(line: _Line, named: str | None) -> KernelLogEvent | None:
                 text=line.text,
                 bus_id=_bus_id(found),
                 code=int(found["code"]),
+                instance=found.groupdict().get("instance"),
                 recovery=recovery["words"] if recovery else None,
                 boot_s=line.boot_s,
                 time=line.time,
             )
-    for kind, pattern in _KINDS:
-        if pattern.search(line.text):
-            addresses = list(_ANY_ADDRESS.finditer(line.text))
-            # Of several addresses (a port that reports another device's error) the last one is the faulty device's.
-            bus_id = _bus_id(addresses[-1]) if addresses else named if "NVRM:" in line.text else None
-            return KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
-    return None
+    kind = next((message.kind for message in MESSAGES if message.pattern.search(line.text)), None)
+    if kind is None:
+        return None
+    addresses = list(_ANY_ADDRESS.finditer(line.text))
+    # Of several addresses (a port that reports another device's error) the last one is the faulty device's. A port that
+    # reports an error it has itself corrected names a device 0000:00:00.0 that is none.
+    places = [place for place in map(_bus_id, addresses) if place != "0000:00:00.0"]
+    bus_id = places[-1] if places else named if "NVRM:" in line.text else None
+    return KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
 
 
 def _bus_id(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci-devices-aer_s
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,22 +26,34 @@ _IOMMU_TYPES: dict[str | None, IommuType] = {name: name for name in get_args(Iom
 _EXTENDED = 0x100
 """Offset of the extended capabilities. Users other than root can read the first 64 bytes only."""
 _ACS_CAPABILITY = 0x000D
+_ALL_ONES = b"\xff" * 4
+"""Vendor and device of a function that does not respond."""
 _ACS_CONTROL = 6
 """Offset of the control register in the capability."""
 
 
 def collect(context: Context) -> Facts:
     """Every PCI function of NVIDIA; unavailable if the bus cannot be read completely."""
-    folder = context.root / _DEVICES
+    return {PciDevices: read_devices(context.root)}
+
+
+def read_devices(root: Path, also: Container[str] = ()) -> PciDevices | Unavailable:
+    """The PCI functions of NVIDIA below a root.
+
+    Args:
+        root: holds ``sys``.
+        also: addresses of further functions of NVIDIA, for a copy of /sys without vendors.
+    """
+    folder = root / _DEVICES
     try:
         entries = sorted(folder.iterdir())
-        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR]
+        ours = [entry for entry in entries if read_text(entry / "vendor") == NVIDIA_VENDOR or entry.name in also]
     except FileNotFoundError:
-        return {PciDevices: Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")}
+        return Unavailable(unavailable="/sys/bus/pci/devices does not exist: the PCI bus is not visible")
     except OSError as error:
-        return {PciDevices: Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")}
+        return Unavailable(unavailable=f"the PCI devices cannot be read: {reason(error)}")
     bridges: dict[Path, PciBridge] = {}
-    return {PciDevices: PciDevices(devices=tuple(_read_device(context.root, entry, bridges) for entry in ours))}
+    return PciDevices(devices=tuple(_read_device(root, entry, bridges) for entry in ours))
 
 
 def _read_device(root: Path, entry: Path, bridges: dict[Path, PciBridge]) -> PciDevice:
@@ -68,7 +81,7 @@ def _read_function(entry: Path) -> dict[str, Any]:
         "link_speed_max": _speed(entry / "max_link_speed"),
         "link_width": _width(entry / "current_link_width"),
         "link_width_max": _width(entry / "max_link_width"),
-        "acs_control": _acs_control(entry / "config"),
+        **_from_config(entry / "config"),
         "aer_correctable": _aer_total(entry / "aer_dev_correctable"),
         "aer_nonfatal": _aer_total(entry / "aer_dev_nonfatal"),
         "aer_fatal": _aer_total(entry / "aer_dev_fatal"),
@@ -120,12 +133,19 @@ def _width(path: Path) -> int | None:
     return width if width is not None and 0 < width <= 32 else None  # noqa: PLR2004 - the widest link there is
 
 
-def _acs_control(path: Path) -> int | None:
-    """The ACS control register of a configuration space; 0 without ACS; None if it cannot be read."""
+def _from_config(path: Path) -> dict[str, Any]:
+    """What the configuration space reports."""
     try:
         space = path.read_bytes()
     except OSError:
-        return None
+        return {}
+    # The kernel keeps the vendor, so that a device which has fallen off the bus stays listed.
+    responds = None if len(space) < len(_ALL_ONES) else space[: len(_ALL_ONES)] != _ALL_ONES
+    return {"acs_control": _acs_control(space), "responds": responds}
+
+
+def _acs_control(space: bytes) -> int | None:
+    """The ACS control register of a configuration space; 0 without ACS; None if that part cannot be read."""
     if len(space) <= _EXTENDED:
         return None
     offset, seen = _EXTENDED, set[int]()

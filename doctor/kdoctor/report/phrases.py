@@ -17,6 +17,7 @@ FAMILY_TITLES = {
     "driver": "Driver",
     "gpu": "GPUs",
     "topology": "Topology",
+    "network": "Network",
     "host": "Host",
     "environment": "Environment",
     "smoke": "Training",

@@ -2,95 +2,10 @@
 
 from __future__ import annotations
 
-from kdoctor.probes.process.launch import target_folder
+from kdoctor.smoke.definition import define as _scenario
+from kdoctor.smoke.feature_scenarios import FEATURES
+from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
-from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, Tier
-
-# A case takes one to three seconds on a CPU. On a GPU that is newer than TensorFlow's build, the driver
-# compiles every kernel first, which takes minutes.
-_DEADLINE_S = 240.0
-
-
-def _scenario(  # noqa: PLR0913 - the fields of a scenario
-    id: str,  # noqa: A002 - the field's name
-    *,
-    title: str,
-    expect: str,
-    cases: tuple[str, ...],
-    typical_s: float,
-    kind: ScenarioKind = "baseline",
-    tier: Tier = "standard",
-    version: int = 1,
-    strategy: Strategy = "mirrored",
-    framework: Framework = "tensorflow",
-    deadline_s: float = _DEADLINE_S,
-    pair_s: float = 0.0,
-) -> Scenario:
-    """A scenario whose program is named like its id."""
-    program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
-    return Scenario(
-        id=id,
-        version=version,
-        kind=kind,
-        title=title,
-        expect=expect,
-        program=target_folder() / "scenarios" / program,
-        cases=cases,
-        deadline_s=deadline_s,
-        tier=tier,
-        strategy=strategy,
-        framework=framework,
-        typical_s=typical_s,
-        pair_s=pair_s,
-    )
-
-
-ON_JAX = (
-    _scenario(
-        "smoke.data-parallel",
-        strategy="data-parallel",
-        framework="jax",
-        title="keras.distribution.DataParallel on JAX",
-        expect="Every device holds every variable. Weights and losses match one device, including with "
-        "BatchNormalization and with a smaller final batch that divides.",
-        cases=("fit", "batch-normalization", "smaller-tail"),
-        typical_s=5.0,
-    ),
-    _scenario(
-        "smoke.data-parallel-batches",
-        kind="edge-case",
-        strategy="data-parallel",
-        framework="jax",
-        title="DataParallel with batches that do not divide evenly",
-        expect="JAX splits a batch into equal shares and raises if it does not divide, even at the end of an epoch. "
-        "The result is reported.",
-        cases=("uneven-tail", "uneven-batch"),
-        typical_s=2.5,
-    ),
-    _scenario(
-        "smoke.model-parallel",
-        strategy="model-parallel",
-        framework="jax",
-        title="keras.distribution.ModelParallel on JAX",
-        expect="Every variable that the layout shards, and its optimizer state, has one shard on each device. Weights "
-        "and losses match one device, including on a mesh with data and model axes.",
-        cases=("model-axis", "data-and-model"),
-        typical_s=3.0,
-    ),
-    _scenario(
-        "smoke.layout-map",
-        kind="failure-path",
-        strategy="model-parallel",
-        framework="jax",
-        title="Mistakes in the layout map of ModelParallel",
-        expect="A dimension that does not divide and an axis that does not exist raise. A model created before the "
-        "distribution raises or is unsharded. A layout that matches no variable trains unsharded without an error, and "
-        "kdoctor must detect it.",
-        cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
-        typical_s=5.0,
-    ),
-)
-"""The scenarios of ``keras.distribution``, which trains only on JAX."""
 
 SCENARIOS = (
     _scenario(
@@ -201,25 +116,7 @@ SCENARIOS = (
         cases=("adam", "momentum", "accumulation"),
         typical_s=5.0,
     ),
-    _scenario(
-        "smoke.features",
-        kind="edge-case",
-        title="Gradient clipping, steps_per_execution, an optimizer built in its first step, and Dropout",
-        expect="Each matches one device on the same global batches, and each replica has its own Dropout mask. What "
-        "Keras 3 does instead is reported, and so is the working alternative to each.",
-        cases=(
-            "clipnorm",
-            "global-clipnorm",
-            "clipvalue",
-            "clip-after-reduction",
-            "steps-per-execution",
-            "optimizer-built-late",
-            "optimizer-built-in-scope",
-            "dropout",
-            "dropout-per-replica",
-        ),
-        typical_s=12.0,
-    ),
+    *FEATURES,
     _scenario(
         "smoke.persistence",
         kind="edge-case",
@@ -343,6 +240,16 @@ SCENARIOS = (
         "reaches its share of the bandwidth of the links.",
         cases=("throughput",),
         typical_s=5.0,
+    ),
+    _scenario(
+        "smoke.compute",
+        tier="full",
+        strategy="one-device",
+        title="Matrix products and copies on each device",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=3.0,
     ),
     *ON_JAX,
     _scenario(

@@ -12,6 +12,10 @@ from kdoctor.text.wrap import WIDTH
 _NARROWEST, _WIDEST = 40, 120
 
 
+SCREEN = 30
+"""Lines that a short report or answer does not exceed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Canvas:
     """What a renderer for people may use."""

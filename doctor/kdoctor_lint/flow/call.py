@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import UNKNOWN, Made, Model, Place, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, Layer, Made, Model, Place, Text, Value
 
 M = TypeVar("M", bound=Made)
 
@@ -51,6 +51,10 @@ class Call:
         for part in parts:
             if isinstance(part, Model) and part.place is Place.OUTSIDE and self.interpreter.place is Place.INSIDE:
                 self.interpreter.use(part)
+
+    def draw(self, parts: Iterable[Value]) -> None:
+        """Layers become part of a model."""
+        self.interpreter.trace.random += [part for part in parts if isinstance(part, Layer) and part.random]
 
     def save(self, path: Value | None, what: str) -> None:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""

@@ -18,6 +18,7 @@ from kdoctor_lint.flow.values import (
     External,
     Layer,
     Made,
+    Many,
     Method,
     Metric,
     Model,
@@ -87,6 +88,9 @@ def _class(call: Call, callee: Class) -> Value:
         if isinstance(instance, Made) and instance.place is Place.OUTSIDE and call.interpreter.entered[before:]:
             # Its __init__ creates the variables in a scope.
             instance.place, instance.strategy = Place.INSIDE, call.interpreter.entered[-1]
+        if isinstance(instance, Model | Layer):
+            held = instance.attributes.values()
+            call.draw(item for value in held for item in (value.items if isinstance(value, Many) else [value]))
     elif type(instance) is Object:
         # A dataclass, or a base class outside the file.
         call.pass_on()
@@ -122,6 +126,7 @@ def _apply(call: Call, callee: Layer | Model) -> Value:
     if isinstance(callee, Model):
         call.build_on([callee])
         return Tensor(callee.node, callee.place, call.interpreter.strategy)
+    call.draw([callee])
     if callee.weightless:
         return symbolic[0]
     before = next((value for value in symbolic if value.place is Place.OUTSIDE), None)

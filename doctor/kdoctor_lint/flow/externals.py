@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call, unknown
+from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
 from kdoctor_lint.flow.trace import Named
 from kdoctor_lint.flow.values import (
@@ -17,6 +18,7 @@ from kdoctor_lint.flow.values import (
     Many,
     Metric,
     Model,
+    Number,
     Optimizer,
     Place,
     Strategy,
@@ -25,10 +27,11 @@ from kdoctor_lint.flow.values import (
     Truth,
     Value,
 )
-from kdoctor_lint.names import BATCH_NORMALIZATION, NORMALIZED_APPLICATIONS, WEIGHTLESS, Kind, kind_of
+from kdoctor_lint.names import BATCH_NORMALIZATION, GRAPH, NORMALIZED_APPLICATIONS, RANDOM, WEIGHTLESS, Kind, kind_of
 
 _NO_ESCAPE = frozenset({"builtins", "logging", "math", "numpy"})
 """Modules whose functions do nothing with a strategy that is passed to them."""
+_CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
@@ -48,7 +51,7 @@ def _harmless(call: Call, name: str) -> Value:
         call.interpreter.place = Place.INSIDE if call.interpreter.strategy else Place.UNSURE
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
-    if name.partition(".")[0] not in _NO_ESCAPE:
+    if name.partition(".")[0] not in _NO_ESCAPE and not name.startswith("tensorflow.train.Checkpoint"):
         call.pass_on()
     return UNKNOWN
 
@@ -95,6 +98,7 @@ def _model(call: Call, name: str) -> Value:
         if layers and all(isinstance(layer, Layer) and layer.weightless for layer in layers):
             # Augmentation has no trainable weights, so it may be created anywhere.
             return Model(call.node, Place.UNSURE, None)
+        call.draw(layers)
     call.interpreter.add_model(model)
     return model
 
@@ -121,7 +125,13 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
-    return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None)
+    drawing = RANDOM.match(name) is not None and not call.spread and not _is_zero(_rate(call))
+    random = name.rpartition(".")[2] if drawing else ""
+    return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
+
+
+def _rate(call: Call) -> Value | None:
+    return call.get(0, "rate", "stddev", "factor")
 
 
 def _is(value: Value | None, *, default: bool) -> bool:
@@ -133,7 +143,20 @@ def _optimizer(call: Call, name: str) -> Value:
     if name.endswith("LossScaleOptimizer") and isinstance(inner, Optimizer):
         return inner
     rate = call.get(0, "learning_rate", "lr") or UNKNOWN
-    return call.create(Optimizer, rate=rate, algorithm=name.rpartition(".")[2])
+    algorithm = name.rpartition(".")[2]
+    momentum = call.get(1, "momentum")
+    slots = not call.spread and (algorithm != "SGD" or (isinstance(momentum, Number) and not _is_zero(momentum)))
+    return call.create(
+        Optimizer,
+        rate=rate,
+        algorithm=algorithm,
+        clipping=tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), Number)),
+        slots=slots,
+    )
+
+
+def _is_zero(value: Value | None) -> bool:
+    return isinstance(value, Number) and value.value == 0
 
 
 def _metric(call: Call, _: str) -> Value:
@@ -168,8 +191,11 @@ def _ready_dataset(call: Call, _: str) -> Value:
     return Dataset(source_shown=False, batch=batch, node=call.node, prefetched=True, repeated=True, truncated=True)
 
 
-def _first_argument(call: Call, _: str) -> Value:
-    return call.args[0] if call.args else UNKNOWN
+def _first_argument(call: Call, name: str) -> Value:
+    given = call.args[0] if call.args else UNKNOWN
+    if name == GRAPH and isinstance(given, Function) and not call.interpreter.conditional:
+        call.interpreter.graphs.add(id(given.node))
+    return given
 
 
 _MAKERS: Mapping[Kind, Callable[[Call, str], Value]] = {

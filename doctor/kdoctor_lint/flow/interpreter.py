@@ -17,6 +17,7 @@ from kdoctor_lint.flow.values import (
     Model,
     Number,
     Object,
+    Optimizer,
     Place,
     Strategy,
     Text,
@@ -45,6 +46,10 @@ class Interpreter:
         """The strategy of the innermost scope."""
         self.in_replica = False
         """Whether this code runs once on every replica."""
+        self.in_graph = False
+        """Whether this code is traced by ``tf.function``."""
+        self.graphs: set[int] = set()
+        """The ids of the nodes of functions that ``tf.function`` traces."""
         self.entered: list[Strategy] = []
         """The strategies of all scopes that were entered."""
         self.conditional = 0
@@ -134,8 +139,8 @@ class Interpreter:
         known = self._followed.setdefault(id(node), {})
         given = ([function.receiver] if function.receiver else []) + list(args)
         key = (
-            self.place, id(self.strategy), self.in_replica, self.chief_only > 0, id(function.env), spread,
-            *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
+            self.place, id(self.strategy), self.in_replica, self.in_graph, self.chief_only > 0, id(function.env),
+            spread, *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
         )  # fmt: skip
         if key in known:
             return known[key][1]
@@ -169,13 +174,14 @@ class Interpreter:
         if isinstance(node, ast.Lambda):
             return self.evaluate(node.body, env)
         self._returned.append(None)
-        before = self.conditional, self.chief_only
+        before = self.conditional, self.chief_only, self.in_graph
         self.conditional = 0
+        self.in_graph = self.in_graph or id(node) in self.graphs
         try:
             self.execute(node.body, env)
         finally:
             returned = self._returned.pop()
-            self.conditional, self.chief_only = before
+            self.conditional, self.chief_only, self.in_graph = before
         return NONE if returned is None else returned
 
     def _bind(self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> Env:
@@ -202,13 +208,15 @@ def mark_escaped(value: Value) -> None:
     """A value is passed to code outside the file."""
     if isinstance(value, Strategy):
         value.escaped = True
+    elif isinstance(value, Optimizer):
+        value.built = True
     elif isinstance(value, Many):
         for item in value.items:
             mark_escaped(item)
     elif type(value) is Object:
         for held in value.attributes.values():
-            if isinstance(held, Strategy):
-                held.escaped = True
+            if isinstance(held, Strategy | Optimizer):
+                mark_escaped(held)
 
 
 def _key(value: Value) -> object:

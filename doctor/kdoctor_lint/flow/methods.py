@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from kdoctor_lint.flow.values import (
     Method,
     Metric,
     Model,
+    Number,
     Object,
     Optimizer,
     Place,
@@ -28,6 +30,7 @@ from kdoctor_lint.flow.values import (
 )
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
+_BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 
 def method(call: Call, callee: Method) -> Value:
@@ -44,6 +47,10 @@ def update(call: Call, receiver: Made, name: str) -> Value:
         interpreter.trace.averaged.append((given, interpreter.strategy))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
+    if isinstance(receiver, Optimizer) and name in _BUILDS:
+        if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
+            interpreter.trace.built_late.append((receiver, interpreter.strategy))
+        receiver.built = True
     return UNKNOWN
 
 
@@ -78,6 +85,7 @@ def _model_method(call: Call, model: Model | None, name: str) -> Value:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
         call.build_on(call.args)
+        call.draw(call.args)
     return UNKNOWN
 
 
@@ -93,8 +101,15 @@ def _compiled(call: Call, model: Model | None) -> None:
         optimizer=optimizer if isinstance(optimizer, Optimizer) else None,
         metrics=[item for item in metrics.items if isinstance(item, Metric)] if isinstance(metrics, Many) else [],
         jit=isinstance(jit, Truth) and jit.value,
+        steps=_several_steps(call),
     )
     call.interpreter.trace.compiled.append(event)
+
+
+def _several_steps(call: Call) -> ast.AST | None:
+    given = call.keywords.get("steps_per_execution")
+    several = isinstance(given, Number) and given.value is not None and given.value > 1
+    return next(item.value for item in call.node.keywords if item.arg == "steps_per_execution") if several else None
 
 
 def _fitted(call: Call, model: Model | None) -> None:
@@ -110,6 +125,8 @@ def _fitted(call: Call, model: Model | None) -> None:
         steps=call.spread or "steps_per_epoch" in call.keywords,
     )
     trace.fitted.append(event)
+    if event.compiled is not None and event.compiled.optimizer is not None:
+        event.compiled.optimizer.built = True
 
 
 def _scope_method(call: Call, scope: Scope, _: str) -> Value:

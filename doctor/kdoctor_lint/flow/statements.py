@@ -17,7 +17,7 @@ from kdoctor_lint.flow.interpreter import Executor, Interpreter
 from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.trace import has_several
 from kdoctor_lint.flow.values import UNKNOWN, Class, External, Many, Place, Scope, Truth, Value
-from kdoctor_lint.names import Kind, kind_of
+from kdoctor_lint.names import GRAPH, Kind, kind_of
 
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
 _VERSION = re.compile(r"version|hasattr|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE)
@@ -138,6 +138,9 @@ def _enters_no_scope(node: ast.expr, manager: Value, env: Env) -> bool:
 
 def _define(interpreter: Interpreter, node: Any, env: Env) -> None:
     interpreter.evaluate_all(node.decorator_list, env)
+    heads = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
+    if any(isinstance(value, External) and value.name == GRAPH for value in interpreter.evaluate_all(heads, env)):
+        interpreter.graphs.add(id(node))
     env.set(node.name, interpreter.define(Function(node, env.closure())))
 
 

@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kdoctor_lint.flow.values import Averaged, Dataset, Made, Metric, Model, Number, Optimizer, Place, Strategy, Value
+from kdoctor_lint.flow.values import (
+    Averaged,
+    Dataset,
+    Layer,
+    Made,
+    Metric,
+    Model,
+    Number,
+    Optimizer,
+    Place,
+    Strategy,
+    Value,
+)
 from kdoctor_lint.names import SEVERAL_REPLICAS
 from kdoctor_lint.removed import Removed
 
@@ -24,6 +36,8 @@ class Compiled(NamedTuple):
     metrics: list[Metric]
     jit: bool
     """Whether it has ``jit_compile=True``."""
+    steps: ast.AST | None = None
+    """The value of ``steps_per_execution``, if it is certainly more than one."""
 
 
 class Fitted(NamedTuple):
@@ -94,6 +108,10 @@ class Trace:
     """Environment variables that the script sets in any case."""
     averaged: list[tuple[Averaged, Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
+    built_late: list[tuple[Optimizer, Strategy | None]] = field(default_factory=list)
+    """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
+    random: list[Layer] = field(default_factory=list)
+    """Layers of models that draw random numbers in training."""
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""

@@ -166,6 +166,8 @@ class Layer(Made):
 
     weightless: bool = False
     """Whether it certainly has no trainable weights."""
+    random: str = ""
+    """The name of its class, if it draws random numbers in training."""
 
 
 @dataclass(eq=False, slots=True)
@@ -181,6 +183,12 @@ class Optimizer(Made):
     """The learning rate, if given."""
     algorithm: str = ""
     """The name of its class, if it is not a class of the script."""
+    clipping: tuple[str, ...] = ()
+    """The options that make it clip gradients."""
+    slots: bool = False
+    """Whether it certainly has variables for each variable of the model, which it creates when it is built."""
+    built: bool = False
+    """Whether it is built, or may be."""
 
 
 @dataclass(eq=False, slots=True)

@@ -11,8 +11,10 @@ from tensorflow.python.eager import context
 
 from kdoctor_target.job.data import Data
 from kdoctor_target.job.model import examine_model
+from kdoctor_target.job.options import options_of
 from kdoctor_target.job.parts import PartError, as_model, call, is_model, name_of
-from kdoctor_target.job.training import JobTrainer, in_a_thread
+from kdoctor_target.job.training import make_trainer
+from kdoctor_target.job.trials import in_a_thread
 
 Facts = Dict[str, Any]
 
@@ -28,12 +30,24 @@ class Job:
         steps: int,
         steps_per_epoch: Optional[int] = None,
         batch_size: Optional[int] = None,
+        budget_s: Optional[float] = None,
     ) -> None:
+        """Describe the job.
+
+        Args:
+            model: a model, or a function that makes one.
+            data: the data, or a function that makes it.
+            steps: number of training steps of each copy.
+            steps_per_epoch: the argument of ``fit``.
+            batch_size: the argument of ``fit``, for arrays.
+            budget_s: seconds for the trainings; None for no limit. A training that would exceed it is left out.
+        """
         self._model = model
         self._data = data
         self._steps = steps
         self._steps_per_epoch = steps_per_epoch
         self._batch_size = batch_size
+        self._budget_s = budget_s
 
     def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
         """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
@@ -61,7 +75,7 @@ class Job:
             with strategy.scope():
                 model = self._model if builder is None else builder()
             model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self._model)}")
-            say(model=examine_model(model, strategy))
+            say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
             phase("data")
             data = self._open_data(strategy)
             found = data.examine(self._steps, self._steps_per_epoch)
@@ -73,9 +87,15 @@ class Job:
             reason = found.get("unread") or "its data cannot be trained on"
             say(training={"steps": 0, "not_run": f"nothing was trained: {reason}"})
             return
-        trainer = JobTrainer(model, builder, strategy, data.full[: self._steps])
+        trainer = make_trainer(
+            model,
+            builder,
+            strategy,
+            data.full[: self._steps],
+            note=lambda training: say(training=training),
+            budget_s=self._budget_s,
+        )
         trainer.run(phase)
-        say(training=trainer.facts)
 
     @staticmethod
     def _builder(part: str, function: Any) -> Callable[[], Any]:

@@ -36,7 +36,7 @@ def examine_model(model: Any, strategy: Any) -> Facts:
         facts.update(_learning_rate(optimizer), clipping=_clipping(optimizer))
     keras = keras_of(model)
     facts["keras"] = f"{keras.__name__.partition('.')[0]} {getattr(keras, '__version__', '')}".strip()
-    facts["steps_per_execution"] = _steps_per_execution(model)
+    facts["steps_per_execution"] = steps_per_execution(model)
     facts["random_layers"] = [layer.name for layer in random_layers(model)] if facts["built"] else None
     return facts
 
@@ -126,7 +126,8 @@ def _clipping(optimizer: Any) -> Optional[List[str]]:
     return found
 
 
-def _steps_per_execution(model: Any) -> Optional[int]:
+def steps_per_execution(model: Any) -> Optional[int]:
+    """Steps in each call of the compiled function; None if the model does not report a number."""
     kept = getattr(model, "steps_per_execution", getattr(model, "_steps_per_execution", None))
     number = kept.numpy() if kept is not None and hasattr(kept, "numpy") else kept
     return int(number) if isinstance(number, (int, np.integer)) else None

@@ -26,6 +26,9 @@ _LONGEST = 300
 _FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")
 """Files that are never the job's, even if the job itself is installed as a package."""
 
+INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+"""Folders of Python and of installed packages."""
+
 
 class PartError(Exception):
     """The model or the data cannot be examined; the message is for the user."""
@@ -165,8 +168,7 @@ def _place(error: BaseException) -> Optional[str]:
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     frames += [(file, int(line)) for file, line in _QUOTED_FRAME.findall(str(error))]
     users = [frame for frame in frames if not _FRAMEWORKS.search(frame[0])]
-    installed = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-    own = [frame for frame in users if not frame[0].startswith(installed)]
+    own = [frame for frame in users if not frame[0].startswith(INSTALLED)]
     if not users:
         return None
     file, line = (own or users)[-1]

@@ -1,30 +1,26 @@
-"""Trains copies of the job's model for a few steps: on all replicas with its optimizer, and against one device."""
+"""Trains a copy of the job's model for a few steps, as the job does, and has it compared with one device."""
 
 from __future__ import annotations
 
-import math
-import sys
-import threading
-import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.job.copies import Copier, CopyError
+from kdoctor_target.job import masks
+from kdoctor_target.job.cloning import CopyError
+from kdoctor_target.job.comparing import Comparison, why_incomparable
+from kdoctor_target.job.copies import Copier, Setup
 from kdoctor_target.job.model import is_compiled, random_layers
+from kdoctor_target.job.options import BUILT_LATE, Option, options_of
+from kdoctor_target.job.outside import Outside
 from kdoctor_target.job.parts import describe, is_default, keras_of, replica_devices
+from kdoctor_target.job.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
-T = TypeVar("T")
 
 _NAMES_SHOWN = 6
-_SMALLEST_CHANGE = 0.1
-"""Smaller changes of a variable, as shares of the largest change of any, count as this much: a bias in front of a
-BatchNormalization changes by rounding only."""
-_QUIET = 1e-3
-"""Below this deviation, whether the training is reproducible does not matter."""
 
 COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrategy")
 """Single-process strategies, under which a copy can be trained here."""
@@ -33,161 +29,141 @@ COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrate
 class JobTrainer:
     """Trains copies of the model on the same batches."""
 
-    def __init__(self, model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        builder: Optional[Callable[[], Any]],
+        trials: Trials,
+        note: Callable[[Facts], None],
+    ) -> None:
         self._model = model
-        self._strategy = strategy
-        self._copier = Copier(model, builder)
-        self._batches = list(batches)
-        self.facts: Facts = {"steps": len(self._batches)}
+        self._builder = builder
+        self._trials = trials
+        self._note = note
+        self.facts: Facts = {"steps": len(trials.batches)}
         """By the names of ``JobTraining``'s fields."""
 
-    def run(self, phase: Callable[[str], None]) -> None:
+    def run(self, phase: Phase) -> None:
         """Train with the job's optimizer, then compare with one device."""
         reason = self._why_not()
         if reason:
-            self.facts["not_run"] = reason
+            self._say(not_run=reason)
+            return
+        outside = Outside(self._model, is_copied=self._builder is None)
+        if outside.unkept:
+            self._say(not_run=f"training a copy could have an effect outside of it: {outside.unkept}")
             return
         try:
-            phase("build")
-            copy = self._train_own(phase)
-        except CopyError as error:
-            self.facts["not_run"] = str(error)
+            self._train(phase, outside.strategies)
+        finally:
+            changed = outside.restore()
+        if changed:
+            names = ", ".join(changed[:_NAMES_SHOWN])
+            reason = f"a step changes {names} outside of the model, which kdoctor restored; keep it in the model"
+            self.facts = {"steps": 0}
+            self._say(not_run=reason)
+
+    def _train(self, phase: Phase, strategies: List[str]) -> None:
+        phase("build")
+        try:
+            trained, without = self._train_own(phase)
+        except (CopyError, SpentError) as error:
+            self._say(not_run=str(error))
             return
         except Exception as error:
-            self.facts["problem"] = describe(error)
+            self._say(problem=describe(error))
             return
         finally:
-            self.facts["memory"] = _memory(self._strategy)
+            self._say(memory=_memory(self._trials.strategy))
+        copy = self._trials.mirrored
+        self._say(**self._first_steps(copy, trained), stilled=[layer.name for layer in random_layers(copy)])
+        if self._trials.strategy.num_replicas_in_sync == 1:
+            return
+        phase("reference")
+        self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0]))
+        reason = why_incomparable(self._model, strategies)
+        if reason:
+            self._say(not_compared=reason)
+            return
+        noted = self.facts.get("options", [])
+        comparison = Comparison(self._trials, options_of(self._model), without, noted, self._say)
         try:
-            phase("reference")
-            self._compare(copy)
+            comparison.compare_own(trained)
+            comparison.evaluate()
+            comparison.compare_sgd()
         except Exception as error:
-            self.facts["not_compared"] = str(error) if isinstance(error, CopyError) else describe(error)
+            self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
+
+    def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
+        """The first steps as the job takes them, or without the options with which they fail.
+
+        Raises:
+            Exception: they fail without any option as well.
+        """
+        try:
+            return self._trials.on_replicas(Setup(), phase), ()
+        except (CopyError, SpentError):
+            raise
+        except Exception as error:
+            options = options_of(self._model)
+            if type(self._model).train_step is not keras_of(self._model).Model.train_step:
+                options.append(Option(BUILT_LATE, BUILT_LATE))
+            names = tuple(option.name for option in options)
+            if not self._trains_without(names):
+                raise
+            failed = error
+        problems = {name: failed if len(names) == 1 else self._fails_with(name, names) for name in names}
+        without = tuple(name for name, problem in problems.items() if problem) or names
+        self._say(
+            options=[
+                {"name": option.name, "value": option.value, "problem": describe(problems[option.name] or failed)}
+                for option in options
+                if option.name in without
+            ]
+        )
+        return self._trials.on_replicas(Setup(without=without), phase), without
+
+    def _trains_without(self, names: Tuple[str, ...]) -> bool:
+        return bool(names) and self._problem(names) is None
+
+    def _fails_with(self, name: str, names: Tuple[str, ...]) -> Optional[Exception]:
+        """The error of the training with only this one of the options."""
+        return self._problem(tuple(other for other in names if other != name))
+
+    def _problem(self, without: Tuple[str, ...]) -> Optional[Exception]:
+        try:
+            self._trials.on_replicas(Setup(without=without))
+        except Exception as error:
+            return error
+        return None
+
+    def _first_steps(self, copy: Any, trained: Trained) -> Facts:
+        lost = [
+            getattr(one, "path", one.name)
+            for one in copy.variables
+            if np.issubdtype(_numpy_type(one), np.floating)
+            and not all(np.isfinite(part.numpy()).all() for part in read_copies(self._trials.strategy, one))
+        ]
+        later = sorted(trained.seconds[1:])
+        return {
+            "own_losses": trained.losses,
+            "nonfinite": lost[:_NAMES_SHOWN],
+            "step_s": later[len(later) // 2] if later else None,
+        }
 
     def _why_not(self) -> Optional[str]:
-        kind = type(self._strategy).__name__
+        kind = type(self._trials.strategy).__name__
         if kind not in COMPARED:
             return f"copies cannot be trained in one process under {kind}"
         if not is_compiled(self._model):
             return "the model is not compiled; custom training loops are not run"
-        if not self._batches:
+        if not self._trials.batches:
             return "no steps were requested (--steps 0), or no batch was read"
         return None
 
-    def _train_own(self, phase: Callable[[str], None]) -> Any:
-        with self._strategy.scope():
-            copy = self._copier.copy(self._batches[0], own_optimizer=True, one_device=False)
-        clock = self._fit(copy, phase)
-        variables = [one for one in copy.variables if np.issubdtype(_numpy_type(one), np.floating)]
-        lost = [
-            getattr(one, "path", one.name)
-            for one in variables
-            if not all(np.isfinite(part.numpy()).all() for part in read_copies(self._strategy, one))
-        ]
-        later = sorted(clock.seconds[1:])
-        self.facts.update(own_losses=clock.losses, nonfinite=lost[:_NAMES_SHOWN])
-        self.facts["step_s"] = later[len(later) // 2] if later else None
-        return copy
-
-    def _compare(self, trained: Any) -> None:
-        with self._strategy.scope():
-            copy = self._copier.make_comparable(trained)
-        started = copy.get_weights()
-        losses = self._fit(copy).losses
-        everywhere = [[part.numpy() for part in read_copies(self._strategy, one)] for one in copy.weights]
-        self.facts["stilled"] = [layer.name for layer in random_layers(copy)]
-        reference_losses, reference = in_a_thread(self._train_on_one_device)
-        self.facts.update(losses=losses, reference_losses=reference_losses)
-        changes = _differences(started, [[one] for one in reference])
-        way = float(np.max(changes))
-        if not way or not math.isfinite(way):
-            why = "no weight changes" if way == 0 else "the weights are not finite, even on one device"
-            steps = len(self._batches)
-            self.facts["not_compared"] = f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
-            return
-        scale = np.maximum(changes, _SMALLEST_CHANGE * way)
-        deviation = float(np.max(_differences(reference, everywhere) / scale))
-        self.facts["deviation"] = deviation
-        if not deviation < _QUIET:
-            _, again = in_a_thread(self._train_on_one_device)
-            self.facts["noise"] = float(np.max(_differences(reference, [[one] for one in again]) / scale))
-
-    def _train_on_one_device(self) -> Any:
-        copy = self._copier.copy(self._batches[0], own_optimizer=False, one_device=True)
-        losses = self._fit(copy).losses
-        return losses, copy.get_weights()
-
-    def _fit(self, model: Any, phase: Optional[Callable[[str], None]] = None) -> Any:
-        clock = _clock(keras_of(model), phase)
-        model.fit(_dataset(self._batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock])
-        return clock
-
-
-def in_a_thread(work: Callable[[], T]) -> T:
-    """The result of ``work`` in a separate thread, because strategies and Keras's counters are thread-local.
-
-    Its exceptions are raised here.
-    """
-    keras: Any = sys.modules.get("keras")
-    policy = keras.config.dtype_policy() if hasattr(keras, "config") else None  # thread-local, too
-    results: List[T] = []
-    errors: List[BaseException] = []
-
-    def run() -> None:
-        try:
-            if policy is not None:
-                keras.config.set_dtype_policy(policy)
-            results.append(work())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.1)  # so that Ctrl-C reaches the user's thread
-    if errors:
-        raise errors[0]
-    return results[0]
-
-
-def _dataset(batches: Sequence[Any]) -> Any:
-    size = len(tf.nest.flatten(batches[0])[0])
-    joined = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
-    return tf.data.Dataset.from_tensor_slices(joined).batch(size, drop_remainder=True)
-
-
-def _clock(keras: Any, phase: Optional[Callable[[str], None]]) -> Any:
-    """A callback that reports each step, and records its loss and its seconds.
-
-    The job's train_step is not wrapped, so tracing is part of the first step here.
-    """
-
-    class Clock(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types here
-        def __init__(self) -> None:
-            super().__init__()
-            self.losses: List[Optional[float]] = []
-            self.seconds: List[float] = []
-            self._started = 0.0
-
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            if phase:
-                phase(f"step {len(self.seconds) + 1}" if self.seconds else "first step")
-            self._started = time.perf_counter()
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.losses.append(_loss(logs or {}))
-            self.seconds.append(time.perf_counter() - self._started)
-
-    return Clock()
-
-
-def _loss(logs: Any) -> Optional[float]:
-    """The loss of a step: the log named ``loss``, or the first number that a custom train_step reports."""
-    names = [name for name in logs if name == "loss"] or list(logs)
-    if not names:
-        return None
-    number = float(np.mean(logs[names[0]]))
-    return number if math.isfinite(number) else None
+    def _say(self, **facts: Any) -> None:
+        self.facts.update(facts)
+        self._note(self.facts)
 
 
 def _numpy_type(variable: Any) -> Any:
@@ -196,14 +172,12 @@ def _numpy_type(variable: Any) -> Any:
     return np.float32 if name == "bfloat16" else np.dtype(name) if name != "string" else np.dtype(object)
 
 
-def _differences(ones: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
-    """Largest absolute difference of each variable from its copies; NaN if there is one."""
-    return np.array([np.max([_largest(one, other) for other in others]) for one, others in zip(ones, copies)])
-
-
-def _largest(one: Any, other: Any) -> float:
-    apart = np.abs(np.asarray(one, "float64") - np.asarray(other, "float64"))
-    return float(np.max(apart)) if apart.size else 0.0
+def make_trainer(
+    model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any], **options: Any
+) -> JobTrainer:
+    """A trainer for the model under a strategy; ``options`` are ``note`` and ``budget_s``."""
+    copier = Copier(model, builder, len(batches))
+    return JobTrainer(model, builder, Trials(copier, strategy, batches, options.get("budget_s")), options["note"])
 
 
 def _memory(strategy: Any) -> List[Facts]:

@@ -7,12 +7,13 @@ compared steps, and ``equal_masks``, those in which two replicas had the same ma
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
+from kdoctor_target.training.compared import Job, compare, model_of
 from kdoctor_target.training.custom_loop import train_custom_loop
 from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, STEPS, make_batches
 from kdoctor_target.training.replicas import fit_reference, inspect_weights, make_model, make_strategy
@@ -42,12 +43,12 @@ def clipvalue(case: Case) -> None:
 
 def clip_after_reduction(case: Case) -> None:
     """The alternative: add up the gradients of the replicas in train_step, then clip them."""
-    _clipped(case, {"global_clipnorm": NORM}, NORM, ClipsInStep)
+    _clipped(case, {"global_clipnorm": NORM}, NORM, Job(model=model_of(ClipsInStep)))
 
 
 def steps_per_execution(case: Case) -> None:
     """Two steps in each call of the compiled function."""
-    _fit(case, _sgd, _sgd, steps=2)
+    compare(case, Job(compile=lambda: {"steps_per_execution": 2}))
 
 
 def optimizer_built_late(case: Case) -> None:
@@ -72,46 +73,12 @@ def dropout_per_replica(case: Case) -> None:
     _masks(case, lambda: ReplicaDropout(0.5, seed=3))
 
 
-def _sgd(**options: Any) -> Any:
-    return tf.keras.optimizers.SGD(LEARNING_RATE, **options)
-
-
-def _clipped(case: Case, options: Dict[str, float], norm: float, kind: Optional[Any] = None) -> None:
-    started, ended = _fit(case, lambda: _sgd(**options), _sgd if kind else lambda: _sgd(**options), kind=kind)
-    ways = [float(np.linalg.norm(after - before)) for before, after in zip(started, ended)]
+def _clipped(case: Case, options: Dict[str, float], norm: float, job: Optional[Job] = None) -> None:
+    """Compare SGD that clips, on one device, with the same job or another one."""
+    clips = Job(lambda: tf.keras.optimizers.SGD(LEARNING_RATE, **options))
+    single = compare(case, job or clips, clips).single
+    ways = [float(np.linalg.norm(after - before)) for before, after in zip(single.started, single.model.get_weights())]
     case.measure({"reference_way": max(ways), "longest_way": EPOCHS * STEPS * LEARNING_RATE * norm})
-
-
-def _fit(
-    case: Case,
-    make_reference: Callable[[], Any],
-    make: Callable[[], Any],
-    *,
-    steps: int = 1,
-    kind: Optional[Any] = None,
-) -> Tuple[Any, Any]:
-    """Train on one device, then on all replicas; returns the weights of one device before and after."""
-    strategy = make_strategy(case)
-    batches = make_batches(strategy.num_replicas_in_sync)
-    case.phase("reference")
-    single = _compiled(make_model(), make_reference(), steps)
-    started = single.get_weights()
-    reference = fit_reference(case, single, batches)
-    case.phase("build")
-    with strategy.scope():
-        model = make_model()
-        model = _compiled(kind(model.inputs, model.outputs) if kind else model, make(), steps)
-    case.note(optimizer=type(model.optimizer).__name__, **batches.facts())
-    case.phase("train")
-    history = model.fit(batches.dataset(), epochs=EPOCHS, verbose=0, shuffle=False).history
-    case.note(losses=history["loss"], steps=EPOCHS * STEPS)
-    inspect_weights(case, strategy, model, reference)
-    return started, reference.weights
-
-
-def _compiled(model: Any, optimizer: Any, steps: int = 1) -> Any:
-    model.compile(optimizer=optimizer, loss="mean_squared_error", steps_per_execution=steps, jit_compile=False)
-    return model
 
 
 class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here
@@ -138,7 +105,9 @@ def _loop(case: Case, *, build: bool) -> None:
     strategy = make_strategy(case)
     batches = make_batches(strategy.num_replicas_in_sync)
     case.phase("reference")
-    reference = fit_reference(case, _compiled(make_model(), _adam()), batches)
+    single = make_model()
+    single.compile(optimizer=_adam(), loss="mean_squared_error", jit_compile=False)
+    reference = fit_reference(case, single, batches)
     model = train_custom_loop(case, strategy, batches, _adam, build=build)
     inspect_weights(case, strategy, model, reference)
 

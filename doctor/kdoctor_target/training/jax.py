@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import time
 import warnings
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ def make_model(**options: Any) -> Any:
 
     model = dense_model(keras, **options)
     optimizer = keras.optimizers.SGD(LEARNING_RATE, momentum=MOMENTUM)
-    model.compile(optimizer=optimizer, loss="mean_squared_error", metrics=["mae"])
+    model.compile(optimizer=optimizer, loss="mean_squared_error", weighted_metrics=["mae"])
     return model
 
 
@@ -162,6 +162,27 @@ def _fit(model: Any, data: Batches, callbacks: List[Any]) -> Any:
         shuffle=False,
         callbacks=callbacks,
     )
+
+
+def infer(case: Case, model: Any, phase: str, call: Callable[[], Any]) -> Any:
+    """What an evaluation or a prediction returns. If it raises, note whether the model still has its weights.
+
+    Measure: ``weights left``, 1 or 0.
+    """
+    case.phase(phase)
+    try:
+        return call()
+    except Exception:
+        case.measure({"weights left": float(_has_weights(model))})
+        raise
+
+
+def _has_weights(model: Any) -> bool:
+    try:
+        model.get_weights()
+    except Exception:
+        return False
+    return True
 
 
 def inspect_weights(case: Case, distribution: Any, model: Any, reference: Optional[Reference] = None) -> None:

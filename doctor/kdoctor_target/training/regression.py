@@ -28,7 +28,10 @@ def regression(examples: int, seed: int = 20) -> Tuple[Any, Any]:
 
 
 class Batches(NamedTuple):
-    """Examples in a fixed order, and how they are cut into global batches."""
+    """Examples in a fixed order, and how they are cut into global batches.
+
+    Inputs and targets are arrays, or dictionaries of arrays for several inputs and outputs.
+    """
 
     inputs: Any
     targets: Any
@@ -36,12 +39,14 @@ class Batches(NamedTuple):
     drop_remainder: bool = False
     by_example: bool = False
     """Whether several workers shard the examples instead of the files that they come from."""
+    sample_weights: Any = None
 
     def dataset(self) -> Any:
         """The batches as a ``tf.data.Dataset``."""
         import tensorflow as tf
 
-        dataset = tf.data.Dataset.from_tensor_slices((self.inputs, self.targets))
+        weights = () if self.sample_weights is None else (self.sample_weights,)
+        dataset = tf.data.Dataset.from_tensor_slices((self.inputs, self.targets, *weights))
         dataset = dataset.batch(self.global_batch, drop_remainder=self.drop_remainder)
         if not self.by_example:
             return dataset
@@ -51,7 +56,10 @@ class Batches(NamedTuple):
 
     def facts(self) -> Dict[str, Any]:
         """Examples, global batch and final batch, by the names of ``SmokeCase``'s fields."""
-        examples = len(self.inputs)
+        first = self.inputs
+        while isinstance(first, dict):  # a model with several inputs
+            first = next(iter(first.values()))
+        examples = len(first)
         tail = examples % self.global_batch
         return {
             "examples": examples - tail if self.drop_remainder else examples,

@@ -34,6 +34,10 @@ GEFORCE_LACKS = (
     "nvlinks",
     "fabric_state",
     "fabric_status",
+    "fabric_problems",
+    "channel_repair_pending",
+    "tpc_repair_pending",
+    "unrepairable_memory",
 )
 """What a GeForce RTX 4090 does not support; its ECC is off."""
 V100_LACKS = (
@@ -50,6 +54,10 @@ V100_LACKS = (
     "mig_mode_pending",
     "fabric_state",
     "fabric_status",
+    "fabric_problems",
+    "channel_repair_pending",
+    "tpc_repair_pending",
+    "unrepairable_memory",
     "gpu_numa_id",
 )
 """What a V100 does not support."""
@@ -71,6 +79,7 @@ def gpu(index: int = 0, **changes: Any) -> Gpu:
         "memory_total_bytes": 81559 * MIB,
         "memory_used_bytes": 4 * MIB,
         "processes": (),
+        "graphics_processes": (),
         "pcie_generation": 5,
         "pcie_generation_max": 5,
         "pcie_width": 16,
@@ -96,6 +105,10 @@ def gpu(index: int = 0, **changes: Any) -> Gpu:
         "remapped_rows_uncorrectable": 0,
         "remapped_rows_pending": False,
         "remapped_rows_failure": False,
+        "channel_repair_pending": False,
+        "tpc_repair_pending": False,
+        "unrepairable_memory": False,
+        "inforom_valid": True,
         "recovery_action": "none",
         "temperature_c": 34,
         "temperature_margin_c": 51,
@@ -114,10 +127,12 @@ def gpu(index: int = 0, **changes: Any) -> Gpu:
         "nvlinks": nvlinks(),
         "fabric_state": "completed",
         "fabric_status": "success",
+        "fabric_problems": (),
         "virtualization_mode": "none",
         "addressing_mode": "none",
         "cpu_affinity": near(index),
         "numa_affinity": (index // 4,),
+        "answers_s": 0.04,
         "errors": dict.fromkeys(H100_LACKS, NOT_SUPPORTED),
     }
     return Gpu(**{**values, **changes})

@@ -13,7 +13,7 @@ from helpers.facts.packages import environment, keras, packages, target, tensorf
 from helpers.facts.pci import pci
 from helpers.facts.sampling import sampling
 from helpers.facts.smoke import smoke_case, smoke_run
-from kdoctor.facts import FactGroup, Gpus, GpuSampling, KernelDriver, PciDevices
+from kdoctor.facts import FactGroup, Gpus, GpuSampling, JobHosts, KernelDriver, Network, NetworkInterface, PciDevices
 
 
 def no_driver() -> tuple[FactGroup, ...]:
@@ -22,6 +22,13 @@ def no_driver() -> tuple[FactGroup, ...]:
         PciDevices(devices=()),
         KernelDriver(loaded=False),
         Gpus(state="library-absent", error="libnvidia-ml.so.1: cannot open shared object file"),
+    )
+
+
+def no_rdma() -> Network:
+    """A machine with one Ethernet interface."""
+    return Network(
+        interfaces=(NetworkInterface(name="eth0", mtu=1500, up=True), NetworkInterface(name="lo", mtu=65536))
     )
 
 
@@ -40,6 +47,8 @@ def h100_node(n: int = 8) -> tuple[FactGroup, ...]:
         environment(LD_LIBRARY_PATH=f"{SITE}/nvidia/cusolver/lib"),
         libraries(),
         host(),
+        no_rdma(),
+        JobHosts(),
         smoke_run(replicas=n),
         sampling(n),
     )
@@ -58,6 +67,8 @@ def cpu_host() -> tuple[FactGroup, ...]:
         environment(),
         libraries(missing("cuda")),
         host(),
+        no_rdma(),
+        JobHosts(),
         smoke_run("smoke.baseline", 2, smoke_case(replicas=2, kind="CPU"), devices_kind="cpu", gpus_seen=0),
         GpuSampling(state="not-started", error="the trainings ran on logical CPU devices"),
     )

@@ -321,9 +321,9 @@ int nvmlDeviceGetBAR1MemoryInfo(void *device, struct bar1 *info) {
 
 struct process { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; };
 
-/* The fact "processes": "pid:bytes" or "pid:-" (memory not available), separated by commas. */
-static int processes(int index, unsigned *count, struct process *found) {
-    const char *cursor = get_gpu(index, "processes");
+/* The facts "processes" and "graphics_processes": "pid:bytes" or "pid:-" (memory not available), separated by commas. */
+static int processes(int index, const char *fact, unsigned *count, struct process *found) {
+    const char *cursor = get_gpu(index, fact);
     unsigned room = found ? *count : 0, n = 0;
     while (cursor && *cursor) {
         char *end;
@@ -341,15 +341,20 @@ static int processes(int index, unsigned *count, struct process *found) {
 
 int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *count, struct process *found) {
     TRY(gpu_call(index_of(device), "nvmlDeviceGetComputeRunningProcesses_v2"));
-    return processes(index_of(device), count, found);
+    return processes(index_of(device), "processes", count, found);
 }
 
 #ifndef WITHOUT_PROCESSES_V3
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *found) {
     TRY(gpu_call(index_of(device), "nvmlDeviceGetComputeRunningProcesses_v3"));
-    return processes(index_of(device), count, found);
+    return processes(index_of(device), "processes", count, found);
 }
 #endif
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, struct process *found) {
+    TRY(gpu_call(index_of(device), "nvmlDeviceGetGraphicsRunningProcesses_v3"));
+    return processes(index_of(device), "graphics_processes", count, found);
+}
 
 /* The fact "clock_event_reasons": one bit mask a reading, separated by commas; the last one stays. */
 static int clock_event_reasons(int index, u64 *reasons) {
@@ -393,7 +398,26 @@ int nvmlDeviceGetGpuFabricInfoV(void *device, struct fabric *info) {
     if (info->version != VERSION(*info, 2u)) return VERSION_MISMATCH;
     TRY(number(get_gpu(index_of(device), "fabric_state"), &info->state));
     if (number(get_gpu(index_of(device), "fabric_status"), (unsigned *)&info->status) != SUCCESS) info->status = SUCCESS;
+    if (number(get_gpu(index_of(device), "fabric_health"), &info->health) != SUCCESS) info->health = 0;
     return SUCCESS;
+}
+
+int nvmlDeviceValidateInforom(void *device) { return gpu_call(index_of(device), "nvmlDeviceValidateInforom"); }
+
+struct repair { unsigned version, channel, tpc; };
+
+int nvmlDeviceGetRepairStatus(void *device, struct repair *status) {
+    TRY(gpu_call(index_of(device), "nvmlDeviceGetRepairStatus"));
+    if (status->version != VERSION(*status, 1u)) return VERSION_MISMATCH;
+    TRY(number(get_gpu(index_of(device), "channel_repair_pending"), &status->channel));
+    return number(get_gpu(index_of(device), "tpc_repair_pending"), &status->tpc);
+}
+
+struct unrepairable { unsigned version, flag; };
+
+int nvmlDeviceGetUnrepairableMemoryFlag_v1(void *device, struct unrepairable *status) {
+    TRY(gpu_call(index_of(device), "nvmlDeviceGetUnrepairableMemoryFlag_v1"));
+    return number(get_gpu(index_of(device), "unrepairable_memory"), &status->flag);
 }
 
 struct addressing { unsigned version, value; };

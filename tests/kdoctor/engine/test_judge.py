@@ -13,6 +13,8 @@ from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
 from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
     Action,
     Assumptions,
@@ -142,6 +144,26 @@ def test_check_receives_assumptions_and_parameters() -> None:
 
     assert compute_check(wants).evidence[0].observed == "None 1"
     assert compute_check(wants, assumptions=Assumptions(python=">=3.10"), least=5).evidence[0].observed == ">=3.10 5"
+
+
+@pytest.mark.parametrize(("days", "is_old"), [(90, False), (91, True)])
+def test_gap_of_an_old_matrix_states_its_age(days: int, *, is_old: bool) -> None:
+    matrix = load_matrix(environ={})
+
+    @check("host.it", severity=Severity.ERROR)
+    def it(host: Host, matrix: VersionMatrix) -> Iterator[Outcome]:
+        """It is known.
+
+        Why: it must be.
+        Remedy: fix it.
+        Source: https://example.org
+        """
+        yield BLIND
+
+    rules = Rules(today=date.fromisoformat(matrix.updated) + timedelta(days=days), matrix=matrix)
+    judged = run(it, rules=rules)["host.it"]
+    assert judged.status is Status.UNKNOWN
+    assert (f"{days} days old" in (judged.reason or "")) == is_old
 
 
 def test_crashing_check_is_unknown_and_keeps_findings() -> None:

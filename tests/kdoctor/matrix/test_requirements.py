@@ -63,7 +63,7 @@ def test_requirements_of_2_19() -> None:
 
 def test_2_21_runs_blackwell_with_ptx_and_loads_nccl() -> None:
     needs = requirements(MATRIX, "2.21")
-    assert {kind.capability for kind in needs.by_ptx} == {"9.0", "10.0", "10.3", "12.0"}
+    assert {kind.capability for kind in needs.by_ptx} == {"9.0", "10.0", "10.3", "10.7", "12.0"}
     assert needs.sonames["nccl"] == "libnccl.so.2"
     assert needs.release.glibc == "2.27"
     assert {row.id for row in needs.known_bad} >= {"cudnn_too_new_pre_turing", "cudnn_too_old_tf221"}

@@ -102,8 +102,10 @@ def test_fix_for_one_gpu_is_its_checklist() -> None:
     assert commands == ("kdoctor check --checklist single-gpu-keras",)
 
 
-def test_without_environment_only_too_few_gpus_are_certain() -> None:
-    assert compute_check(count_expected, gpus(2)).status is Status.UNKNOWN
+def test_recording_without_environment_counts_all_gpus() -> None:
+    assert compute_check(count_expected, gpus(2)).status is Status.PASS
+    hung = compute_check(count_expected, gpus(2), missing={Environment: "the probe hung"})
+    assert hung.status is Status.UNKNOWN
     four = Assumptions(gpus=GpuAssumption(count=4))
     assert compute_check(count_expected, gpus(2), assumptions=four).status is Status.FAIL
     assert compute_check(count_expected, gpus(8), assumptions=four).status is Status.UNKNOWN

@@ -18,9 +18,9 @@ from kdoctor_checks.gpu.persistence_mode import persistence_mode
         ({"persistence_mode": None, "errors": {"persistence_mode": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
     ],
 )
-def test_off_warns(change: dict[str, Any], status: Status) -> None:
+def test_off_is_a_note(change: dict[str, Any], status: Status) -> None:
     result = compute_check(persistence_mode, gpus(3, gpu(0), gpu(1), gpu(2, **change)))
-    assert (result.status, result.severity) == (status, Severity.WARNING)
+    assert (result.status, result.severity) == (status, Severity.INFO)
     named = [item.finding.subject for item in result.findings] + [item.subject for item in result.unjudged]
     assert named == ([] if status is Status.PASS else ["GPU 2 (0000:30:00.0)"])
 

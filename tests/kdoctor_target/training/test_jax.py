@@ -14,7 +14,8 @@ from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
-from kdoctor.smoke.builtin import ON_JAX, SCENARIOS
+from kdoctor.smoke.builtin import SCENARIOS
+from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.session import PRELOAD, SmokeSettings
 from kdoctor.testing import compute_check
 from kdoctor_checks.smoke._cases import describe_end
@@ -129,6 +130,18 @@ def test_indivisible_batch_is_refused_in_its_step(runs: dict[str, SmokeRun]) -> 
     assert tail.outcome == "raised"
     assert (tail.phase, tail.finished) == ("step 6", "step 5")
     assert "divi" in describe_end(tail)
+
+
+@pytest.mark.parametrize(("name", "weights_left"), [("evaluate", 0), ("predict", 0), ("validation", 1)])
+def test_indivisible_batch_is_refused_in_inference(runs: dict[str, SmokeRun], name: str, weights_left: int) -> None:
+    case = _case(runs, "smoke.data-parallel-batches", name)
+    assert (case.outcome, case.phase, case.final_batch) == ("raised", name, 3)
+    assert case.measures["weights left"] == weights_left
+
+
+def test_alternatives_to_an_indivisible_batch_match_one_device(runs: dict[str, SmokeRun]) -> None:
+    assert _case(runs, "smoke.data-parallel-batches", "padded").measures["difference"] < ROUNDING
+    assert (_case(runs, "smoke.data-parallel-batches", "drop-remainder").weight_deviation or 1) < ROUNDING
 
 
 @pytest.mark.parametrize(("name", "devices", "bytes_held"), [("model-axis", 2, 0.505), ("data-and-model", 4, 0.503)])

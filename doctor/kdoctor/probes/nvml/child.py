@@ -127,8 +127,10 @@ class _GpuLane(Lane):
 
     def read_all(self) -> None:
         """Read every other field, then the pairs."""
+        began = time.monotonic()
         for fields, read in _READS.items():
             self.read(fields, lambda read=read: read(self.handle))  # type: ignore[misc]
+        self.facts["answers_s"] = round(time.monotonic() - began, 3)
         for pair in self.pairs.values():
             pair.read_all()
         self.end()

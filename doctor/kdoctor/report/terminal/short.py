@@ -9,11 +9,9 @@ from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import FAMILY_TITLES, INTERRUPTED, VERDICT_MARKS, Label, verdict_line
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.page import STYLES, Page
-from kdoctor.text.canvas import Canvas
+from kdoctor.text.canvas import SCREEN, Canvas
 from kdoctor.text.wrap import first_sentence
 
-SCREEN = 30
-"""Lines that the short report does not exceed: causes that do not fit in full are one line each."""
 _TITLE_WIDTH = 12
 _HEADINGS = 3
 _HEADING_LINES = 2
@@ -21,7 +19,7 @@ _TEXT_LINES = 3
 
 
 def render_short(report: Report, canvas: Canvas) -> str:
-    """The short report as text."""
+    """The short report as text, in at most SCREEN lines: causes that do not fit in full are one line each."""
     page = Page(canvas)
     page.paragraph(heading(report), hang=2)
     if report.interrupted:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kdoctor.facts import gpus as facts
 from kdoctor.snapshot.imports import values
+from kdoctor.snapshot.imports.known_entries import not_understood
 from kdoctor.snapshot.imports.part import GpuPart
 from kdoctor.snapshot.imports.processes import read_processes
 from kdoctor.snapshot.imports.values import NotKnownError, Read, not_known
@@ -63,6 +64,9 @@ _FIELDS: values.Fields = {
     "remapped_rows_uncorrectable": (values.count, ("remapped rows/uncorrectable error",)),
     "remapped_rows_pending": (values.yes, ("remapped rows/pending",)),
     "remapped_rows_failure": (values.yes, ("remapped rows/remapping failure occurred",)),
+    "channel_repair_pending": (values.yes, ("ecc errors/channel repair pending",)),
+    "tpc_repair_pending": (values.yes, ("ecc errors/tpc repair pending",)),
+    "unrepairable_memory": (values.yes, ("ecc errors/unrepairable memory",)),
     "temperature_c": (values.degrees, ("temperature/gpu current temp",)),
     "temperature_slowdown_c": (values.threshold, ("temperature/gpu slowdown temp",)),
     "temperature_shutdown_c": (values.threshold, ("temperature/gpu shutdown temp",)),
@@ -82,11 +86,19 @@ _FIELDS: values.Fields = {
     ),
     "enforced_power_limit_w": (
         values.watts,
-        ("gpu power readings/current power limit", "power readings/enforced power limit"),
+        (
+            "gpu power readings/current power limit",
+            "gpu power readings/gpu ceiling power limit/current power limit",
+            "power readings/enforced power limit",
+        ),
     ),
     "default_power_limit_w": (
         values.watts,
-        ("gpu power readings/default power limit", "power readings/default power limit"),
+        (
+            "gpu power readings/default power limit",
+            "gpu power readings/gpu ceiling power limit/default power limit",
+            "power readings/default power limit",
+        ),
     ),
     "clock_sm_mhz": (values.megahertz, ("clocks/sm",)),
     "clock_sm_max_mhz": (values.megahertz, ("max clocks/sm",)),
@@ -143,6 +155,29 @@ _ECC = {
 }
 
 
+_FABRIC_HEALTH = {
+    "bandwidth": "full",
+    "route recovery in progress": "false",
+    "route unhealthy": "false",
+    "access timeout recovery": "false",
+    "incorrect configuration": "none",
+    "summary": "healthy",
+}
+"""Entries of the fabric's health to what each reports if healthy. The summary counts if no other entry explains it."""
+_READ_ELSEWHERE = frozenset(
+    {
+        "processes",
+        "gpu recovery action",
+        "gpu reset status/reset required",
+        "gpu reset status/drain and reset recommended",
+        *(f"fabric/health/{name}" for name in _FABRIC_HEALTH),
+        *(heading + name for heading in _REASON_HEADINGS for names in _REASONS.values() for name in names),
+    }
+)
+_READ = frozenset(path for _, paths in _FIELDS.values() for path in paths) | _READ_ELSEWHERE
+"""The paths that become facts."""
+
+
 class _AbsentError(Exception):
     """The output does not name the field."""
 
@@ -166,7 +201,11 @@ def read_gpu(
         **{field: partial(_ecc_total, scope=scope, groups=groups) for field, (scope, groups) in _ECC.items()},
         "clock_event_reasons": _clock_event_reasons,
         "recovery_action": _recovery_action,
+        "fabric_problems": _fabric_problems,
         "processes": lambda entries: read_processes(_find(entries, ("processes",)), processes, more=more),
+        "graphics_processes": lambda entries: read_processes(
+            _find(entries, ("processes",)), processes, more=more, graphics=True
+        ),
     }
     for field, reader in readers.items():
         try:
@@ -175,7 +214,14 @@ def read_gpu(
             errors[field] = str(error)
         except _AbsentError:
             pass
-    return GpuPart(bus_id=bus_id, uuid=read.get("uuid"), facts=read, errors=errors, cut=cut)
+    return GpuPart(
+        bus_id=bus_id,
+        uuid=read.get("uuid"),
+        facts=read,
+        errors=errors,
+        cut=cut,
+        not_understood=tuple(not_understood(entries, _READ)),
+    )
 
 
 def _first(entries: Entries, reader: Read, paths: Iterable[str]) -> Any:
@@ -255,6 +301,20 @@ def _sum(entries: Entries, paths: Iterable[str]) -> int:
     if missing and not total:
         raise missing
     return total
+
+
+def _fabric_problems(entries: Entries) -> tuple[str, ...]:
+    """The entries of the fabric's health that are neither healthy nor empty."""
+    found = {name: _find(entries, (f"fabric/health/{name}",)) for name in _FABRIC_HEALTH if _has_health(entries, name)}
+    read = {name: text for name, text in found.items() if text.lower() not in values.WITHOUT_VALUE}
+    if not read:
+        raise not_known(next(iter(found.values()))) if found else _AbsentError
+    bad = {name: text for name, text in read.items() if text.lower() != _FABRIC_HEALTH[name]}
+    return tuple(f"{name}: {text}" for name, text in bad.items() if name != "summary" or len(bad) == 1)
+
+
+def _has_health(entries: Entries, name: str) -> bool:
+    return f"fabric/health/{name}" in entries
 
 
 def _recovery_action(entries: Entries) -> str:

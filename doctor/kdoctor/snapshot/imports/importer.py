@@ -7,15 +7,20 @@ reason. A group of facts that no dump mentions is absent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup
 from kdoctor.snapshot.imports import (
+    diagnostics,
+    folders,
     kernel_log,
     lspci,
     lstopo,
+    nccl,
     proc_version,
+    smi_csv,
     smi_failure,
     smi_nvlink,
     smi_query,
@@ -25,7 +30,8 @@ from kdoctor.snapshot.imports import (
 )
 from kdoctor.snapshot.imports.join import join
 from kdoctor.snapshot.imports.part import Kind, Part, Section
-from kdoctor.snapshot.imports.split import UNDERSTOOD, read_sections
+from kdoctor.snapshot.imports.split import UNDERSTOOD, is_log_alone, read_sections
+from kdoctor.text.lists import counted, some
 
 __all__ = ["UNDERSTOOD", "Imported", "import_files"]
 
@@ -39,7 +45,12 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
     "nvidia-smi's failure": smi_failure.parse,
     "lspci -vvv": lspci.parse,
     "lstopo": lstopo.parse,
+    "NCCL topology": nccl.parse,
+    "nvidia-smi --query-gpu": smi_csv.parse,
     "kernel log": kernel_log.parse,
+    "fabric manager log": diagnostics.parse_fabric_manager,
+    "dcgmi diag": diagnostics.parse_dcgm,
+    "NodeVerdict": diagnostics.parse_verdict,
     "/proc/driver/nvidia/version": proc_version.parse,
 }
 
@@ -60,6 +71,46 @@ def import_files(paths: Sequence[Path]) -> Imported:
     Raises:
         UsageError: a file cannot be read or is not supported, or the files are not from the same machine.
     """
-    parts = [_PARSERS[section.kind](section) for path in paths for section in read_sections(path)]
+    parts = [part for path in paths for part in _parts(path)]
     facts, notes = join(parts)
     return Imported(facts=facts, notes=notes)
+
+
+def _parts(path: Path) -> list[Part]:
+    """The dumps of a file, a folder or an archive.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if not folders.is_collection(path):
+        return _of_file(path)
+    parts: list[Part] = []
+    unread: list[str] = []
+    with folders.opened(path) as folder:
+        parts += folders.sys_copies(folder, path.name)
+        for file in folders.dumps(folder):
+            try:
+                parts += _of_file(file)
+            except UsageError:
+                unread.append(file.relative_to(folder).as_posix())
+    if not parts:
+        raise UsageError(f"{path}: no file in it is a known format", hint=f"Supported formats: {UNDERSTOOD}.")
+    if unread:
+        note = f"{path.name}: {counted(len(unread), 'file')} not understood: {some(unread, 5)}"
+        parts[0] = replace(parts[0], notes=(*parts[0].notes, note))
+    return parts
+
+
+def _of_file(path: Path) -> list[Part]:
+    log = kernel_log.read_long(path, is_log_alone)
+    return [log] if log else [_parse(section) for section in read_sections(path)]
+
+
+def _parse(section: Section) -> Part:
+    """The content of a section. Lines before it that belong to no known output are counted, with the first one."""
+    part = _PARSERS[section.kind](section)
+    if not section.skipped:
+        return part
+    lines = f"{counted(len(section.skipped), 'line')} before {section.kind}"
+    note = f"{section.file}: {lines} not understood, the first one {section.skipped[0].strip()[:60]!r}"
+    return replace(part, notes=(*part.notes, note))

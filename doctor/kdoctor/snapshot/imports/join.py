@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any
 
 from kdoctor.errors import UsageError
-from kdoctor.facts import FactGroup, Gpu, GpuPair, Gpus, KernelDriver, KernelLog, KernelLogEvent, PciDevices
+from kdoctor.facts import (
+    Diagnostics,
+    FactGroup,
+    Gpu,
+    GpuPair,
+    Gpus,
+    KernelDriver,
+    KernelLog,
+    KernelLogEvent,
+    PciDevices,
+)
 from kdoctor.snapshot.imports.part import CUT, GpuPart, Kind, PairPart, Part
 from kdoctor.text.lists import counted
 
@@ -16,18 +27,24 @@ _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
     "nvidia-smi -q",
     "nvidia-smi",
+    "nvidia-smi --query-gpu",
     "nvidia-smi nvlink -s",
     "nvidia-smi -L",
     "nvidia-smi topo -m",
     "nvidia-smi topo -p2p",
     "lstopo",
+    "NCCL topology",
     "nvidia-smi's failure",
 )
 """Dumps of GPUs, the ones that identify the GPUs best first."""
+_OF_TREES = ("lstopo", "NCCL topology")
 _READINGS = ("nvidia-smi -q -x", "nvidia-smi -q")
 _FIXED = ("name", "minor_number", "memory_total_bytes", "architecture")
 """Fields of a GPU that never change: dumps that differ in them are from different machines."""
 _GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"index", "errors"})
+_NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+"""Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
+_OLDER_DRIVER = "not reported by this driver"
 _PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
 _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
 
@@ -51,7 +68,7 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     """
     found: dict[type[FactGroup], FactGroup] = {}
     notes = [note for part in parts for note in part.notes]
-    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind != "lstopo")]
+    of_gpus = [part for part in parts if part.kind in _KIND_ORDER and (part.gpus or part.kind not in _OF_TREES)]
     if of_gpus:
         gpus, more = _gpus(of_gpus)
         found[Gpus] = gpus
@@ -65,7 +82,13 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     logs = [group for part in parts for group in part.groups if isinstance(group, KernelLog)]
     if logs:
         found[KernelLog] = _logs(logs)
+    verdicts = [
+        result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results
+    ]
+    if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
+        found[Diagnostics] = Diagnostics(results=tuple(verdicts))
     _compare(found, of_gpus, pci)
+    _compare_logs(found, parts, pci)
     return found, tuple(notes)
 
 
@@ -83,14 +106,28 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)
-        why = "the file ends before the others" if cut else "the others are not in it"
+        why = "the output may be cut off" if cut else "the others are not in it"
         errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
     missing = _reason_missing(parts)
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
     built = tuple(_gpu(index, device, missing) for index, device in devices.items())
     pairs = tuple(_pairs(parts, sorted(devices), missing))
-    return Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors), notes
+    unknown = tuple(_not_understood(parts))
+    if unknown:
+        notes.append(
+            f"{counted(len(unknown), 'line was', 'lines were')} not understood (check gpu.readings lists them)"
+        )
+    found = Gpus(**{"state": "ready", **facts}, devices=built, pairs=pairs, errors=errors, not_understood=unknown)
+    return found, notes
+
+
+def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
+    """The lines that kdoctor does not know, each once, with their files."""
+    for part in parts:
+        lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
+        for line, times in lines.items():
+            yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
 
 
 def _reason_missing(parts: Sequence[Part]) -> str:
@@ -205,8 +242,15 @@ def _gpu(index: int, device: _Device, missing: str) -> Gpu:
     if masks := tuple(mask for gpu in readings for mask in gpu.facts.get("clock_event_reasons", ())):
         facts["clock_event_reasons"] = masks
     reason = CUT if readings and all(gpu.cut for gpu in readings) else missing
+    if any(_is_whole(gpu) for gpu in readings):
+        errors |= {name: _OLDER_DRIVER for name in _NEWER_ENTRIES if facts.get(name) is None and name not in errors}
     errors |= {name: reason for name in _GPU_FIELDS if facts.get(name) is None and name not in errors}
     return Gpu(index=index, **facts, errors=errors)
+
+
+def _is_whole(gpu: GpuPart) -> bool:
+    """Whether this is all that ``nvidia-smi -q`` reports about the GPU, and not a part of it (``-d``)."""
+    return not gpu.cut and {"uuid", "processes"} <= {*gpu.facts, *gpu.errors}
 
 
 def _pairs(parts: Sequence[Part], indices: Sequence[int], missing: str) -> Iterator[GpuPair]:
@@ -279,3 +323,33 @@ def _compare(
     if ours and listed and not ours & listed:
         lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
         raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+
+
+_LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
+_LOST_BY_XID = frozenset({79, 119, 120, 143, 154})
+"""After these, the driver or the bus may no longer list the GPU."""
+
+
+def _compare_logs(
+    found: Mapping[type[FactGroup], FactGroup], parts: Sequence[Part], pci: Sequence[tuple[Part, PciDevices]]
+) -> None:
+    """Refuse a kernel log with Xids of a GPU that the machine does not have, unless the log says that it was lost."""
+    gpus = found.get(Gpus)
+    listed = {device.bus_id for _, group in pci for device in group.gpus}
+    lister = pci[-1][0] if pci else None
+    if isinstance(gpus, Gpus) and gpus.devices and all(gpu.bus_id for gpu in gpus.devices):
+        if lister is None and gpus.count != len(gpus.devices):
+            return
+        listed |= {gpu.bus_id for gpu in gpus.devices if gpu.bus_id}
+        lister = next((part for part in parts if any(gpu.bus_id for gpu in part.gpus)), lister)
+    if lister is None or not listed:
+        return
+    for part in parts:
+        for log in part.groups:
+            if not isinstance(log, KernelLog):
+                continue
+            lost = {item.bus_id for item in log.events if item.kind in _LOSSES or item.code in _LOST_BY_XID}
+            named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
+            if strangers := sorted(named - listed - lost):
+                what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
+                raise _not_one_machine(lister, part, what)

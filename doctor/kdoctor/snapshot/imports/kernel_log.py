@@ -1,23 +1,47 @@
-"""Reads a kernel log from ``dmesg`` (also ``-T`` and ``--time-format iso``), ``journalctl -k`` or syslog."""
+"""Reads a kernel log: dmesg, journalctl, syslog or pstore, in any of their forms, also quoted in a mail."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
-from kdoctor.probes.kernel_log import parse_log
+from kdoctor.probes.kernel_log import LogReader, parse_log
 from kdoctor.snapshot.imports.part import Part, Section
 
-START = re.compile(
-    r"(?:kern\s*:\w+\s*: )?\[\s*\d+\.\d{6}\] "
-    r"|\[\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\] "
-    r"|\d+,\d+,\d+,[^;]*;"
-    r"|\d{4}-\d\d-\d\dT\S+ (?:\S+ kernel: |.*(?:NVRM|nvidia|\bpci\b|ACPI|Linux version))"
-    r"|\w{3}\s+\d+ [\d:]{8} \S+ kernel: "
-    r"|NVRM: "
-)
-"""The start of a line that only the kernel writes. A date alone is not enough."""
 _UNSURE = re.compile(r"S?Xid \([^)]*\): \d*$")
 """A line that may end in the middle of a code."""
+
+
+_LONG_BYTES = 4 * 1024**2
+_BLOCK_BYTES = 64 * 1024
+"""A block fits into the processor's cache."""
+
+
+def read_long(path: Path, is_log: Callable[[bytes], bool]) -> Part | None:
+    """The events of a long log, read block by block in constant memory.
+
+    Args:
+        path: a file.
+        is_log: whether the first block of a file is part of a kernel log and nothing else.
+
+    Returns:
+        None if the file is short, or is not a kernel log alone.
+    """
+    if not path.is_file() or path.stat().st_size < _LONG_BYTES:
+        return None
+    reader = LogReader()
+    with path.open("rb") as file:
+        block = file.read(_BLOCK_BYTES)
+        if not is_log(block):
+            return None
+        while block:
+            block += file.readline(_LONG_BYTES)
+            if not block.endswith(b"\n") and _is_unsure(block.decode("utf-8", "replace").rpartition("\n")[2]):
+                block = block[: block.rfind(b"\n") + 1]
+            reader.read_block(block)
+            block = file.read(_BLOCK_BYTES)
+    return None if reader.is_mixed else Part(kind="kernel log", file=path.name, groups=(reader.log(source=path.name),))
 
 
 def parse(section: Section) -> Part:

@@ -1,4 +1,4 @@
-"""Reads ``lspci -vvv`` (with or without ``-nn`` and ``-D``): NVIDIA devices, and the path from each to its root port.
+"""Reads ``lspci -vvv`` (also ``-v``, ``-n``, ``-nn``, ``-mm``, ``-D``, ``-xxx``): NVIDIA devices, and their root ports.
 
 Sources: lspci(8); https://github.com/pciutils/pciutils for the format (``ls-caps.c``, ``ls-ecaps.c``).
 """
@@ -23,11 +23,25 @@ HEAD = re.compile(
     r"(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
     r"(?P<kind>[^:\[]+?)(?: \[(?P<class>[0-9a-f]{4})\])?: (?P<name>.+)"
 )
-_IDS = re.compile(r"\[(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})\]")
+_QUOTED = re.compile(
+    r"(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
+    r'"(?P<kind>[^"]*)" "(?P<vendor>[^"]*)" "(?P<device>[^"]*)"(?P<rest>.*)'
+)
+"""A line of ``lspci -mm``."""
+_ENTRY = re.compile(r"(Slot|Class|Vendor|Device|Rev|Driver|NUMANode|IOMMUGroup):\s+(.*)")
+"""A line of ``lspci -vmm``, one block a device."""
+_SAME = {"Driver": "\tKernel driver in use: ", "NUMANode": "\tNUMA node: ", "IOMMUGroup": "\tIOMMU group: "}
+"""Entries of ``-vmm`` to the lines of ``-v`` with the same meaning."""
+_CLASS_NUMBER = re.compile(r"[0-9a-f]{4}")
+_IDS = re.compile(r"(?:\[|^)(?P<vendor>[0-9a-f]{4}):(?P<device>[0-9a-f]{4})(?:\]|(?= \(|$))")
 _UNNAMED = re.compile(r"\bDevice (?P<device>[0-9a-f]{4})\b")
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})")
-_LINK = re.compile(r"LnkCap:.*?Speed (?P<speed>[0-9.]+)GT/s.*?, Width x(?P<width>\d+)[,\s]")
-_LINK_NOW = re.compile(r"LnkSta:.*?Speed (?P<speed>[0-9.]+)GT/s[^,]*, Width x(?P<width>\d+)(?:[, (]|$)")
+_LINK = re.compile(r"LnkCap:.*?Speed (?P<speed>[0-9.]+|unknown)(?:GT/s)?.*?, Width x(?P<width>\d+)[,\s]")
+_LINK_NOW = re.compile(r"LnkSta:.*?Speed (?P<speed>[0-9.]+|unknown)(?:GT/s)?[^,]*, Width x(?P<width>\d+)(?:[,\s(]|$)")
+_UNCORRECTED = re.compile(r"UESta:\s*((?:\w+[+-](?:\s+|$))+)")
+_FATAL = re.compile(r"DevSta:.*\bFatalErr\+")
+_ALL_ONES = re.compile(r"\(rev ff\)|!!! Unknown header type 7f|^00: ff ff ff ff", re.MULTILINE)
+"""What lspci prints where the configuration space reads all ones, because the device does not respond."""
 _ACS = re.compile(r"ACSCtl:\s*(?P<bits>.+)")
 _EXTENDED = re.compile(r"Capabilities: \[[1-9a-f][0-9a-f]{2} v\d")
 _NODE = re.compile(r"NUMA node: (\d+)")
@@ -43,7 +57,7 @@ _CLASSES = {
     "PCI bridge": "0604",
 }
 """lspci's names of the classes of NVIDIA devices, for output without numbers (``-nn``)."""
-_SPEEDS = {"2.5": "2.5", "5": "5.0", "8": "8.0", "16": "16.0", "32": "32.0", "64": "64.0"}
+_SPEEDS = {"2.5": "2.5", "5": "5.0", "8": "8.0", "16": "16.0", "32": "32.0", "64": "64.0", "128": "128.0"}
 _ACS_BITS = {
     "SrcValid": ACS_SOURCE_VALIDATION,
     "TransBlk": 0x02,
@@ -77,18 +91,52 @@ class _Block:
 
 def parse(section: Section) -> Part:
     """The NVIDIA devices. A last line without line end is ignored."""
-    lines = section.lines if section.whole else section.lines[:-1]
-    blocks = _blocks(lines)
+    blocks = _blocks(_usual(section.lines if section.whole else section.lines[:-1]))
     bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
-    incomplete = blocks and blocks[-1].text.strip() and not blocks[-1].ended and _is_nvidia(blocks[-1])
+    last = blocks[-1] if blocks else None
+    incomplete = last and last.text.strip() and not last.ended and _is_nvidia(last) and _responds(last) is not False
     return Part(
         kind="lspci -vvv",
         file=section.file,
         groups=(PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id))),),
         notes=(f"{section.file}: the configuration space of the last device may be incomplete",) if incomplete else (),
     )
+
+
+def begins(line: str) -> bool:
+    """Whether the line is the first one of a device."""
+    return bool(HEAD.match(line) or _QUOTED.match(line) or re.fullmatch(r"Slot:\s+[0-9a-f:.]{7,16}", line))
+
+
+def _usual(lines: Sequence[str]) -> list[str]:
+    """The lines with machine-readable forms (``-mm``, ``-vmm``) as ``lspci -v`` writes them."""
+    found: list[str] = []
+    entries: dict[str, str] = {}
+    for line in (*lines, "Slot:\t"):
+        entry = _ENTRY.fullmatch(line) or re.fullmatch(r"(Slot):()\s*", line)
+        if entry and entry[1] == "Slot" and entries:
+            name = f"{_of_ids(entries)} (rev {entries.get('Rev', '00')})"
+            found.append(f"{entries['Slot']} {entries.get('Class', '')}: {name}")
+            found += [f"{text}{entries[key]}" for key, text in _SAME.items() if key in entries]
+            entries = {}
+        if entry and (entries or entry[1] == "Slot"):
+            entries |= {entry[1]: entry[2]} if entry[2] else {}
+        elif quoted := _QUOTED.match(line):
+            rev = re.search(r"-r(\w\w)", quoted["rest"])
+            ids = _of_ids({"Vendor": quoted["vendor"], "Device": quoted["device"]})
+            found.append(f"{quoted['address']} {quoted['kind']}: {ids} (rev {rev[1] if rev else '00'})")
+        else:
+            found.append(line)
+    return found
+
+
+def _of_ids(entries: Mapping[str, str]) -> str:
+    """Vendor and device, by numbers if both are numbers (``-n``)."""
+    vendor, device = entries.get("Vendor", ""), entries.get("Device", "")
+    is_number = _CLASS_NUMBER.fullmatch(vendor) and _CLASS_NUMBER.fullmatch(device)
+    return f"{vendor}:{device}" if is_number else f"{vendor} {device}"
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
@@ -102,7 +150,7 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
                 _Block(
                     bus_id=bus_id,
                     kind=found["kind"],
-                    class_number=found["class"],
+                    class_number=found["class"] or (found["kind"] if _CLASS_NUMBER.fullmatch(found["kind"]) else None),
                     name=found["name"],
                     text="\n".join(lines[start + 1 : end]),
                     ended=end < len(lines) or not lines[-1].strip(),
@@ -147,7 +195,25 @@ def _function(block: _Block) -> dict[str, Any]:
         "link_width": _width(now),
         "link_width_max": _width(most),
         "acs_control": _acs(block),
+        "aer_status": _aer(block),
+        "responds": _responds(block),
     }
+
+
+def _aer(block: _Block) -> tuple[str, ...] | None:
+    """The uncorrected errors that the function has recorded. Only root sees them, except for a fatal one."""
+    found = _UNCORRECTED.search(block.text)
+    fatal = ("FatalErr",) if _FATAL.search(block.text) else ()
+    if not found:
+        return fatal or None
+    return (*fatal, *(word[:-1] for word in found[1].split() if word.endswith("+")))
+
+
+def _responds(block: _Block) -> bool | None:
+    """Whether the configuration space was read; None in output without details."""
+    if _ALL_ONES.search(f"{block.name}\n{block.text}"):
+        return False
+    return True if "Capabilities:" in block.text else None
 
 
 def _speed(found: re.Match[str] | None) -> str | None:

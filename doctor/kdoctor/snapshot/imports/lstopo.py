@@ -1,6 +1,7 @@
 """Reads hwloc's XML (``lstopo machine.xml``): the PCI tree, and the GPUs as NVML numbers them.
 
-It gives each device's path and NUMA node, but no PCIe links: hwloc writes a bandwidth instead of speed and width.
+It gives each device's path and NUMA node, and the NVLinks of pairs, but no PCIe links: hwloc writes a bandwidth instead
+of speed and width.
 Source: https://www.open-mpi.org/projects/hwloc/doc/ and hwloc2.dtd for elements and attributes.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
 from kdoctor.snapshot.imports import values
+from kdoctor.snapshot.imports.lstopo_links import Bandwidths, pairs
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.snapshot.imports.values import read_all
 from kdoctor.snapshot.imports.xml_stream import read_elements
@@ -48,7 +50,12 @@ class _Reader:
         self.devices: list[PciDevice] = []
         self.gpus: dict[int, dict[str, str]] = {}
         """By NVML's index: bus id, and hwloc's other information by its names."""
+        self.names: dict[int, str] = {}
+        """NVML's index to hwloc's index."""
+        self.bandwidths = Bandwidths()
         self._open: list[_Object] = []
+        self._text: list[str] | None = None
+        """The text of the matrix of NVLinks, where it is open."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
@@ -56,6 +63,8 @@ class _Reader:
         item = _Object(kind=name, numa=above.numa if above else None)
         if name == "object":
             self._object(item, attributes)
+        elif name.startswith("distances2") and attributes.get("name") == "NVLinkBandwidth":
+            self._text = []
         elif name == "info" and above and above.gpu is not None:
             self.gpus[above.gpu][attributes.get("name", "")] = attributes.get("value", "")
         self._open.append(item)
@@ -86,11 +95,21 @@ class _Reader:
             item.gpu = int(number[1])
             # NVML lists it, so it is bound to NVIDIA's driver.
             self.devices[above.device] = replace(self.devices[above.device], driver="nvidia")
+            self.names[item.gpu] = attributes.get("gp_index", "")
             self.gpus[item.gpu] = {"bus_id": self.devices[above.device].bus_id}
 
-    def end(self, _: str) -> None:
+    def text(self, text: str) -> None:
+        """Text of the element that began last."""
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, name: str) -> None:
         """An element ends."""
         self._open.pop()
+        if self._text is None:
+            return
+        self.bandwidths.add(name, "".join(self._text))
+        self._text = None if name.startswith("distances2") else []
 
 
 def parse(section: Section) -> Part:
@@ -100,12 +119,18 @@ def parse(section: Section) -> Part:
         UsageError: it declares entities, or is nested too deeply.
     """
     reader = _Reader()
-    notes = read_elements(section, start=reader.start, end=reader.end, last_tag=END)
+    notes = read_elements(section, start=reader.start, end=reader.end, text=reader.text, last_tag=END)
     devices = tuple(sorted(reader.devices, key=lambda device: device.bus_id))
+    by_address = {device.bus_id: device for device in devices}
+    places = {index: by_address[infos["bus_id"]] for index, infos in reader.gpus.items()}
     return Part(
         kind="lstopo",
         file=section.file,
+        driver={"count": len(reader.gpus)}
+        if not notes and [*sorted(reader.gpus)] == [*range(len(reader.gpus))]
+        else {},
         gpus=tuple(_gpu(index, infos) for index, infos in sorted(reader.gpus.items())),
+        pairs=pairs(reader.bandwidths.links(reader.names), places),
         groups=(PciDevices(devices=devices),),
         notes=notes,
     )

@@ -17,16 +17,22 @@ Kind = Literal[
     "nvidia-smi topo -p2p",
     "nvidia-smi nvlink -s",
     "nvidia-smi -L",
+    "nvidia-smi --query-gpu",
     "nvidia-smi's failure",
     "lspci -vvv",
     "lstopo",
+    "NCCL topology",
+    "fabric manager log",
+    "dcgmi diag",
+    "NodeVerdict",
+    "copy of /sys",
     "kernel log",
     "/proc/driver/nvidia/version",
 ]
 """A supported format."""
 
-CUT = "the file ends before it"
-"""The reason for what is missing in a dump that was cut off."""
+CUT = "not in this output, which may be cut off"
+"""The reason for what is missing in a dump that does not end as a complete one does."""
 
 _BUS_ID = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})\.(?P<function>[0-7])", re.IGNORECASE
@@ -57,6 +63,8 @@ class Section:
     """Whether something follows the section, if only an empty line. If not, lines may be missing."""
     command: str | None = None
     """The command above it, if the file has one."""
+    skipped: tuple[str, ...] = ()
+    """The lines between the section before and this one that belong to no known output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +82,8 @@ class GpuPart:
     """Fields without a value in the dump, to what it shows instead."""
     cut: bool = False
     """Whether the file ends within this GPU."""
+    not_understood: tuple[str, ...] = ()
+    """Lines about it that kdoctor does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,5 +111,7 @@ class Part:
     """Complete groups of facts."""
     kernel_version: str | None = None
     """Version of the kernel module, which nvidia-smi reports for driver 610 and later."""
+    not_understood: tuple[str, ...] = ()
+    """Lines that kdoctor does not know, apart from those of a GPU."""
     notes: tuple[str, ...] = ()
     """Notes for the user."""

@@ -9,11 +9,14 @@ from itertools import pairwise
 
 from kdoctor.snapshot.imports import smi_failure, values
 from kdoctor.snapshot.imports.gpu_fields import read_gpu
+from kdoctor.snapshot.imports.known_entries import is_heading
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.snapshot.imports.values import read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
+_FRAME = re.compile(r"[\s+|=-]*|=+NVSMI LOG=+\s*|\w{3} \w{3}\s+\d+ [\d:]{8} \d{4}\s*")
+"""Empty lines, borders of tables, and the time above a table."""
 DRIVER: values.Fields = {
     "driver_version": (values.version, ("driver version",)),
     "cuda_driver_version": (values.version, ("cuda umd version", "cuda version")),
@@ -40,7 +43,17 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
+        not_understood=tuple(line.strip() for line in lines if _is_unknown(line)),
     )
+
+
+def _is_unknown(line: str) -> bool:
+    """Whether a line is neither an entry nor a heading."""
+    if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
+        return False
+    found = _ENTRY.fullmatch(line)
+    is_text = found is not None and found["value"] is None and not found["indent"]
+    return not found or (is_text and not is_heading(line))
 
 
 def kernel_version(head: Mapping[str, str]) -> str | None:

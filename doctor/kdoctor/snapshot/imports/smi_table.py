@@ -8,18 +8,19 @@ from collections.abc import Iterator, Sequence
 from kdoctor.facts import GpuProcess
 from kdoctor.snapshot.imports import smi_failure, values
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.processes import is_compute
+from kdoctor.snapshot.imports.processes import is_compute, is_graphics
 from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version
 from kdoctor.snapshot.imports.values import read_all
 
 _VERSIONS = re.compile(r"(?P<name>CUDA UMD Version|CUDA Version|Driver Version|KMD Version):\s*(?P<text>\S+)")
 _FIRST = re.compile(
     r"\|\s*(?P<index>\d+)\s{1,2}(?P<name>\S.*?)\s+(?P<persistence>\S+)\s*"
-    r"\|\s*(?P<bus>[0-9A-Fa-f:.]+)\s+\S+\s*\|\s*(?P<ecc>\S.*?)\s*\|"
+    r"\|\s*(?P<bus>[0-9A-Fa-f:.]+|N/A)\s+\S+\s*\|\s*(?P<ecc>\S.*?)\s*\|"
 )
 _SECOND = re.compile(
     r"\|\s*(?P<fan>N/A|ERR!|\d+%)\s+(?P<temperature>\S+)\s+(?P<state>\S+)\s+(?P<power>\S+?)\s*/\s*\S+\s*"
-    r"\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<busy>\S+)\s+(?P<mode>\S.*?)\s*\|"
+    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|Not Supported|N/A|ERR!|Unknown Error)\s*"
+    r"\|\s*(?P<busy>\S+)\s+(?P<mode>\S.*?)\s*\|"
 )
 _THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig>\S+)\s*\|")
 _PROCESS = re.compile(
@@ -54,17 +55,33 @@ def parse(section: Section) -> Part:
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     table = lines if start is None else lines[:start]
     processes = None if start is None else _processes(lines[start:])
+    rows = list(_rows(table))
     return Part(
         kind="nvidia-smi",
         file=section.file,
-        driver=driver,
+        driver={**({} if start is None else _count(rows, section)), **driver},
         driver_errors=errors,
         gpus=(
-            *(_gpu(row, processes) for row in _rows(table)),
+            *(_gpu(row, processes) for row in rows),
             *filter(None, map(smi_failure.lost, lines)),
             *smi_failure.damaged(lines),
         ),
         kernel_version=kernel_version(head),
+        not_understood=tuple(line.strip("| ") for line in _body(table) if _is_unknown(line)),
+    )
+
+
+def _body(table: Sequence[str]) -> Sequence[str]:
+    """The rows of the GPUs, without the titles above and the MIG devices below."""
+    start = next((place for place, line in enumerate(table) if line.startswith("|==")), len(table))
+    end = next((place for place, line in enumerate(table) if re.match(r"\|\s*MIG devices:", line)), len(table))
+    return table[start + 1 : end]
+
+
+def _is_unknown(line: str) -> bool:
+    """Whether a row of the table reports something that kdoctor does not know."""
+    return bool(line.endswith("|") and line.strip("| ")) and not any(
+        pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD)
     )
 
 
@@ -76,45 +93,63 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         if first:
             if row:
                 yield row
-            row = first.groupdict()
+            row = first.groupdict(default="")
             continue
         if line.startswith("+") and row:
             yield row
             row = {}
         found = _SECOND.match(line) or _THIRD.match(line)
         if row and found:
-            row = {**found.groupdict(), **row}
+            row = {**found.groupdict(default=""), **row}
     if row:
         yield row
 
 
-def _gpu(row: dict[str, str], processes: dict[int, tuple[GpuProcess, ...]] | None) -> GpuPart:
+def _count(rows: Sequence[dict[str, str]], section: Section) -> dict[str, int]:
+    """The number of GPUs, if a complete table lists them from 0 on. Selected GPUs (``-i``) may be fewer."""
+    selected = re.search(r"\s(?:-i|--id)\b", section.command or "")
+    is_whole = [int(row["index"]) for row in rows] == list(range(len(rows)))
+    return {"count": len(rows)} if rows and is_whole and not selected else {}
+
+
+def _gpu(row: dict[str, str], processes: tuple[_Listed, _Listed] | None) -> GpuPart:
     facts, errors = read_all(_FIELDS, row)
     index = int(row["index"])
     if processes is not None:
-        facts["processes"] = processes.get(index, ())
+        facts["processes"], facts["graphics_processes"] = (listed.get(index, ()) for listed in processes)
     return GpuPart(index=index, bus_id=sysfs_bus_id(row["bus"]), facts=facts, errors=errors)
 
 
-def _processes(lines: Sequence[str]) -> dict[int, tuple[GpuProcess, ...]] | None:
-    """Compute processes by GPU index; None if the list is cut off or empty.
+_Listed = dict[int, tuple[GpuProcess, ...]]
+"""Processes by the GPU's index."""
+
+
+def _processes(lines: Sequence[str]) -> tuple[_Listed, _Listed] | None:
+    """Compute processes and those with a graphics context; None if the list is cut off or empty.
 
     In a container the list is empty because processes are hidden. On a free machine, nvidia-smi prints "No running
     processes found".
     """
     if not any(line.startswith("+") for line in lines):
         return None  # the box is not closed, so processes may be missing
-    found: dict[int, tuple[GpuProcess, ...]] = {}
+    compute: _Listed = {}
+    graphics: _Listed = {}
     for line in lines:
         if "No running processes found" in line:
-            return {}
+            return {}, {}
         match = _PROCESS.match(line)
-        if match and is_compute(match["type"]):
-            used = None if match["used"] == "N/A" else values.mebibytes(match["used"])
-            # The table shortens long paths from the left.
-            name = None if match["name"].startswith("...") else match["name"]
-            process = GpuProcess(pid=int(match["pid"]), used_memory_bytes=used, name=name)
-            found[int(match["gpu"])] = (*found.get(int(match["gpu"]), ()), process)
-        elif match:
-            found.setdefault(int(match["gpu"]), ())
-    return found or None
+        if not match:
+            continue
+        index = int(match["gpu"])
+        for kinds, found in ((is_compute, compute), (is_graphics, graphics)):
+            found.setdefault(index, ())
+            if kinds(match["type"]):
+                found[index] = (*found[index], _process(match))
+    return (compute, graphics) if compute else None
+
+
+def _process(match: re.Match[str]) -> GpuProcess:
+    used = None if match["used"] == "N/A" else values.mebibytes(match["used"])
+    # The table shortens long paths from the left.
+    name = None if match["name"].startswith("...") else match["name"]
+    return GpuProcess(pid=int(match["pid"]), used_memory_bytes=used, name=name)

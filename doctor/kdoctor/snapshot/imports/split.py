@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -11,22 +13,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdoctor.errors import UsageError, refuse_named_pipe
-from kdoctor.snapshot.imports import kernel_log, lspci, lstopo, proc_version, smi_failure, smi_nvlink
+from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
+from kdoctor.snapshot.imports import diagnostics, lspci, lstopo, nccl, proc_version, smi_csv, smi_failure, smi_nvlink
 from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
-    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s), lspci -vvv, lstopo's XML, "
-    "a kernel log (dmesg, journalctl -k) and /proc/driver/nvidia/version"
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s, --query-gpu as CSV), lspci -vvv, lstopo's XML, an NCCL topology, "
+    "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag -j, "
+    "a NodeVerdict of Health Validation, copies of /sys, archives and sosreports of these, and /proc/driver/nvidia/version"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
+_QUOTED = 0.9
+"""The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
+_FEW = 8
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >])")
-_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END}
+_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >]|system version=)")
+_XML_ENDS: dict[Kind | None, str] = {
+    "nvidia-smi -q -x": "</nvidia_smi_log>",
+    "lstopo": lstopo.END,
+    "NCCL topology": nccl.END,
+}
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
@@ -35,12 +45,13 @@ _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
     r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
 )
+_NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
+_JSON_LINES = 400
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
-    (re.compile(r"<system version="), "an NCCL topology file, which is configuration; it is not supported"),
-    (re.compile(r"\[(?:INFO|ERROR)\] \[tid \d+\]"), "a fabric manager log, which is not supported"),
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
-    (re.compile(r"BZh\d|PK\x03\x04"), "an archive; unpack it and import the files"),
+    (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
+    (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
 )
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
@@ -49,8 +60,8 @@ _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi nvlink -s", smi_nvlink.GPU.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("nvidia-smi's failure", smi_failure.START.match),
-    ("lspci -vvv", lspci.HEAD.match),
-    ("kernel log", kernel_log.START.match),
+    ("lspci -vvv", lspci.begins),
+    ("fabric manager log", re.compile(r"(?:\d+:)?" + diagnostics.FABRIC_MANAGER.pattern).match),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
 
@@ -67,15 +78,37 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         UsageError: it cannot be read, or nothing in it is supported.
     """
     text = _read(path)
-    lines = _COLOUR.sub("", text).replace("\r\n", "\n").split("\n")
-    whole = lines[-1] == ""
-    if whole:
-        lines.pop()
-    sections = tuple(_Splitter(path.name, lines, whole=whole).sections())
+    sections = find_sections(path.name, text)
     if not sections:
         unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
         raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
+
+
+def find_sections(name: str, text: str) -> tuple[Section, ...]:
+    """The dumps in a text."""
+    lines = unquote(ESCAPES.sub("", text).replace("\r\n", "\n").split("\n"))
+    whole = lines[-1] == ""
+    if whole:
+        lines.pop()
+    return tuple(_Splitter(name, lines, whole=whole).sections())
+
+
+def unquote(lines: list[str]) -> list[str]:
+    """The lines without the marks of a quotation, if almost all of them are quoted."""
+    filled = [line for line in lines if line.strip()]
+    if not filled or sum(line.startswith(">") for line in filled) < _QUOTED * len(filled):
+        return lines
+    return unquote([re.sub(r"^> ?", "", line) for line in lines])
+
+
+def is_log_alone(start: bytes) -> bool:
+    """Whether the start of a file is a kernel log in UTF-8, and nothing else."""
+    if start.startswith(_NOT_TEXT) or b"\0" in start:
+        return False
+    lines = start.decode("utf-8", "replace").split("\n")
+    sections = tuple(_Splitter("", lines, whole=False).sections())
+    return [section.kind for section in sections] == ["kernel log"]
 
 
 def _read(path: Path) -> str:
@@ -86,19 +119,29 @@ def _read(path: Path) -> str:
             if data.startswith(b"\x1f\x8b"):
                 # nvidia-bug-report.sh and log rotation write such files.
                 data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
+            elif data.startswith((b"BZh", b"\xfd7zXZ")):
+                data = (bz2 if data.startswith(b"B") else lzma).open(io.BytesIO(data)).read(_MOST_BYTES + 1)
     except IsADirectoryError as error:
         raise UsageError(f"{path}: is a directory, not a dump", hint=_SUPPORTED) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: damaged gzip data: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        raise UsageError(f"{path}: damaged compressed data: {error}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, the limit for a dump")
-    # PowerShell writes UTF-16 when output is redirected to a file.
+    return decode(data)
+
+
+def decode(data: bytes) -> str:
+    """The text. PowerShell writes UTF-16 when output is redirected to a file, and some tools cut off its mark."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
+    start = data[:200]
+    for codec, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+        if len(zeros) > _FEW and zeros.count(0) > _QUOTED * len(zeros):
+            return data.decode(codec, "replace")
     return data.decode("utf-8-sig", "replace").replace("\x00", "")
 
 
@@ -120,6 +163,7 @@ class _Splitter:
         self._whole = whole
         self._open: _Open | None = None
         self._command: str | None = None
+        self._skipped: list[str] = []
         self._before: list[str] = []
         """Lines before the first dump. If that is a kernel log, they belong to it."""
 
@@ -130,12 +174,14 @@ class _Splitter:
             if command or _RULE.fullmatch(line):
                 yield from self._close(last=False)
                 self._command = command["command"].strip() if command else self._command
+                self._skipped += filter(str.strip, self._before)
                 self._before.clear()
                 continue
             kind = self._begins(line, place)
             if kind:
                 yield from self._close(last=False)
                 before = self._before if kind == "kernel log" else []
+                self._skipped += [] if before else filter(str.strip, self._before)
                 self._open = _Open(kind=kind, command=self._command, lines=[*before])
                 self._before = []
             if self._open:
@@ -157,7 +203,9 @@ class _Splitter:
                 whole=not last or self._whole,
                 ended=not last or (self._whole and not lines[-1].strip()),
                 command=opened.command,
+                skipped=tuple(self._skipped),
             )
+            self._skipped = []
 
     def _begins(self, line: str, place: int) -> Kind | None:
         """The kind of the dump that this line begins; None if it belongs to the open one."""
@@ -180,17 +228,44 @@ class _Splitter:
             return None
         if _XML.match(line):
             return self._xml_kind(place)
+        if current is None and line.lstrip().startswith("{"):
+            return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
-        if not line[:1].strip():
-            return None
-        return next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+        if line[:1].strip():
+            found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+            if found:
+                return found
+            if self._is_csv(line, current):
+                return "nvidia-smi --query-gpu"
+        return "kernel log" if is_kernels(line) else None
+
+    def _is_csv(self, line: str, current: Kind | None) -> bool:
+        """Whether the line is the header of a table of ``--query-gpu``, or its first row."""
+        if smi_csv.is_other_query(self._command or "") or line.startswith("#"):
+            return False
+        if current is not None:
+            return "," in line and smi_csv.is_header(line)
+        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(
+            self._command or ""
+        )
+
+    def _json_kind(self, place: int) -> Kind | None:
+        """The kind of a JSON document, by its first names."""
+        start = "\n".join(self._lines[place : place + _JSON_LINES])
+        if diagnostics.IS_DCGM.search(start):
+            return "dcgmi diag"
+        if diagnostics.IS_VERDICT.search(start):
+            return "NodeVerdict"
+        return "kernel log" if is_kernels(self._lines[place]) else None
 
     def _xml_kind(self, place: int) -> Kind | None:
         """The kind of XML, by the first lines of the document."""
         first = self._lines[place : place + 3]
         if any("nvidia_smi_log" in line for line in first):
             return "nvidia-smi -q -x"
+        if any(nccl.START.match(line) for line in first):
+            return "NCCL topology"
         return "lstopo" if any(lstopo.START.match(line) for line in first) else None
 
     def _matrix(self, place: int) -> Kind | None:

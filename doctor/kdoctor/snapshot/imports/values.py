@@ -18,6 +18,8 @@ _NOT_KNOWN = re.compile(
     re.IGNORECASE,
 )
 """What a free-text field shows when it has no value."""
+WITHOUT_VALUE = frozenset({"", "n/a", "[n/a]", "not supported", "[not supported]", "unknown error", "[unknown error]"})
+"""What an entry shows, in lower case, that was not read."""
 _DEPRECATED = re.compile(r"\s*\[Deprecated;.*$", re.IGNORECASE)
 """What driver 610 adds to renamed fields: ``610.57.04 [Deprecated; will be removed in CUDA 14.0. ...]``."""
 

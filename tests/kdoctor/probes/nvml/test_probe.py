@@ -23,7 +23,9 @@ NOT_SUPPORTED = "NVML_ERROR_NOT_SUPPORTED"
 
 L4_LACKS = dict.fromkeys(
     [
+        "channel_repair_pending",
         "cpu_affinity",
+        "fabric_problems",
         "fabric_state",
         "fabric_status",
         "fan_speed_percent",
@@ -37,6 +39,8 @@ L4_LACKS = dict.fromkeys(
         "retired_pages_single_bit",
         "temperature_shutdown_c",
         "temperature_slowdown_c",
+        "tpc_repair_pending",
+        "unrepairable_memory",
     ],
     NOT_SUPPORTED,
 )
@@ -195,7 +199,18 @@ def test_unknown_performance_state_is_none(ask: Ask) -> None:
 def test_old_driver_lacks_newer_functions(ask: Ask, old_library: Path) -> None:
     machine = nvml.Machine.of(nvml.l4(processes=f"4711:{512 * MIB}"))
     device = ready(ask(machine, old_library)).devices[0]
-    missing = ("temperature_margin_c", "sram_threshold_exceeded", "fabric_state", "fabric_status", "addressing_mode")
+    missing = (
+        "temperature_margin_c",
+        "sram_threshold_exceeded",
+        "fabric_state",
+        "fabric_status",
+        "fabric_problems",
+        "channel_repair_pending",
+        "tpc_repair_pending",
+        "unrepairable_memory",
+        "inforom_valid",
+        "addressing_mode",
+    )
     assert device.errors == {**L4_LACKS, **dict.fromkeys(missing, "NVML_ERROR_FUNCTION_NOT_FOUND")}
     assert device.clock_event_reasons == (1, 1, 1)
     assert device.processes == (GpuProcess(pid=4711, used_memory_bytes=512 * MIB),)

@@ -14,11 +14,11 @@ from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
 from kdoctor.report.formats import render
-from kdoctor.report.terminal.short import SCREEN
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions
 from kdoctor.run.session import Collected
 from kdoctor.snapshot.imports.importer import import_files
+from kdoctor.text.canvas import SCREEN
 
 pytestmark = pytest.mark.corpus
 

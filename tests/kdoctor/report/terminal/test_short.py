@@ -22,8 +22,7 @@ from helpers.reports import (
 from kdoctor.engine.report import Report, Result
 from kdoctor.model import Action, Evidence, Remedy, Severity, Status
 from kdoctor.report.formats import render
-from kdoctor.report.terminal.short import SCREEN
-from kdoctor.text.canvas import Canvas
+from kdoctor.text.canvas import SCREEN, Canvas
 
 REPORTS = {
     "passed": passing_report(),

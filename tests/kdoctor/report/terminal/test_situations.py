@@ -19,12 +19,12 @@ from kdoctor.engine.report import Conclusion, Report
 from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE
 from kdoctor.report.formats import render
-from kdoctor.report.terminal.short import SCREEN
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import RunOptions
 from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import loads
 from kdoctor.testing import fact_table
+from kdoctor.text.canvas import SCREEN
 
 RECORDED = Path(__file__).with_name("machines")
 STARTED = dt.datetime(2030, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)

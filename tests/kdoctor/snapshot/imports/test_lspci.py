@@ -19,6 +19,7 @@ def test_path_to_root_port(tmp_path: Path) -> None:
         link_width=8,
         link_width_max=16,
         acs_control=ACS_ON,
+        responds=True,
     )
     assert gpu == PciDevice(
         bus_id="0000:3b:00.0",
@@ -30,9 +31,10 @@ def test_path_to_root_port(tmp_path: Path) -> None:
         link_width=8,
         link_width_max=16,
         acs_control=0,
+        responds=True,
         numa_node=1,
         iommu_group=27,
-        path=(root_port, PciBridge(bus_id="0000:3a:00.0", device_id="0003")),
+        path=(root_port, PciBridge(bus_id="0000:3a:00.0", device_id="0003", responds=True)),
     )
     assert (audio.device_class, audio.driver, audio.is_gpu) == ("0403", None, False)
 

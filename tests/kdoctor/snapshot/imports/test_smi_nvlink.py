@@ -4,6 +4,7 @@ from pathlib import Path
 
 from helpers.dumps import NVLINK, UUID, imported_gpus
 from kdoctor.facts import NvLink
+from kdoctor.snapshot.imports.part import CUT
 
 
 def test_links(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_truncated_links_are_unknown(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, NVLINK[: NVLINK.rindex("\t Link 2")])
     assert gpus.devices[0].nvlinks is not None
     assert gpus.devices[1].nvlinks is None
-    assert gpus.devices[1].errors["nvlinks"] == "the file ends before it"
+    assert gpus.devices[1].errors["nvlinks"] == CUT
 
 
 def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:

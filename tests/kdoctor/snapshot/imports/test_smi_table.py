@@ -33,7 +33,7 @@ def test_readings_missing_in_table_are_errors(tmp_path: Path) -> None:
     assert errors["name"] == "NVIDIA Very Long Name 40..."
     assert errors["mig_mode"] == "N/A"
     assert errors["pcie_width"] == "not in nvidia-smi"
-    assert gpus.count is None
+    assert gpus.count == 2
 
 
 def test_driver_610_reports_kernel_module(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from helpers.dumps import UUID, imported, imported_gpus, xml
 from kdoctor.errors import UsageError
 from kdoctor.facts import GpuProcess
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_THERMAL_SLOWDOWN
+from kdoctor.snapshot.imports.part import CUT
 
 MIB = 1024**2
 
@@ -62,7 +63,7 @@ def test_truncated_file(tmp_path: Path) -> None:
     assert (gpus.count, [gpu.bus_id for gpu in gpus.devices]) == (2, ["0000:3b:00.0", "0000:af:00.0"])
     assert gpus.devices[0].compute_mode == "prohibited"
     assert gpus.devices[1].compute_mode is None
-    assert gpus.devices[1].errors["compute_mode"] == "the file ends before it"
+    assert gpus.devices[1].errors["compute_mode"] == CUT
     assert any("from line " in note for note in found.notes)
 
 

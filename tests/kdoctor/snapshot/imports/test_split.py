@@ -62,7 +62,6 @@ def test_formats_of_kernel_log(tmp_path: Path, line: str) -> None:
         "",
         "hello\n",
         "2026-01-05T10:00:00 INFO training step 7 of 10\n",
-        "[Feb 25 2025 13:59:45] [INFO] [tid 1803] a fabric manager says something\n",
         "<html><body>nvidia_smi_log</body></html>\n",
         '{"schema": "kdoctor/snapshot/v1"}\n',
         "GPU0\n",
@@ -82,10 +81,9 @@ def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ('<system version="1">\n</system>\n', "NCCL"),
-        ("[Feb 25 2025 13:59:45] [INFO] [tid 1803] Received an inband message\n", "fabric manager"),
         ('<?xml version="1.0"?>\n<note/>\n', "XML"),
-        ("BZh91AY&SY", "an archive"),
+        ("PK\x03\x04", "an archive"),
+        ("BZh91AY&SY", "damaged compressed data"),
     ],
 )
 def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:
@@ -95,7 +93,7 @@ def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str)
 
 
 def test_directory_and_missing_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a directory"):
+    with pytest.raises(UsageError, match="no file in it"):
         import_files([tmp_path])
     with pytest.raises(UsageError, match="no such file"):
         import_files([tmp_path / "nothing"])
@@ -145,7 +143,7 @@ def test_compressed_report(tmp_path: Path) -> None:
 
 def test_damaged_compressed_file(tmp_path: Path) -> None:
     (tmp_path / "report.gz").write_bytes(gzip.compress(LSPCI.encode())[:-20])
-    with pytest.raises(UsageError, match="gzip"):
+    with pytest.raises(UsageError, match="damaged compressed data"):
         import_files([tmp_path / "report.gz"])
 
 

@@ -57,10 +57,17 @@ def compute_processes(handle: Any) -> list[Any]:
         return list(pynvml.nvmlDeviceGetComputeRunningProcesses_v2(handle))
 
 
-def _processes(handle: Any) -> list[dict[str, Any]]:
+def _graphics_processes(handle: Any) -> list[Any]:
+    try:
+        return list(pynvml.nvmlDeviceGetGraphicsRunningProcesses(handle))
+    except pynvml.NVMLLibraryMismatchError:
+        return list(pynvml.nvmlDeviceGetGraphicsRunningProcesses_v2(handle))
+
+
+def _listed(processes: list[Any]) -> list[dict[str, Any]]:
     return [
         {"pid": process.pid, "used_memory_bytes": process.usedGpuMemory, "name": _process_name(process.pid)}
-        for process in compute_processes(handle)
+        for process in processes
     ]
 
 
@@ -87,6 +94,11 @@ def _sram_threshold(handle: Any) -> bool | Failure:
     return flag(int(status.bThresholdExceeded))
 
 
+def _inforom_valid(handle: Any) -> bool:
+    pynvml.nvmlDeviceValidateInforom(handle)  # raises "corrupted infoROM"
+    return True
+
+
 def _ecc_errors(kind: int, counter: int) -> Read:
     return lambda handle: count(pynvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter))
 
@@ -110,7 +122,8 @@ FIELDS: dict[str, Read] = {
     "uuid": ask("nvmlDeviceGetUUID"),
     "bus_id": lambda handle: bus_id(pynvml.nvmlDeviceGetPciInfo(handle)),
     "compute_capability": _compute_capability,
-    "processes": _processes,
+    "processes": lambda handle: _listed(compute_processes(handle)),
+    "graphics_processes": lambda handle: _listed(_graphics_processes(handle)),
     "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
     "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),
     "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
@@ -128,6 +141,8 @@ FIELDS: dict[str, Read] = {
     "ecc_corrected_aggregate": _ecc_errors(0, 1),
     "ecc_uncorrected_aggregate": _ecc_errors(1, 1),
     "sram_threshold_exceeded": _sram_threshold,
+    "unrepairable_memory": lambda handle: flag(int(pynvml.nvmlDeviceGetUnrepairableMemoryFlag_v1(handle))),
+    "inforom_valid": _inforom_valid,
     "temperature_c": lambda handle: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
     "temperature_slowdown_c": _threshold(pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
     "temperature_shutdown_c": _threshold(pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN),
@@ -176,19 +191,82 @@ def _utilization(handle: Any) -> tuple[int, int]:
     return int(rates.gpu), int(rates.memory)
 
 
-def _fabric(handle: Any) -> tuple[Any, Any]:
-    info = pynvml.c_nvmlGpuFabricInfoV_t()
-    try:
-        pynvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
-    except pynvml.NVMLError as error:
-        if code(error) not in (pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH):
-            raise
-        info = pynvml.c_nvmlGpuFabricInfo_t()
-        pynvml.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
+def _fabric(handle: Any) -> tuple[Any, Any, Any]:
+    info = _fabric_info(handle)
     state = one_of(_FABRIC_STATES, int(info.state))
+    problems = fabric_problems(int(getattr(info, "healthMask", 0)), int(getattr(info, "healthSummary", 0)))
     if state != "completed":
-        return state, Failure("the registration is not complete")
-    return state, "success" if info.status == pynvml.NVML_SUCCESS else code_name(int(info.status))
+        return state, Failure("the registration is not complete"), problems
+    return state, "success" if info.status == pynvml.NVML_SUCCESS else code_name(int(info.status)), problems
+
+
+_FABRIC_CALLS = (
+    ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v3_t"),
+    ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v2_t"),
+    ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
+)
+"""The calls and their structures, the newest first. The last one has no health."""
+
+
+def _fabric_info(handle: Any) -> Any:
+    """The structure of the newest call that both the binding and the driver have."""
+    failed: Exception | None = None
+    for call, structure in _FABRIC_CALLS:
+        try:
+            info = getattr(pynvml, structure)()
+            getattr(pynvml, call)(handle, ctypes.byref(info))
+        except AttributeError as error:
+            failed = error
+        except pynvml.NVMLError as error:
+            if code(error) not in _OLDER:
+                raise
+            failed = error
+        else:
+            return info
+    raise failed or AssertionError("no call was tried")
+
+
+_OLDER = (
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+    pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    pynvml.NVML_ERROR_INVALID_ARGUMENT,
+)
+"""What an older driver returns for a newer structure."""
+_TRUE = 1
+_FABRIC_FLAGS = (
+    (0, "bandwidth: Degraded"),
+    (2, "route recovery in progress: True"),
+    (4, "route unhealthy: True"),
+    (6, "access timeout recovery: True"),
+)
+"""Places of two bits each in the mask of the fabric's health, and what it means if they are ``NVML_..._TRUE``."""
+_CONFIGURATION_SHIFT = 8
+_CONFIGURATIONS = (
+    None,
+    None,
+    "Incorrect System GUID",
+    "Incorrect Chassis Serial Number",
+    "No Partition",
+    "Insufficient NVLinks",
+    "Incompatible GPU Firmware",
+    "Invalid Location",
+    "GPU State Invalid",
+)
+"""``NVML_GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_...``: not supported, none, and what is incorrect."""
+_SUMMARIES = {2: "Unhealthy", 3: "Limited Capacity"}
+
+
+def fabric_problems(mask: int, summary: int) -> tuple[str, ...] | Failure:
+    """What is not healthy, by the mask and the summary of the fabric's health (``NVML_GPU_FABRIC_HEALTH_...``)."""
+    if not mask and not summary:
+        return Failure("NVML_ERROR_NOT_SUPPORTED")
+    found = [text for place, text in _FABRIC_FLAGS if mask >> place & 3 == _TRUE]
+    number = mask >> _CONFIGURATION_SHIFT & 0xF
+    configuration = _CONFIGURATIONS[number] if number < len(_CONFIGURATIONS) else f"unknown value {number}"
+    found += [f"incorrect configuration: {configuration}"] if configuration else []
+    if not found and summary in _SUMMARIES:
+        found.append(f"summary: {_SUMMARIES[summary]}")
+    return tuple(found)
 
 
 _BY_FIELD_ID: dict[str, tuple[int, Callable[[int], Any]]] = {
@@ -226,7 +304,10 @@ JOINT: dict[tuple[str, ...], Read] = {
         "remapped_rows_failure",
     ): _remapped_rows,
     ("utilization_gpu_percent", "utilization_memory_percent"): _utilization,
-    ("fabric_state", "fabric_status"): _fabric,
+    ("fabric_state", "fabric_status", "fabric_problems"): _fabric,
+    ("channel_repair_pending", "tpc_repair_pending"): lambda handle: tuple(
+        flag(int(number)) for number in pynvml.nvmlDeviceGetRepairStatus(handle)
+    ),
     tuple(_BY_FIELD_ID): _field_values,
 }
 """Fields of ``Gpu`` that one call reads together, in the order of its results."""

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.check import check
+from kdoctor.facts import KernelLog, Unavailable
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.text.lists import counted
+from kdoctor_checks._gpus import READ_ONLY, inspect
+from kdoctor_checks._kernel_log import LOG_UNREAD, summary
+
+_LOOK = ("sudo dmesg | grep -iE 'hardware error|edac|panic|BUG:'", "sudo ras-mc-ctl --summary")
+
+
+@check("host.kernel-errors", severity=Severity.WARNING)
+def kernel_errors(log: KernelLog | Unavailable, *, most_corrected: int = 10) -> Iterator[Outcome]:
+    """The kernel log has no crash and no hardware error.
+
+    Why: an uncorrected error of the memory or a processor (EDAC, machine check) ends a job or changes its numbers, and
+    many corrected ones announce it. After a crash of the kernel, the cause may still be there.
+    Remedy: read the record in the kernel log, and have the memory or the machine serviced.
+    Sources:
+        https://docs.kernel.org/driver-api/edac.html
+        https://docs.kernel.org/arch/x86/x86_64/machinecheck.html
+        https://docs.kernel.org/admin-guide/bug-hunting.html
+    """
+    if not isinstance(log, KernelLog):
+        yield LOG_UNREAD
+        return
+    if not log.lines:
+        yield NotApplicable(reason="the kernel log is empty")
+        return
+    severe = [event for event in log.events if event.kind in ("crash", "hardware-error")]
+    corrected = [event for event in log.events if event.kind == "hardware-corrected"]
+    times = sum(event.times for event in corrected)
+    if not severe and times <= most_corrected:
+        seen = f"{counted(times, 'corrected hardware error')}" if times else "no hardware error and no crash"
+        yield Evidence(subject="kernel log", observed=f"{seen} in {counted(log.lines, 'line')} of {log.source}")
+        return
+    crashed = any(event.kind == "crash" for event in severe)
+    failed = any(event.kind == "hardware-error" for event in severe)
+    brief = " and ".join(
+        words
+        for words, applies in (
+            ("the kernel crashed", crashed),
+            ("uncorrected hardware error", failed),
+            ("many corrected hardware errors", times > most_corrected),
+        )
+        if applies
+    )
+    yield Finding(
+        subject="kernel log",
+        observed=summary(severe + (corrected if times > most_corrected else [])),
+        brief=brief,
+        expected=f"no crash, no uncorrected and at most {most_corrected} corrected hardware errors",
+        remedy=inspect("Read the record in the kernel log, and have the memory or the machine serviced.", *_LOOK),
+        rollback=READ_ONLY,
+    )

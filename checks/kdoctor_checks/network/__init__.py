@@ -1,0 +1,1 @@
+"""Checks of the network between the machines of a job."""

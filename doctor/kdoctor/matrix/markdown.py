@@ -1,0 +1,68 @@
+"""The answer of ``kdoctor matrix`` as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.matrix.needs_rows import all_rows, known_bad_text
+from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.view import View, cells, mark, matrix_name, notes, outcome_text, reasons
+
+_HEADINGS = ("TensorFlow", "Python", "CUDA", "cuDNN", "oldest driver", "machine code for", "Keras", "NumPy", "protobuf")
+
+
+def render_markdown(view: View) -> str:
+    """The whole answer: every release with its reasons. The reader's browser wraps the lines."""
+    lines = [f"## {_title(view)}", ""]
+    lines += [f"- {fact.label}: {_escaped(fact.value)} ({_escaped(fact.origin)})" for fact in view.facts]
+    lines += [f"- Matrix: {_escaped(matrix_name(view))}, {view.matrix.platform}", ""]
+    lines += _markdown_needs(view, view.needs) if view.needs else _markdown_table(view)
+    return "\n".join(lines) + "\n"
+
+
+def _title(view: View) -> str:
+    return (
+        f"Requirements of TensorFlow {view.needs.release.version}"
+        if view.needs
+        else f"Compatible {view.matrix.framework} releases"
+    )
+
+
+def _markdown_table(view: View) -> Iterator[str]:
+    yield f"| | {' | '.join((view.matrix.framework, *_HEADINGS[1:]))} | verdict |"
+    yield f"|{'---|' * (len(_HEADINGS) + 2)}"
+    for verdict in view.verdicts:
+        why = "; ".join(reasons(verdict))
+        here = f"{outcome_text(view, verdict)}: {why}" if why else outcome_text(view, verdict)
+        row = [mark(view, verdict), *cells(view, verdict.release), here]
+        yield f"| {' | '.join(_escaped(cell) for cell in row)} |"
+    yield from ("", r"\> newest that runs, \* installed.")
+    chosen = view.best or (view.nearest if view.nearest and view.nearest.outcome == "unknown" else None)
+    if chosen is not None:
+        yield from ("", "```sh", *chosen.commands, "```", "")
+        yield from (f"- {_escaped(note)}" for note in notes(chosen))
+    yield from _markdown_keras(view)
+
+
+def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {label} | {_escaped(body)} |" for label, body in all_rows(needs))
+    commands = view.verdicts[0].commands if view.verdicts else needs.commands
+    yield from ("", "```sh", *commands, "```", "")
+    yield from (f"- {_escaped(known_bad_text(row))}" for row in needs.known_bad)
+    yield from _markdown_keras(view)
+    for verdict in view.verdicts:
+        yield from ("", f"On the machine above: {outcome_text(view, verdict)}", "")
+        yield from (f"- {_escaped(text)}" for text in [*reasons(verdict), *notes(verdict)])
+
+
+def _markdown_keras(view: View) -> Iterator[str]:
+    if view.keras:
+        yield from ("", "Keras on several replicas, measured:", "")
+    for keras in view.keras:
+        yield f"- {_escaped(f'{keras.package} {keras.release}: {keras.text(view.matrix)}')}"
+
+
+def _escaped(text: str) -> str:
+    flat = " ".join(text.split())
+    return "".join(f"\\{character}" if character in r"\`*_[]<>|#~$" else character for character in flat)

@@ -1,0 +1,69 @@
+"""What a release requires, as labelled lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdoctor.matrix.model import GpuKind, KnownBad
+from kdoctor.matrix.requirements import Needs
+from kdoctor.matrix.view import asks, nccl_text, python_range
+
+
+def main_rows(needs: Needs) -> Iterator[tuple[str, str]]:
+    """What decides whether it runs on a machine: label and text."""
+    release = needs.release
+    with_ptx = f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
+    yield "Driver", f"{needs.oldest_driver or 'not known'} or newer; {with_ptx}"
+    yield "Python", f"{python_range(release)}, glibc {release.glibc} or newer"
+    cudnn = f"cuDNN {release.cudnn}" if release.cudnn else "cuDNN not stated"
+    yield "Built with", f"CUDA {release.cuda}, {cudnn}, NCCL {nccl_text(release)}"
+    capabilities = ", ".join(kind.capability for kind in needs.by_machine_code)
+    yield "GPUs", f"with machine code: {capabilities or 'none'}"
+    yield "", f"with PTX, compiled by the driver: {_examples(needs.by_ptx)}"
+    keras_2 = f"; Keras 2 as tf-keras=={release.tf_keras}" if release.tf_keras else ""
+    yield "Keras", f"{', '.join(asks(release, ['keras'])) or 'any'}{keras_2}"
+
+
+def all_rows(needs: Needs) -> Iterator[tuple[str, str]]:
+    """Everything that it requires: label and text."""
+    release = needs.release
+    yield "Driver", f"{needs.oldest_driver or 'not known'} or newer (CUDA {release.cuda})"
+    yield "", f"{needs.ptx_driver or 'not known'} or newer for GPUs that use PTX"
+    yield "Python", python_range(release)
+    yield "glibc", f"{release.glibc} or newer"
+    yield "GPUs", f"with machine code: {_kinds(needs.by_machine_code)}"
+    yield "", f"with PTX, compiled by the driver: {_kinds(needs.by_ptx)}"
+    if needs.excluded:
+        yield "", f"excluded, although it has code for them: {_kinds(needs.excluded)}"
+    yield "Keras", ", ".join(asks(release, ["keras"])) or "any"
+    if release.tf_keras:
+        yield "Keras 2", f"tf-keras=={release.tf_keras}, with TF_USE_LEGACY_KERAS=1"
+    yield "Packages", ", ".join(line for line in release.requires if not line.startswith("keras"))
+    extra = ", ".join(release.and_cuda) if release.and_cuda else "no such extra: install CUDA and cuDNN on the system"
+    yield "[and-cuda]", extra
+    yield "cuDNN", f"built with {release.cudnn}" if release.cudnn else "not stated by the build"
+    yield "NCCL", nccl_text(release)
+    yield "Libraries", ", ".join(needs.sonames.values())
+    if release.note:
+        yield "Note", release.note
+
+
+def _kinds(kinds: Sequence[GpuKind]) -> str:
+    return "; ".join(f"{kind.capability} ({', '.join(kind.names[:3])})" for kind in kinds) or "none"
+
+
+def _examples(kinds: Sequence[GpuKind]) -> str:
+    return ", ".join(f"{kind.capability} ({kind.names[0]})" for kind in kinds) or "none"
+
+
+def known_bad_text(row: KnownBad) -> str:
+    """The combination, what happens and what to do."""
+    versions = ", ".join(f"{name} {spec}" for name, spec in row.when.items())
+    job = f", with {row.job}" if row.job else ""
+    return f"{row.id} ({versions}{job}): {row.symptom}. Fix: {row.fix}."
+
+
+def known_bad_line(row: KnownBad) -> str:
+    """The combination and its id; ``kdoctor explain`` tells the rest."""
+    versions = ", ".join(f"{name} {spec}" for name, spec in row.when.items())
+    return f"{row.id}: {versions}{f', with {row.job}' if row.job else ''}"

@@ -1,0 +1,160 @@
+"""Separates the message of a kernel log line from everything that tools write before it.
+
+Sources: https://man7.org/linux/man-pages/man1/dmesg.1.html and
+https://www.freedesktop.org/software/systemd/man/latest/journalctl.html for the forms of time;
+https://www.rfc-editor.org/rfc/rfc3164 and https://www.rfc-editor.org/rfc/rfc5424 for syslog;
+https://docs.kernel.org/admin-guide/ABI/pstore for the dumps of a crashed kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+_CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
+_ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_SHORT = rf"(?:\b\w{{3}} +\d{{1,2}}|\d{{1,2}}月 +\d{{1,2}}) {_CLOCK}"
+_FULL = rf"\w{{2,3}} {_ISO}(?: [A-Z]{{3,5}})?"
+
+ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[0-~])"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\ufeff\u200b]"
+)
+"""Sequences and characters that a terminal acts on and does not show."""
+
+_DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
+_QUICK = re.compile(
+    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
+    r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{3} \w{3} )"
+)
+"""What a line needs to have so that it can be the kernel's."""
+_STARTS = re.compile(_DRIVER)
+_WORDS = re.compile(r"NVRM|nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
+
+_KMSG = re.compile(r"(?:\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;)")
+_PLACES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"[\s>|`*]+",  # a quotation, a list, a table or code in a mail or in Markdown
+        r"\[pod/[^\]]+\] ",  # kubectl logs --prefix
+        r"[\w.-]+ *\| (?=\S)",  # docker compose logs
+        r"(?:/[\w./-]+|[\w.-]+\.log(?:\.\d+)?|syslog|messages|dmesg)(?::\d+)?[:-](?=\S)",  # grep -H
+        r"\d+[:-](?=[\[<]|\w{3} +\d|\d{4}-)",  # grep -n
+        r"- (?=[\[<]|\w{3} +\d|\d{4}-|NVRM: )",
+        r"<\d{1,3}>(?:\d )?",  # dmesg -r, pstore, syslog
+        r"(?:kern|user|daemon|auth|syslog)\s*:\s*\w+\s*: ",  # dmesg -x
+        r"\[ *[TC]\d+\] ?",  # CONFIG_PRINTK_CALLER
+        r"\{\d+\}(?=\[Hardware Error\])",  # a record of APEI
+        rf"[\w.-]+: (?=\[ *\d+\.\d{{6}}|\[\w{{3}} ?\w{{3}} |<\d+>|{_ISO}|{_SHORT}|kernel: |{_DRIVER}|kern *:)",  # pdsh, clush
+        r"(?:MESSAGE=|\"MESSAGE\" *: *\")",  # journalctl -o verbose, export and json-pretty
+    )
+)
+"""What stands before the time, or around the line."""
+_TIMES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\[ *(?P<boot>\d+\.\d+)(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
+        r"\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] ?",  # dmesg -T
+        r"\[ *(?:[+<] *[\d.]+>?|\w{3} ?\d{1,2} [\d:]{5,8})\] ?",  # dmesg -H, dmesg -d
+        rf"{_FULL} ",
+        rf"{_ISO} ",
+        rf"{_SHORT} ",
+        r"\d{10}\.\d{3,6} (?=\S+ kernel: )",  # journalctl -o short-unix
+    )
+)
+_TIME_TEXT = re.compile(rf"{_FULL}|{_ISO}|{_SHORT}|\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}}")
+_KERNEL = re.compile(r"(?:\S+ )?kernel(?:\[\d+\])?(?:: ?| - - (?:- )?)")
+"""The host and the name of the kernel in syslog and journalctl."""
+_ANY_KERNEL = re.compile(r".{0,60}?\d\d:\d\d:\d\d.{0,60}? kernel: ")
+"""The same after a time in a locale that is not listed above."""
+_MOST_PIECES = 12
+_DECIMALS = 6
+"""Digits of the kernel's time after the point. The X server writes three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of a log."""
+
+    text: str
+    """The message alone."""
+    boot_s: float | None = None
+    time: str | None = None
+    sequence: int | None = None
+    """Number of the record in /dev/kmsg."""
+    marked: bool = False
+    """Whether something before the message shows that the kernel wrote it."""
+
+
+def split_line(raw: str) -> Line:
+    """The message of a line in any of the usual forms."""
+    record = _KMSG.match(raw)
+    if record:
+        text, boot = raw[record.end() :], int(record["microseconds"]) / 1e6
+        return Line(text=text, boot_s=boot, sequence=int(record["sequence"]), marked=True)
+    raw = ESCAPES.sub("", raw).rstrip("\r\n") if not raw.isprintable() else raw
+    if raw.startswith(("{", "data: {")) and '"MESSAGE"' in raw:
+        return _of_json(raw.removeprefix("data: "))
+    boot, time, marked = None, None, False
+    for _ in range(_MOST_PIECES):
+        length, piece_boot, is_marked, is_time = _piece(raw)
+        if not length:
+            break
+        boot = piece_boot if piece_boot is not None else boot
+        if is_time and time is None:
+            found = _TIME_TEXT.search(raw[:length])
+            time = found[0].strip() if found else None
+        marked = marked or is_marked
+        raw = raw[length:]
+    return Line(text=raw.rstrip(" `\t"), boot_s=boot, time=time, marked=marked)
+
+
+def is_kernels(raw: str) -> bool:
+    """Whether only the kernel writes such a line. A date alone is not enough."""
+    if not _QUICK.match(raw) and not _WORDS.search(raw):
+        return False
+    line = split_line(raw)
+    return (line.marked and line.text != raw) or bool(
+        _STARTS.match(line.text) or (line.time and _WORDS.search(line.text) and "T" in line.time)
+    )
+
+
+def _piece(raw: str) -> tuple[int, float | None, bool, bool]:
+    """The length of the first piece that is not the message, its seconds since boot, and what kind it is."""
+    for pattern in _TIMES:
+        found = pattern.match(raw)
+        if found:
+            boot = found.groupdict().get("boot")
+            is_kernel = raw.startswith("[") and (not boot or len(boot.partition(".")[2]) == _DECIMALS)
+            return found.end(), float(boot) if boot else None, is_kernel, True
+    found = _KERNEL.match(raw)
+    if found:
+        return found.end(), None, not raw.startswith("kernel"), False  # "kernel: 5.15" may be any list
+    for pattern in _PLACES:
+        found = pattern.match(raw)
+        if found and found.end():
+            return found.end(), None, found[0].startswith(("<", "kern")), False
+    found = _ANY_KERNEL.match(raw)
+    return (found.end(), None, True, True) if found else (0, None, False, False)
+
+
+def _of_json(raw: str) -> Line:
+    """A record of ``journalctl -o json``. A message that is not text is a list of bytes."""
+    try:
+        record = json.loads(raw)
+    except ValueError:
+        return Line(text=raw)
+    message = record.get("MESSAGE")
+    if isinstance(message, list):
+        message = bytes(item for item in message if isinstance(item, int) and 0 <= item < 256).decode(
+            "utf-8", "replace"
+        )  # noqa: PLR2004 - a byte
+    boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
+    inner = split_line(message) if isinstance(message, str) else Line(text="")
+    return Line(
+        text=inner.text,
+        boot_s=int(boot) / 1e6 if isinstance(boot, str) and boot.isdecimal() else inner.boot_s,
+        time=inner.time,
+        marked=record.get("_TRANSPORT", "kernel") == "kernel",
+    )

@@ -1,0 +1,205 @@
+"""What the messages of the kernel mean that are about GPUs, their links, and errors of the hardware.
+
+Each row has its source. The first row that matches counts. A message of NVIDIA's drivers or of nouveau that no row knows is
+unclassified: nothing may be concluded from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kdoctor.facts.kernel import KernelLogKind
+
+_MODULE = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia"
+_UVM = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia-uvm"
+_RM = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/src/nvidia/src/kernel"
+_XIDS = "https://docs.nvidia.com/deploy/xid-errors/working-with-xid-errors.html"
+_AER = "https://docs.kernel.org/PCI/pcieaer-howto.html"
+_APEI = "https://github.com/torvalds/linux/blob/master/drivers/firmware/efi/cper.c"
+_MCE = "https://docs.kernel.org/arch/x86/x86_64/machinecheck.html"
+_EDAC = "https://docs.kernel.org/driver-api/edac.html"
+_NOUVEAU = "https://nouveau.freedesktop.org/TroubleShooting.html"
+_PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A message, or several of one meaning."""
+
+    kind: KernelLogKind | None
+    """None if the message reports no problem."""
+    pattern: re.Pattern[str]
+    source: str
+
+
+def _message(kind: KernelLogKind | None, pattern: str, source: str) -> Message:
+    return Message(kind=kind, pattern=re.compile(pattern), source=source)
+
+
+_FAILURES = (
+    _message("fallen-off-the-bus", r"fallen off the bus", _XIDS),
+    _message(
+        "fallen-off-the-bus", r"^nvidia \S+: (?:Unable to change power state from D3cold|.*device inaccessible)", _PCI
+    ),
+    _message(
+        "iommu-fault",
+        r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*[Ff]ault|arm-smmu\S* .*event 0x10",
+        "https://github.com/torvalds/linux/tree/master/drivers/iommu",
+    ),
+    _message(
+        "init-failed",
+        r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module)"
+        r"|NVRM: (?:No NVIDIA (?:GPU found|PCI devices found|devices probed)|None of the NVIDIA devices were initialized)"
+        r"|NVRM: (?:This PCI I/O region assigned to your NVIDIA device is invalid|Open nvidia\.ko is only ready)"
+        r"|NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|is not supported by (?:the )?open)"
+        r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error",
+        _MODULE,
+    ),
+    _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
+    _message("version-mismatch", r"NVRM: API mismatch|NVRM: .*this kernel module has the version", _MODULE),
+    _message("version-mismatch", r"nvidia-nvswitch: Version mismatch|nvidia-modeset: Version mismatch", _MODULE),
+    _message(
+        "module-rejected",
+        r"Loading of (?:unsigned module|module with (?:unsupported crypto|unavailable key)) is rejected"
+        r"|Lockdown: .*unsigned module loading is restricted"
+        r"|^nvidia\w*: (?:disagrees about version of symbol|Unknown symbol|version magic)",
+        "https://github.com/torvalds/linux/blob/master/kernel/module/signing.c",
+    ),
+    _message("reset-required", r"NVRM: .*(?:(?i:NV_ERR_RESET_REQUIRED|reset required)|[sS]tatus=0x0*62\b)", _RM),
+    _message("uvm-fatal", r"uvm encountered (?:global )?fatal error", _RM),
+    _message("not-probed", r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)", _MODULE),
+    _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
+)
+
+_HARMLESS_NVRM = (
+    r"loading NVIDIA",
+    r"GPU at PCI:",
+    r"GPU Board Serial Number",
+    r"The NVIDIA GPU \S+ *$",
+    r"GPU \S+: GPU is on Board",
+    r"GPU \S+: GPU serial number",
+    r"A GPU crash dump has been created",
+    r"nvidia-bug-report\.sh as root to collect",
+    r"Persistence mode is deprecated",
+    r"(?:Starting|Stopping) device",
+    r"removing GPU",
+    r"probing 0x",
+    r"Applied patches|\s+Patch #",
+    r"Changing debuglevel",
+    r"BAR resize resource not supported",
+    r"GPU\d* (?:GSP )?RPC (?:buffer contains|history|event history)",
+    r"Rate limiting GSP RPC error prints",
+    r"\s+entry function",
+    r"\s+-?\d+\s+\d+\s+\w+",
+    r"\(PCI ID: ",
+    r"installed in this system (?:has|is)",
+    r"make sure that this kernel",
+    r"components have the same version",
+    r"This can occur when (?:a driver such as|another driver)",
+    r"nouveau, rivafb",
+    r"(?:was loaded and )?obtained ownership",
+    r"Try unloading the conflicting",
+    r"reconfigure your kernel",
+    r"driver\(s\)\), then try loading",
+    r"again\.$",
+    r"BAR\d is ",
+    r"The system BIOS may have misconfigured",
+    r"To force use of Open nvidia\.ko",
+    r"(?:NVIDIA )?driver will ignore this GPU",
+)
+_HARMLESS = (
+    _message(None, "^NVRM: (?:" + "|".join(_HARMLESS_NVRM) + ")", _MODULE),
+    _message(None, r"NVRM: *$", _MODULE),
+    _message(None, r"^nvidia[-_]uvm: (?:(?:L|Unl)oaded the UVM driver|module uses symbols)", _UVM),
+    _message(None, r"^nvidia-nvlink: (?:Nvlink Core is being initialized|Unregistered (?:the )?Nvlink Core)", _MODULE),
+    # nvidia-modeset drives displays only.
+    _message(
+        None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE
+    ),
+    _message(
+        None,
+        r"^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: |a stale fd"
+        r"|no events registered)",
+        _MODULE,
+    ),
+    _message(
+        None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE
+    ),
+    _message(
+        None, r"^nvidia-gpu \S+: ", "https://github.com/torvalds/linux/blob/master/drivers/i2c/busses/i2c-nvidia-gpu.c"
+    ),
+    _message(
+        None,
+        r"^nouveau(?: \S+)?: (?:NVIDIA \w+ \(|bios: |vgaarb|enabling device|detected |fb\d?: (?!.*(?:fault|fail))"
+        r"|DRM: (?!.*(?:fail|error|timeout|unknown))|\[drm\]|pmu: firmware|vram|mmu: |gr: using|Unknown handle"
+        r"|Using |irq |runtime )",
+        _NOUVEAU,
+    ),
+)
+
+_HARDWARE = (
+    _message(
+        "crash",
+        r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
+        "https://docs.kernel.org/admin-guide/bug-hunting.html",
+    ),
+    _message(
+        None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER
+    ),
+    _message(
+        "pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER
+    ),
+    _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
+    _message("hardware-corrected", r"EDAC \S+:? .*\b\d+ CE\b", _EDAC),
+    _message("hardware-error", r"EDAC \S+:? .*\b\d+ UE\b", _EDAC),
+    _message(
+        "hardware-corrected",
+        r"\[Hardware Error\]: *(?:Machine check events logged|event severity: (?:corrected|info)|Corrected error)",
+        _MCE,
+    ),
+    _message(
+        "hardware-error",
+        r"\[Hardware Error\]: *(?:event severity: (?:recoverable|fatal)|Uncorrected|Deferred error"
+        r"|CPU \d+: Machine Check(?: Exception)?: [4-7]|Fatal)",
+        _APEI,
+    ),
+    # The other lines of a record describe the error that its first line announces.
+    _message(None, r"\[Hardware Error\]:", _APEI),
+    _message(None, r"^EDAC (?!.*(?:error|fail))", _EDAC),
+    _message(None, r"^EDAC .*(?:will not load|ECC error reporting|not be loaded|ECC disabled)", _EDAC),
+)
+
+_FIRMWARE = _message(
+    "gsp-failed",
+    r"NVRM: .*(?:(?i:(?:_?kgsp\w+|\bGSP\b).*(?:fail|time[ds]? ?-?out|not respond|hung|cannot|halted))|CrashCat)",
+    _RM,
+)
+
+_OF_DRIVERS = _message(
+    "unclassified",
+    r"^(?:NVRM\b|nvidia-(?:uvm|peermem|nvlink|nvswitch\d*|modeset|fs)\b|nvidia_\w+\b|nouveau\b)"
+    r"|\[nvidia.*(?i:error|fail)|^nvidia(?:: | \S+: .*(?i:error|fail|refused|unable|can't|timed? ?out))"
+    r"|^EDAC .*(?:error|fail)|\bS?Xid \(",
+    _MODULE,
+)
+
+MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, _OF_DRIVERS)
+"""All messages other than Xids and SXids, the most specific first."""
+
+RELEVANT = re.compile(
+    r"NVRM|nvidia|nouveau|Xid|AER: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U"
+    r"|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
+    r"|Loading of [um]|Lockdown: |Linux version"
+)
+"""A line without any of these words is about something else."""
+
+_KEPT = b"ABCDEGHIKLMNOPRUVX\ndiuv"
+DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
+"""What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
+SIGNS = re.compile(
+    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi|NV(?:IDIA)?MI|Kii|BUG|PiP|OP"
+)
+"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. No alternative begins with a frequent letter."""
+FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
+"""What nvidia-smi prints and the kernel does not."""

@@ -1,0 +1,44 @@
+"""Defines a built-in scenario."""
+
+from __future__ import annotations
+
+from kdoctor.probes.process.launch import target_folder
+from kdoctor.smoke.scenario import Framework, Scenario, ScenarioKind, Strategy, Tier
+
+# A case takes one to three seconds on a CPU. On a GPU that is newer than TensorFlow's build, the driver
+# compiles every kernel first, which takes minutes.
+_DEADLINE_S = 240.0
+
+
+def define(  # noqa: PLR0913 - the fields of a scenario
+    id: str,  # noqa: A002 - the field's name
+    *,
+    title: str,
+    expect: str,
+    cases: tuple[str, ...],
+    typical_s: float,
+    kind: ScenarioKind = "baseline",
+    tier: Tier = "standard",
+    version: int = 1,
+    strategy: Strategy = "mirrored",
+    framework: Framework = "tensorflow",
+    deadline_s: float = _DEADLINE_S,
+    pair_s: float = 0.0,
+) -> Scenario:
+    """A scenario whose program is named like its id."""
+    program = f"{id.removeprefix('smoke.').replace('-', '_')}.py"
+    return Scenario(
+        id=id,
+        version=version,
+        kind=kind,
+        title=title,
+        expect=expect,
+        program=target_folder() / "scenarios" / program,
+        cases=cases,
+        deadline_s=deadline_s,
+        tier=tier,
+        strategy=strategy,
+        framework=framework,
+        typical_s=typical_s,
+        pair_s=pair_s,
+    )

@@ -1,0 +1,65 @@
+"""The scenarios of Keras 3 on JAX."""
+
+from __future__ import annotations
+
+from kdoctor.smoke.definition import define
+
+ON_JAX = (
+    define(
+        "smoke.data-parallel",
+        strategy="data-parallel",
+        framework="jax",
+        title="keras.distribution.DataParallel on JAX",
+        expect="Every device holds every variable. Weights and losses match one device, including with "
+        "BatchNormalization and with a smaller final batch that divides.",
+        cases=("fit", "batch-normalization", "smaller-tail"),
+        typical_s=5.0,
+    ),
+    define(
+        "smoke.data-parallel-batches",
+        version=2,
+        kind="edge-case",
+        strategy="data-parallel",
+        framework="jax",
+        title="DataParallel with batches that do not divide evenly",
+        expect="JAX splits a batch into equal shares and raises if it does not divide: in fit, evaluate, predict, and "
+        "in the validation after an epoch. The result is reported. Without the remainder, and with padding of weight "
+        "zero, results match one device.",
+        cases=("uneven-tail", "uneven-batch", "evaluate", "predict", "validation", "drop-remainder", "padded"),
+        typical_s=9.0,
+    ),
+    define(
+        "smoke.model-parallel",
+        strategy="model-parallel",
+        framework="jax",
+        title="keras.distribution.ModelParallel on JAX",
+        expect="Every variable that the layout shards, and its optimizer state, has one shard on each device. Weights "
+        "and losses match one device, including on a mesh with data and model axes.",
+        cases=("model-axis", "data-and-model"),
+        typical_s=3.0,
+    ),
+    define(
+        "smoke.layout-map",
+        kind="failure-path",
+        strategy="model-parallel",
+        framework="jax",
+        title="Mistakes in the layout map of ModelParallel",
+        expect="A dimension that does not divide and an axis that does not exist raise. A model created before the "
+        "distribution raises or is unsharded. A layout that matches no variable trains unsharded without an error, and "
+        "kdoctor must detect it.",
+        cases=("matches-nothing", "partial-path", "not-divisible", "unknown-axis", "model-outside"),
+        typical_s=5.0,
+    ),
+    define(
+        "smoke.compute-jax",
+        tier="full",
+        strategy="data-parallel",
+        framework="jax",
+        title="Matrix products and copies on each device with JAX",
+        expect="Each GPU is about as fast as the others of its model. TFLOP/s and GB/s are reported.",
+        cases=("each-device",),
+        deadline_s=900.0,
+        typical_s=4.0,
+    ),
+)
+"""The scenarios of ``keras.distribution``, which trains only on JAX."""

@@ -1,0 +1,176 @@
+"""Reads what diagnostic tools of NVIDIA report: ``dcgmi diag -j``, Health Validation, and the fabric manager's log.
+
+Their JSON has no stable schema, so results are found by the names of their fields. Sources:
+https://docs.nvidia.com/datacenter/dcgm/latest/reference/command-line-reference/dcgmi/dcgmi-diag.html,
+https://docs.nvidia.com/health-validation/reference/verdict-schema.md,
+https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kdoctor.errors import UsageError
+from kdoctor.facts import Diagnostic, Diagnostics, DiagnosticStatus
+from kdoctor.snapshot.imports.part import Part, Section, sysfs_bus_id
+
+IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
+IS_VERDICT = re.compile(r'"(?:overall_severity|NodeVerdict|check_verdicts|affected_components)"')
+FABRIC_MANAGER = re.compile(
+    r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
+)
+
+_STATUSES: dict[str, DiagnosticStatus] = {
+    "pass": "pass",
+    "ok": "pass",
+    "info": "pass",
+    "warn": "warn",
+    "warning": "warn",
+    "fail": "fail",
+    "failed": "fail",
+    "error": "fail",
+    "critical": "fail",
+    "skip": "skip",
+    "skipped": "skip",
+    "not run": "skip",
+}
+_SWITCH_ERROR = re.compile(
+    r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
+)
+_LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
+
+
+def parse_dcgm(section: Section) -> Part:
+    """The result of each test for each GPU.
+
+    Raises:
+        UsageError: it is not valid JSON.
+    """
+    document = _load(section)
+    results = tuple(
+        Diagnostic(
+            tool="dcgmi diag",
+            test=str(test.get("name", "a test")),
+            subject=subject,
+            status=_status(result.get("status")),
+            message=_message(result),
+        )
+        for test in _dicts(document, "results")
+        for result in _items(test["results"])
+        for subject in _subjects(result)
+    )
+    return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=results),))
+
+
+def parse_verdict(section: Section) -> Part:
+    """The verdict of each check, or the verdict of the node if there is none.
+
+    Raises:
+        UsageError: it is not valid JSON.
+    """
+    document = _load(section)
+    tool = "NVIDIA Health Validation"
+    results = [
+        Diagnostic(
+            tool=tool,
+            test=str(item["check_id"]),
+            subject=str(item.get("entity") or item.get("entity_id") or "node"),
+            status=_status(item["severity"]),
+            message=_message(item),
+        )
+        for item in _dicts(document, "severity")
+        if item.get("check_id")
+    ]
+    results += [
+        Diagnostic(
+            tool=tool,
+            test=", ".join(map(str, item.get("check_ids") or ("a check",))),
+            subject=", ".join(map(str, item.get("entities") or ("node",))),
+            status=_status(item["max_severity"]),
+        )
+        for item in (() if results else _dicts(document, "max_severity"))
+    ]
+    overall = next(iter(_dicts(document, "overall_severity")), None)
+    if overall and _status(overall["overall_severity"]) not in {result.status for result in results}:
+        status = _status(overall["overall_severity"])
+        results.append(Diagnostic(tool=tool, test="overall_severity", subject="node", status=status))
+    return Part(kind="NodeVerdict", file=section.file, groups=(Diagnostics(results=tuple(results)),))
+
+
+def parse_fabric_manager(section: Section) -> Part:
+    """The errors in the log. A log without errors shows nothing about what happened before or after it."""
+    results = []
+    for line in section.lines:
+        loud = _LOUD.search(line)
+        found = _SWITCH_ERROR.search(line)
+        if found:
+            address = sysfs_bus_id(found["address"]) or found["address"]
+            results.append(
+                Diagnostic(
+                    tool="fabric manager",
+                    test=f"SXid {found['code']}",
+                    subject=f"NVSwitch {address}",
+                    status="fail" if found["word"] == "fatal" else "warn",
+                    message=found[0],
+                )
+            )
+        elif loud:
+            results.append(
+                Diagnostic(
+                    tool="fabric manager", test="log", subject="fabric manager", status="warn", message=loud["message"]
+                )
+            )
+    unique = tuple(dict.fromkeys(results))
+    return Part(kind="fabric manager log", file=section.file, groups=(Diagnostics(results=unique),))
+
+
+def _load(section: Section) -> Any:
+    # dcgmi may print a warning before the document.
+    text = "\n".join(section.lines)
+    start = text.find("{")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text[start:])
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{section.file}: the JSON is incomplete or invalid: {error}") from error
+    return document
+
+
+def _dicts(value: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """The objects with this key, at any depth, in order."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        for item in value.values():
+            yield from _dicts(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _dicts(item, key)
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _status(text: Any) -> DiagnosticStatus:
+    return _STATUSES.get(" ".join(str(text).lower().split()), "unknown")
+
+
+def _subjects(result: Mapping[str, Any]) -> list[str]:
+    """The GPUs: a list in one text until DCGM 3, one entity since DCGM 4."""
+    if "entity_id" in result:
+        return [f"{result.get('entity_group', 'GPU')} {result['entity_id']}"]
+    ids = str(result.get("gpu_ids", result.get("gpu_id", ""))).split(",")
+    return [f"GPU {item.strip()}" for item in ids if item.strip().isdecimal()] or ["node"]
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    for key in ("message", "messages", "warnings", "info", "error"):
+        value = item.get(key)
+        for part in value if isinstance(value, list) else [value]:
+            text = part.get("warning") or part.get("message") if isinstance(part, dict) else part
+            parts += [str(text)] if text else []
+    return "; ".join(parts)[:400]

@@ -1,0 +1,103 @@
+"""Reads folders and archives of dumps: a sosreport, an unpacked or packed bug report, a copy of /sys and /proc."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kdoctor.errors import UsageError
+from kdoctor.facts import PciDevices
+from kdoctor.probes.pci import read_devices
+from kdoctor.snapshot.imports.part import Part
+
+_DUMPS = re.compile(
+    r"nvidia|dmesg|journalctl|lspci|lstopo|topo|syslog|messages|kern\.log|fabric|dcgm|verdict|numa_status|xid|(?:^|/)version$",
+    re.IGNORECASE,
+)
+"""The names of files that may be dumps. A sosreport has thousands of others."""
+_SUFFIXES = (".txt", ".log", ".xml", ".csv", ".out", ".json", "")
+_MOST_BYTES = 512 * 1024**2
+_MOST_FILES = 20_000
+
+
+def is_collection(path: Path) -> bool:
+    """Whether the path is a folder or an archive."""
+    return path.is_dir() or (path.is_file() and _is_tar(path))
+
+
+def _is_tar(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except (OSError, EOFError):
+        return False
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """The folder, or a temporary one with the content of the archive.
+
+    Raises:
+        UsageError: the archive is damaged or too large, or has members that lead out of it.
+    """
+    if path.is_dir():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="kdoctor-import-") as folder:
+        try:
+            with tarfile.open(path) as archive:
+                members = _small(path, archive)
+                archive.extractall(folder, members=members, filter="data")
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise UsageError(f"{path}: damaged archive: {error}") from error
+        yield Path(folder)
+
+
+def _small(path: Path, archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    members = []
+    size = 0
+    for member in archive:
+        size += member.size
+        if size > _MOST_BYTES or len(members) > _MOST_FILES:
+            raise UsageError(
+                f"{path}: larger than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files, the limit for an archive"
+            )
+        if member.isfile() or member.isdir() or member.issym():
+            members.append(member)
+    return members
+
+
+def dumps(folder: Path) -> Iterator[Path]:
+    """The files of a folder that may be dumps, in order of name; links are not followed out of it."""
+    count = 0
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder).as_posix()
+        if name.startswith("sys/") or "/sys/" in f"/{name}" or not _DUMPS.search(name):
+            continue
+        if (
+            file.suffix.lower() not in _SUFFIXES
+            and not file.suffix.lower().endswith("gz")
+            and not file.suffix[1:].isdigit()
+        ):
+            continue
+        if file.is_file() and file.resolve().is_relative_to(folder.resolve()) and file.stat().st_size:
+            count += 1
+            if count > _MOST_FILES:
+                return
+            yield file
+
+
+def sys_copies(folder: Path, name: str) -> Iterator[Part]:
+    """The PCI devices of each copy of /sys in the folder."""
+    for devices in sorted(folder.rglob("sys/bus/pci/devices")):
+        root = devices.parents[3]
+        gpus = root / "proc/driver/nvidia/gpus"
+        listed = {entry.name for entry in gpus.iterdir()} if gpus.is_dir() else set()
+        if any(not entry.resolve().is_relative_to(folder.resolve()) for entry in devices.iterdir()):
+            raise UsageError(f"{name}: links of the copy of /sys lead out of it", hint="Copy it with its own links.")
+        found = read_devices(root, listed)
+        if isinstance(found, PciDevices) and found.devices:
+            yield Part(kind="copy of /sys", file=name, groups=(found,))

@@ -1,0 +1,188 @@
+"""Reads ``nvidia-smi --query-gpu=... --format=csv``: any fields, with or without header and units.
+
+Source: ``nvidia-smi --help-query-gpu`` and https://docs.nvidia.com/deploy/nvidia-smi/ for the names of the fields.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kdoctor.snapshot.imports import values
+from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
+from kdoctor.snapshot.imports.values import Read, not_known, read_all
+
+_NAME = re.compile(r"[a-zA-Z_0-9]+(?:\.[a-zA-Z_0-9]+)*(?: \[[\w%./ ]+\])?")
+_FIELD = re.compile(r"(?<!\w)--query-gpu[= ](?P<fields>[\w.,]+)")
+_OTHER_TABLES = {"pid", "retired_pages.address", "remapped_rows.histogram"}
+"""Columns of --query-compute-apps and its kin, which have a row a process or page."""
+_SELECTED = re.compile(r" (?:-i|--id)\b")
+_ADDRESS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+_UUID = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+def _unit(read: Read, unit: str) -> Read:
+    """With ``nounits``, the number stands alone."""
+
+    def with_unit(text: str) -> object:
+        return read(f"{text.strip()}{unit}" if re.fullmatch(r"\s*-?[\d.]+\s*", text) else text)
+
+    return with_unit
+
+
+def _flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in {"0", "1", "yes", "no"}:
+        raise not_known(text)
+    return word in {"1", "yes"}
+
+
+def _mask(text: str) -> tuple[int]:
+    if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text.strip()):
+        raise not_known(text)
+    return (int(text, 16),)
+
+
+_MIB, _WATT, _MHZ = (
+    _unit(*pair) for pair in ((values.mebibytes, " MiB"), (values.watts, " W"), (values.megahertz, " MHz"))
+)
+_PERCENT, _DEGREES, _WIDTH = (
+    _unit(*pair) for pair in ((values.percent, " %"), (values.degrees, " C"), (values.width, "x"))
+)
+_ERRORS = "ecc.errors.{}.{}.total"
+_FIELDS: values.Fields = {
+    "name": (values.free_text, ("name", "gpu_name")),
+    "memory_total_bytes": (_MIB, ("memory.total",)),
+    "memory_used_bytes": (_MIB, ("memory.used",)),
+    "temperature_c": (_DEGREES, ("temperature.gpu",)),
+    "power_draw_w": (_WATT, ("power.draw", "power.draw.average", "power.draw.instant")),
+    "enforced_power_limit_w": (_WATT, ("enforced.power.limit", "power.limit")),
+    "default_power_limit_w": (_WATT, ("power.default_limit",)),
+    "performance_state": (values.performance_state, ("pstate",)),
+    "persistence_mode": (values.enabled, ("persistence_mode",)),
+    "compute_mode": (values.compute_mode, ("compute_mode",)),
+    "mig_mode": (values.enabled, ("mig.mode.current",)),
+    "mig_mode_pending": (values.enabled, ("mig.mode.pending",)),
+    "ecc_mode": (values.enabled, ("ecc.mode.current",)),
+    "ecc_mode_pending": (values.enabled, ("ecc.mode.pending",)),
+    **{
+        f"ecc_{kind}_{scope}": (values.count, (_ERRORS.format(kind, scope),))
+        for kind in ("corrected", "uncorrected")
+        for scope in ("volatile", "aggregate")
+    },
+    "retired_pages_single_bit": (values.count, ("retired_pages.single_bit_ecc.count", "retired_pages.sbe")),
+    "retired_pages_double_bit": (values.count, ("retired_pages.double_bit.count", "retired_pages.dbe")),
+    "retired_pages_pending": (_flag, ("retired_pages.pending",)),
+    "remapped_rows_correctable": (values.count, ("remapped_rows.correctable",)),
+    "remapped_rows_uncorrectable": (values.count, ("remapped_rows.uncorrectable",)),
+    "remapped_rows_pending": (_flag, ("remapped_rows.pending",)),
+    "remapped_rows_failure": (_flag, ("remapped_rows.failure",)),
+    "pcie_generation": (values.generation, ("pcie.link.gen.current", "pcie.link.gen.gpucurrent")),
+    "pcie_generation_max": (values.generation, ("pcie.link.gen.max",)),
+    "pcie_generation_gpu_max": (values.generation, ("pcie.link.gen.gpumax",)),
+    "pcie_width": (_WIDTH, ("pcie.link.width.current",)),
+    "pcie_width_max": (_WIDTH, ("pcie.link.width.max",)),
+    "clock_sm_mhz": (_MHZ, ("clocks.current.sm", "clocks.sm")),
+    "clock_sm_max_mhz": (_MHZ, ("clocks.max.sm",)),
+    "clock_memory_mhz": (_MHZ, ("clocks.current.memory", "clocks.mem")),
+    "clock_memory_max_mhz": (_MHZ, ("clocks.max.memory", "clocks.max.mem")),
+    "clock_event_reasons": (_mask, ("clocks_event_reasons.active", "clocks_throttle_reasons.active")),
+    "utilization_gpu_percent": (_PERCENT, ("utilization.gpu",)),
+    "utilization_memory_percent": (_PERCENT, ("utilization.memory",)),
+    "fan_speed_percent": (_PERCENT, ("fan.speed",)),
+    "fabric_state": (values.fabric_state, ("fabric.state",)),
+    "fabric_status": (values.fabric_status, ("fabric.status",)),
+    "addressing_mode": (values.addressing_mode, ("addressing_mode",)),
+    "recovery_action": (values.recovery_action, ("gpu_recovery_action",)),
+}
+_IDENTITY = {"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id"}
+_DRIVER: values.Fields = {"driver_version": (values.version, ("driver_version",)), "count": (values.count, ("count",))}
+_KNOWN = {
+    *_IDENTITY,
+    *(name for _, names in (*_FIELDS.values(), *_DRIVER.values()) for name in names),
+    "timestamp",
+    "serial",
+    "gpu_serial",
+    "vbios_version",
+}
+
+
+def is_query(command: str) -> bool:
+    """Whether the command prints such a table."""
+    return bool(_FIELD.search(command)) and "csv" in command
+
+
+def is_other_query(command: str) -> bool:
+    """Whether the command prints another table, whose rows are not GPUs."""
+    return "--query-" in command and not _FIELD.search(command)
+
+
+def is_header(line: str) -> bool:
+    """Whether the line names fields of ``--query-gpu``: all look like names, and one is known."""
+    names = [name.strip() for name in line.split(",")]
+    if not _OTHER_TABLES.isdisjoint(map(_bare, names)):
+        return False
+    return all(map(_NAME.fullmatch, names)) and any(_bare(name) in _KNOWN and len(name) > 3 for name in names)  # noqa: PLR2004 - "name"
+
+
+def is_row(line: str) -> bool:
+    """Whether a line without header is a row: it has commas, and an address or a UUID of its own."""
+    cells = [cell.strip() for cell in line.split(",")]
+    return len(cells) > 1 and any(_ADDRESS.fullmatch(cell) or _UUID.fullmatch(cell) for cell in cells)
+
+
+def parse(section: Section) -> Part:
+    """The GPUs, one a row. A last line without line end may be incomplete, and is ignored."""
+    lines = [line for line in (section.lines if section.whole else section.lines[:-1]) if line.strip()]
+    asked = _FIELD.search(section.command or "")
+    if lines and is_header(lines[0]):
+        names = [_bare(name) for name in lines.pop(0).split(",")]
+    else:
+        names = asked["fields"].split(",") if asked else []
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines)]
+    tables = [_named(row, names) for row in rows if not names or len(row) == len(names)]
+    driver, errors = read_all(_DRIVER, tables[0]) if tables else ({}, {})
+    unread = [name for name in names if name not in _KNOWN]
+    notes = (f"{section.file}: fields that are not read: {', '.join(unread)}",) if unread else ()
+    gpus = tuple(map(_gpu, tables))
+    if not _SELECTED.search(section.command or "") and not any(
+        gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus
+    ):
+        gpus = tuple(replace(gpu, index=place) for place, gpu in enumerate(gpus))  # all GPUs, in order
+    return Part(
+        kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes
+    )
+
+
+def _bare(name: str) -> str:
+    return name.partition("[")[0].strip()
+
+
+def _named(row: Sequence[str], names: Sequence[str]) -> Mapping[str, str]:
+    if names:
+        return dict(zip(names, row, strict=True))
+    found = {"index": row[0]} if row and row[0].isdecimal() and int(row[0]) < 128 else {}  # noqa: PLR2004 - more than any machine
+    for cell in row:
+        if _ADDRESS.fullmatch(cell):
+            found["pci.bus_id"] = cell
+        elif _UUID.fullmatch(cell):
+            found["uuid"] = cell
+        elif cell.startswith(("NVIDIA ", "Tesla ", "GeForce ", "Quadro ")):
+            found["name"] = cell
+    return found
+
+
+def _gpu(row: Mapping[str, str]) -> GpuPart:
+    facts, errors = read_all(
+        _FIELDS, {name: text.strip("[]") if text.startswith("[") else text for name, text in row.items()}
+    )
+    uuid = row.get("uuid") or row.get("gpu_uuid") or ""
+    return GpuPart(
+        index=int(row["index"]) if row.get("index", "").isdecimal() else None,
+        bus_id=sysfs_bus_id(row.get("pci.bus_id") or row.get("gpu_bus_id") or ""),
+        uuid=uuid if _UUID.fullmatch(uuid) else None,
+        facts=facts,
+        errors=errors,
+    )

@@ -1,0 +1,37 @@
+"""What the rules share about features that Keras 3 gets wrong on several replicas."""
+
+from __future__ import annotations
+
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Strategy, Text
+
+KERAS_3 = (3, 0)
+MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
+"""The oldest and the newest release of Keras that was measured. All releases in between that were measured agree."""
+SOURCE = "measured with Keras 3.10.0, 3.12.4, 3.14.0 and 3.15.1 (TensorFlow 2.21.0, two logical CPU devices)"
+_MEASURED_KINDS = frozenset({"MirroredStrategy"})
+
+
+def uses_keras_3(trace: Trace) -> bool:
+    """Whether the script is for Keras 3 on TensorFlow."""
+    backend = trace.environment.get("KERAS_BACKEND")
+    elsewhere = backend is not None and not (isinstance(backend, Text) and backend.value == "tensorflow")
+    return not trace.legacy and not elsewhere and trace.targets.get("keras", MEASURED_TO) >= KERAS_3
+
+
+def is_mirrored(strategy: Strategy | None) -> bool:
+    """Whether a strategy is certainly of the kind that was measured."""
+    return strategy is not None and strategy.kinds <= _MEASURED_KINDS
+
+
+def releases(trace: Trace) -> str:
+    """The releases of Keras that this holds for, to end a message with."""
+    measured = f"Keras {_release(MEASURED_FROM)} to {_release(MEASURED_TO)}"
+    target = trace.targets.get("keras")
+    if target is not None and not MEASURED_FROM <= target <= MEASURED_TO:
+        return f" ({measured}; Keras {_release(target)} was not measured)"
+    return f" ({measured})"
+
+
+def _release(numbers: tuple[int, int]) -> str:
+    return ".".join(map(str, numbers))

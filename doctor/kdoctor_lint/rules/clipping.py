@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor.text.lists import some
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Optimizer, Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    compiled = [(event.optimizer, event.strategy) for event in trace.compiled if event.place is Place.INSIDE]
+    used = [(made, strategy) for made, strategy in trace.used if isinstance(made, Optimizer)]
+    for optimizer, strategy in (*compiled, *used):
+        if optimizer is not None and optimizer.clipping and is_mirrored(strategy):
+            options = some([f"`{option}`" for option in optimizer.clipping])
+            yield optimizer.node, f"{options} limits the gradient of each replica, not their sum{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.clipping",
+    code="KD501",
+    severity=Severity.ERROR,
+    title="Checks for optimizers that clip gradients under MirroredStrategy with Keras 3.",
+    why="""Keras 3 clips the gradient of each replica and then adds them up. Every replica's share of the global
+gradient is compared with the whole limit. The training raises no error and takes larger steps than on one device.
+tf_keras adds up the gradients first, so scripts that use it are not reported.""",
+    fix="Clip in `train_step` after adding up the gradients: `kdoctor explain --reproduce clipping` shows it.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer=keras.optimizers.Adam(clipnorm=1.0), loss="mse")
+""",
+    good="""import keras
+import tensorflow as tf
+
+
+class Clipping(keras.Model):
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+        replica = tf.distribute.get_replica_context()
+        gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
+        gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
+        shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
+        self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
+        return {"loss": replica.all_reduce("sum", loss)}
+
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    inputs = keras.Input((4,))
+    model = Clipping(inputs, keras.layers.Dense(10)(inputs))
+    model.compile(optimizer=keras.optimizers.Adam(), loss="mse")
+""",
+    sources=("https://keras.io/api/optimizers/", SOURCE),
+    judge=_judge,
+)

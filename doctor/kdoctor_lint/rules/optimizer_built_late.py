@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    for optimizer, strategy in trace.built_late:
+        if optimizer.slots and optimizer.place is Place.INSIDE and is_mirrored(strategy):
+            late = f"`{optimizer.algorithm}` creates its variables in the first step, inside `tf.function`"
+            yield optimizer.node, f"{late}, and fails{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.optimizer-built-late",
+    code="KD503",
+    severity=Severity.ERROR,
+    title="Checks for custom loops under MirroredStrategy whose first step builds the optimizer of Keras 3.",
+    why="""An optimizer creates its variables when it is built: in the first step, unless `build` is called before. In a
+step that `strategy.run` executes inside `tf.function`, Keras 3 then raises InvalidArgumentError ("You must feed a value
+for placeholder tensor"). Plain SGD has no such variables. tf_keras trains correctly, so scripts that use it are not
+reported.""",
+    fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.Adam()
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+@tf.function
+def train_step(x, y):
+    strategy.run(step, args=(x, y))
+
+
+for x, y in dataset:
+    train_step(x, y)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+@tf.function
+def train_step(x, y):
+    strategy.run(step, args=(x, y))
+
+
+for x, y in dataset:
+    train_step(x, y)
+""",
+    sources=("https://github.com/keras-team/keras/issues/23085", SOURCE),
+    judge=_judge,
+)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor.text.lists import counted
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    layers = [one for one in trace.random if one.place is Place.INSIDE and is_mirrored(one.strategy)]
+    if layers:
+        first, *others = {id(one.node): one for one in layers}.values()
+        more = f" and {counted(len(others), 'other layer')} draw" if others else " draws"
+        yield first.node, f"`{first.random}`{more} the same random numbers on every replica{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.random-layers",
+    code="KD504",
+    severity=Severity.WARNING,
+    title="Checks for models with Dropout, noise or augmentation under MirroredStrategy with Keras 3.",
+    why="""The random generator of a Keras 3 layer is a mirrored variable. Every replica draws the same Dropout mask and
+the same augmentation, so a batch on R replicas has 1/R of the masks that it has on one device. Gradients are correct
+but vary more. Reported once for each file. tf_keras draws different numbers, so scripts that use it are not
+reported.""",
+    fix="Add the replica's index to the seed: `kdoctor explain --reproduce random-layers` shows it.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dropout(0.5), keras.layers.Dense(1)])
+    model.compile(optimizer="adam", loss="mse")
+""",
+    good="""import keras
+import tensorflow as tf
+
+
+class ReplicaDropout(keras.layers.Dropout):
+    def call(self, inputs, training=False):
+        if not training:
+            return inputs
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        seed = tf.cast(self.seed_generator.next(), tf.int32) + tf.stack([0, tf.cast(replica, tf.int32)])
+        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
+
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(64), ReplicaDropout(0.5), keras.layers.Dense(1)])
+    model.compile(optimizer="adam", loss="mse")
+""",
+    sources=("https://keras.io/api/random/seed_generator/", SOURCE),
+    judge=_judge,
+)

@@ -1,0 +1,199 @@
+"""Compares the job on all replicas with one device: with its own optimizer, with SGD, and in ``evaluate``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from kdoctor_target.job import evaluating, measures
+from kdoctor_target.job.cloning import CopyError
+from kdoctor_target.job.copies import Setup
+from kdoctor_target.job.measures import Difference
+from kdoctor_target.job.model import layers_of, normalisations, random_layers
+from kdoctor_target.job.optimizers import hides_scale
+from kdoctor_target.job.options import CLIPS, Option, optimizers_of
+from kdoctor_target.job.parts import describe
+from kdoctor_target.job.trials import SpentError, Trained, Trials, in_a_thread
+
+Facts = Dict[str, Any]
+
+SUSPICIOUS = 0.01
+"""Larger differences from one device are examined for the option that causes them."""
+FRACTION = 0.1
+"""An option acts correctly if the difference from one device is at most this share of what the option changes there."""
+_NAMES_SHOWN = 6
+
+
+class Comparison:
+    """The comparisons of one job; each notes its facts by the names of ``JobTraining``'s fields."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        options: List[Option],
+        without: Tuple[str, ...],
+        noted: List[Facts],
+        say: Callable[..., None],
+    ) -> None:
+        """Prepare the comparisons.
+
+        Args:
+            trials: has trained the job on the replicas.
+            options: of the job.
+            without: options with which it raises, so it is compared without them.
+            noted: facts about options.
+            say: notes facts.
+        """
+        self._trials = trials
+        self._options = [option for option in options if option.name not in without]
+        self._without = without
+        self._noted = noted
+        self._say = say
+        self._optimizer = trials.mirrored.optimizer
+
+    def compare_own(self, trained: Trained) -> None:
+        """With the job's own optimizer and options, and its random layers at inference.
+
+        Args:
+            trained: the job's first steps, which are compared if nothing in them differs from one device by design.
+        """
+        model = self._trials.mirrored
+        setup = Setup(without=self._without, still=True)
+        designed = random_layers(model) or list(normalisations(model))
+        names = [getattr(one, "path", one.name) for one in model.weights]
+        optimizer = type(optimizers_of(self._optimizer)[-1]).__name__
+        facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
+        try:
+            mirrored = self._trials.on_replicas(setup) if designed else trained
+            alone = self._trials.on_one_device(setup)
+            reordered = [self._trials.on_one_device(setup, order=1)]
+            found = _difference(names, alone, mirrored, reordered)
+            if found and not found.deviation <= SUSPICIOUS:
+                reordered.append(self._trials.on_one_device(setup, order=2))
+                found = _difference(names, alone, mirrored, reordered)
+        except Exception as error:
+            self._say(own=dict(facts, not_compared=_reason(error)))
+            return
+        facts.update(logs=mirrored.logs, reference_logs=alone.logs, reordered_logs=reordered[0].logs)
+        if found is None:
+            self._say(own=dict(facts, not_compared=self._unmoved(alone)))
+            return
+        self._say(own=dict(facts, **_facts(found)))
+        blamed = self._find_option(names, alone, reordered, found)
+        if blamed:
+            name, rest = blamed
+            self._without = (*self._without, name)
+            self._say(own=dict(facts, without=list(self._without), **_facts(rest)))
+
+    def _find_option(
+        self, names: List[str], alone: Trained, reordered: List[Trained], found: Difference
+    ) -> Optional[Tuple[str, Difference]]:
+        """The option without which the replicas match one device, and their difference then."""
+        for option in self._options:
+            clips = option.name == CLIPS
+            if not clips and found.deviation <= SUSPICIOUS:
+                continue
+            setup = Setup(without=(*self._without, option.name), still=True)
+            facts: Facts = {"name": option.name, "value": option.value}
+            try:
+                alone_without = self._trials.on_one_device(setup)
+                effect = _difference(names, alone, alone_without, reordered)
+                facts["effect"] = effect.deviation if effect else None
+                acts = effect and effect.deviation > max(measures.QUIET, measures.BEYOND_ROUNDING * found.noise)
+                correct = acts and effect and found.deviation <= FRACTION * effect.deviation
+                if clips and (not acts or correct):
+                    facts["deviation"] = found.deviation if acts else None
+                    self._note_option(facts)
+                    continue
+                rest = _difference(names, alone_without, self._trials.on_replicas(setup), reordered)
+            except (CopyError, SpentError):
+                continue
+            facts.update(deviation=found.deviation, without=rest.deviation if rest else None)
+            if rest and rest.deviation <= FRACTION * found.deviation:
+                self._note_option(facts)
+                return option.name, rest
+        return None
+
+    def _note_option(self, facts: Facts) -> None:
+        self._noted.append(facts)
+        self._say(options=self._noted)
+
+    def evaluate(self) -> None:
+        """``evaluate`` with the weights before the training, on full batches and on an uneven final one."""
+        trials = self._trials
+        if trials.alone is None or trials.mirrored is None:
+            return
+        trials.reset()
+        batch = len(evaluating.leaf(trials.batches[0]))
+        found = []
+        for final in evaluating.final_batches(batch, trials.strategy.num_replicas_in_sync, trials.alone):
+            found.append(
+                evaluating.compare(
+                    lambda: evaluating.evaluate(trials.mirrored, trials.batches, final),  # noqa: B023 - called at once
+                    lambda reverse: in_a_thread(
+                        lambda: evaluating.evaluate(trials.alone, trials.batches, final, reverse=reverse)  # noqa: B023
+                    ),
+                    final,
+                )
+            )
+        self._say(evaluations=[facts for facts in found if facts])
+
+    def compare_sgd(self) -> None:
+        """With SGD, where the job's optimizer hides a gradient that is too large."""
+        trials = self._trials
+        clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
+        why = hides_scale(self._optimizer, clips=clips)
+        self._say(scale_hidden=why)
+        if not why:
+            return
+        setup = Setup(own=False, still=True)
+        mirrored = trials.on_replicas(setup)
+        alone = trials.on_one_device(setup)
+        self._say(losses=mirrored.losses, reference_losses=alone.losses)
+        scale = measures.scale_of(alone.started, alone.weights, measures.largest)
+        if scale is None:
+            self._say(not_compared=self._unmoved(alone))
+            return
+        deviation = measures.max_or_nan(measures.largest(alone.weights, mirrored.copies) / scale)
+        self._say(deviation=deviation)
+        if not deviation < measures.QUIET:
+            again = trials.on_one_device(setup)
+            self._say(noise=measures.max_or_nan(measures.largest(alone.weights, again.copies) / scale))
+
+    def _unmoved(self, alone: Trained) -> str:
+        changes = measures.max_or_nan(measures.largest(alone.started, alone.copies))
+        why = "no weight changes" if changes == 0 else "the weights are not finite, even on one device"
+        steps = len(self._trials.batches)
+        return f"in {steps} {'step' if steps == 1 else 'steps'} {why}"
+
+
+def why_incomparable(model: Any, strategies: List[str]) -> Optional[str]:
+    """Why one device cannot compute what the replicas compute; None if it can.
+
+    Args:
+        model: the job's model.
+        strategies: names under which the job's functions use a strategy.
+    """
+    if strategies:
+        return (
+            f"the job's code uses the strategy {strategies[0]} directly, so a copy on one device would count its replicas, "
+            "too: call tf.distribute.get_strategy() there"
+        )
+    kept = [layer.name for layer in layers_of(model) if getattr(layer, "stateful", False) is True]
+    if kept:
+        return f"{', '.join(kept[:_NAMES_SHOWN])} keeps the state of each row of a batch, and replicas have other rows"
+    return None
+
+
+def _difference(names: List[str], alone: Trained, other: Trained, reordered: List[Trained]) -> Optional[Difference]:
+    return measures.compare(names, alone.started, alone.weights, other.copies, [one.weights for one in reordered])
+
+
+def _facts(found: Difference) -> Facts:
+    facts = found._asdict()
+    facts["rounded"] = found.rounded[:_NAMES_SHOWN]
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in facts.items()}
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, (CopyError, SpentError)) else describe(error)

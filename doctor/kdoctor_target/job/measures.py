@@ -1,0 +1,112 @@
+"""Differences between trainings: of weights, in units of how far training moved them, and of reported numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+SMALLEST_CHANGE = 0.1
+"""Smaller changes of a variable, as shares of the largest change of any, count as this much: a bias in front of a
+BatchNormalization changes by rounding only."""
+BEYOND_ROUNDING = 10.0
+"""A difference of at most this many times that of another order of the examples is explained by rounding."""
+QUIET = 1e-3
+"""Smaller differences are not examined further."""
+
+
+class Difference(NamedTuple):
+    """How much the weights of all replicas differ from one device's."""
+
+    deviation: float
+    """Largest one of the variables that rounding does not decide; NaN if there is one."""
+    noise: float
+    """Largest difference that another order of the examples makes on one device."""
+    rounded: List[str]
+    """Variables whose difference rounding explains."""
+    rounded_share: float
+    """Their share of the weights."""
+
+
+def largest(reference: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
+    """Largest absolute difference of each variable from its copies; NaN if there is one."""
+    return np.array([max_or_nan([_most(one, other) for other in others]) for one, others in zip(reference, copies)])
+
+
+def typical(reference: Sequence[Any], copies: Sequence[Sequence[Any]]) -> Any:
+    """Root mean square of the difference of each variable from the copy that differs most.
+
+    An optimizer that divides by the gradient's size (Adam) turns rounding into a full step where the gradient is about
+    zero. That happens to single elements, which count little here.
+    """
+    return np.array([max_or_nan([_rms(one, other) for other in others]) for one, others in zip(reference, copies)])
+
+
+def compare(
+    names: Sequence[str],
+    started: Sequence[Any],
+    reference: Sequence[Any],
+    copies: Sequence[Sequence[Any]],
+    reordered: Sequence[Sequence[Any]],
+) -> Optional[Difference]:
+    """The difference of all replicas from one device; None if no weight changes there, or one is not finite.
+
+    Args:
+        names: of the variables.
+        started: the weights before the training.
+        reference: the weights of one device.
+        copies: each variable's copy on each replica.
+        reordered: the weights of one device after trainings with another order of the examples in each batch.
+    """
+    scale = scale_of(started, reference)
+    if scale is None:
+        return None
+    apart = typical(reference, copies) / scale
+    noise = np.max([typical(reference, [[one] for one in weights]) / scale for weights in reordered], axis=0)
+    rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > QUIET)
+    sizes = np.array([np.size(one) for one in reference])
+    kept = apart[~rounded]
+    return Difference(
+        deviation=max_or_nan(kept) if kept.size else 0.0,
+        noise=max_or_nan(noise),
+        rounded=[name for name, is_rounded in zip(names, rounded) if is_rounded],
+        rounded_share=float(sizes[rounded].sum() / sizes.sum()),
+    )
+
+
+def scale_of(started: Sequence[Any], reference: Sequence[Any], measure: Any = typical) -> Any:
+    """How far each variable moved; None if none did, or one is not finite."""
+    changes = measure(started, [[one] for one in reference])
+    way = max_or_nan(changes)
+    return np.maximum(changes, SMALLEST_CHANGE * way) if way and math.isfinite(way) else None
+
+
+def max_or_nan(values: Any) -> float:
+    """The largest value; NaN if there is one, 0 if there are none."""
+    return float(np.max(values)) if len(values) else 0.0
+
+
+def _most(one: Any, other: Any) -> float:
+    apart = np.abs(_floats(one) - _floats(other))
+    return float(np.max(apart)) if apart.size else 0.0
+
+
+def _rms(one: Any, other: Any) -> float:
+    apart = _floats(one) - _floats(other)
+    return float(np.sqrt(np.mean(apart * apart))) if apart.size else 0.0
+
+
+def _floats(value: Any) -> Any:
+    return np.asarray(value, "float64")
+
+
+def numbers(logs: Optional[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
+    """The numbers that ``fit`` or ``evaluate`` reports, by their names; None for NaN and infinity."""
+    found: Dict[str, Optional[float]] = {}
+    for name, value in (logs or {}).items():
+        array = np.asarray(value)
+        if array.dtype.kind in "fiub" and array.size:
+            number = float(np.mean(array))
+            found[str(name)] = number if math.isfinite(number) else None
+    return found

@@ -1,0 +1,155 @@
+"""Trainings on one GPU with the framework that is installed, their memory, and whether they repeat."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.real_gpu import Ran, Record, on_gpus, rehearsed, run_kdoctor
+from kdoctor.facts import Gpus
+
+pytestmark = pytest.mark.gpu
+
+HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
+HAS_KERAS = importlib.util.find_spec("keras") is not None
+HAS_JAX = importlib.util.find_spec("jax") is not None
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+
+
+CHECKLIST = """\
+schema: kdoctor/checklist/v1
+name: one-training
+version: 1
+owner: kdoctor
+assumptions:
+  gpus: {{at_least: 1}}
+checks:
+  - id: smoke.{scenario}
+  - id: smoke.gpus-worked
+  - id: smoke.gpus-unslowed
+scenarios:
+  - {{id: smoke.{scenario}, kind: baseline, strategy: {strategy}, replicas: gpus, expect: matches one device}}
+without:
+  edge-case: one training is enough here
+  failure-path: one training is enough here
+"""
+
+
+def framework() -> str:
+    """The scenario that trains with the framework that is here."""
+    if HAS_TENSORFLOW and HAS_KERAS:
+        return "baseline"
+    if HAS_JAX and HAS_KERAS:
+        return "data-parallel"
+    pytest.skip("neither TensorFlow nor JAX is installed with Keras")
+
+
+@pytest.fixture(scope="module")
+def trained(record: Record, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Ran]:
+    """One training as a user runs it, with the facts of its cases."""
+    scenario = framework()
+    folder = tmp_path_factory.mktemp("training")
+    snapshot = folder / "snapshot.json"
+    return scenario, snapshot, train(record, scenario, snapshot)
+
+
+def train(record: Record, scenario: str, snapshot: Path) -> Ran:
+    """Run the scenario with deterministic operations, and save its facts."""
+    checklist = snapshot.parent / "one-training.yaml"
+    strategy = "mirrored" if scenario == "baseline" else scenario
+    checklist.write_text(CHECKLIST.format(scenario=scenario, strategy=strategy), encoding="utf-8")
+    options = ("--format", "json", "--save-snapshot", snapshot)
+    variables = {"TF_DETERMINISTIC_OPS": "1", "XLA_FLAGS": "" if rehearsed() else DETERMINISTIC}
+    done = run_kdoctor(
+        record, "check", "--checklist", checklist, *on_gpus(), *options, folder=snapshot.parent, **variables
+    )
+    assert snapshot.is_file(), done.stderr
+    return done
+
+
+def cases(snapshot: Path, scenario: str) -> list[dict[str, Any]]:
+    facts = json.loads(snapshot.read_text(encoding="utf-8"))["facts"]
+    found: list[dict[str, Any]] = facts["smoke"]["runs"][f"smoke.{scenario}"]["cases"]
+    return found
+
+
+def test_training_finishes_on_the_gpu(trained: tuple[str, Path, Ran], record: Record) -> None:
+    scenario, snapshot, done = trained
+    record.row("Time of kdoctor", command=f"smoke {scenario}", exit_code=done.code, seconds=done.seconds)
+    found = cases(snapshot, scenario)
+    for case in found:
+        record.row(
+            "Trainings",
+            scenario=scenario,
+            case=case["name"],
+            outcome=case["outcome"],
+            devices=", ".join(case["devices"]),
+            difference_to_one_device=case["weight_deviation"],
+            seconds=case["seconds"],
+            said=case["skip_reason"] or case["error_message"],
+        )
+    skipped = [case["skip_reason"] for case in found if case["outcome"] == "skipped"]
+    if len(skipped) == len(found):
+        pytest.skip(skipped[0])
+    assert {case["outcome"] for case in found} == {"trained"}
+    result = done.results[f"smoke.{scenario}"]
+    assert result["status"] in ("pass", "skip"), result  # one replica has nothing to compare
+    if not rehearsed():
+        assert all("gpu" in device.lower() or "cuda" in device.lower() for device in found[0]["devices"])
+
+
+def test_sampler_saw_the_training(trained: tuple[str, Path, Ran], record: Record) -> None:
+    _, snapshot, done = trained
+    sampling = json.loads(snapshot.read_text(encoding="utf-8"))["facts"]["gpu_sampling"]
+    if sampling["state"] == "not-started":
+        pytest.skip("no training ran on a GPU")
+    for name in ("smoke.gpus-worked", "smoke.gpus-unslowed"):
+        result = done.results[name]
+        record.row("Sampled checks", check=name, status=result["status"], reason=result["reason"])
+        assert result["status"] != "fail", result["findings"]
+
+
+def test_memory_of_the_training_leaves_headroom(trained: tuple[str, Path, Ran], record: Record, gpus: Gpus) -> None:
+    _, snapshot, _ = trained
+    sampling = json.loads(snapshot.read_text(encoding="utf-8"))["facts"]["gpu_sampling"]
+    peaks = {gpu["index"]: gpu["during"]["memory_used_bytes"] for gpu in sampling["gpus"]}
+    if not any(peaks.values()):
+        pytest.skip("no memory was sampled during a training on a GPU")
+    for gpu in gpus.devices:
+        peak, total = peaks.get(gpu.index), gpu.memory_total_bytes
+        if peak and total:
+            record.row("Memory", GPU=gpu.index, peak_MiB=peak["high"] / 1024**2, total_MiB=total / 1024**2)
+            # kdoctor's trainings are small, and take no memory in advance.
+            assert peak["high"] < 0.5 * total
+
+
+def test_deterministic_training_repeats(trained: tuple[str, Path, Ran], record: Record, tmp_path: Path) -> None:
+    scenario, snapshot, _ = trained
+    first = {case["name"]: case["losses"] for case in cases(snapshot, scenario) if case["outcome"] == "trained"}
+    if not first:
+        pytest.skip("the first training did not finish")
+    again = tmp_path / "again.json"
+    train(record, scenario, again)
+    second = {case["name"]: case["losses"] for case in cases(again, scenario)}
+    for name, losses in first.items():
+        equal = losses == second.get(name)
+        record.row("Determinism", scenario=scenario, case=name, losses=str(losses), bit_equal=str(equal))
+    assert {name: second.get(name) for name in first} == first
+
+
+def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus: Gpus) -> None:
+    """``job.memory-headroom`` needs TensorFlow: kdoctor examines models of TensorFlow jobs."""
+    if not HAS_TENSORFLOW:
+        pytest.skip("TensorFlow is not installed, and kdoctor examines models of TensorFlow jobs only")
+    model = "import keras\n\n\ndef build():\n    return keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])\n"
+    (tmp_path / "job.py").write_text(model, encoding="utf-8")
+    done = run_kdoctor(
+        record, "check", "--model", "job:build", *on_gpus(), "--format", "json", "--select", "job", folder=tmp_path
+    )
+    result = done.results["job.memory-headroom"]
+    record.row("Memory headroom", status=result["status"], reason=result["reason"])
+    assert result["status"] != "fail"

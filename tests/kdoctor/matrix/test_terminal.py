@@ -1,0 +1,59 @@
+"""Each short answer fits on one screen, and names what it leaves out."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kdoctor.matrix.compatibility import compatible
+from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.matrix.render import render
+from kdoctor.matrix.requirements import requirements
+from kdoctor.matrix.verdict import Machine
+from kdoctor.matrix.view import Fact, View
+from kdoctor.text.canvas import SCREEN
+
+MATRIX = load_matrix(environ={})
+FACTS = tuple(Fact(label, "a value of usual length", "--option") for label in ("Driver", "GPUs", "Python", "Platform"))
+DRIVERS = ("470.256.02", "525.60.13", "535", "550.54.15", "580.95.05", None)
+
+
+def rows(text: str) -> int:
+    """Rows of a terminal with 80 columns."""
+    return sum(max(1, -(-len(line) // 80)) for line in text.splitlines())
+
+
+def answer(matrix: VersionMatrix, machine: Machine, *, detailed: bool = False) -> str:
+    verdicts = compatible(matrix, machine)
+    return render(View(matrix=matrix, machine=machine, facts=FACTS, verdicts=verdicts, detailed=detailed), "terminal")
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+@pytest.mark.parametrize("gpu", ["K80", "P100", "V100", "T4", "A100", "H100", "GH200", "B200", "B300", "RTX 5090"])
+def test_answer_for_any_machine_fits_on_one_screen(framework: str, gpu: str) -> None:
+    matrix = MATRIX.of(framework)
+    platforms = (None, "linux-aarch64", "windows", "wsl2", "macos")
+    for driver, python, platform in itertools.product(DRIVERS, ("3.8", "3.11", "3.14"), platforms):
+        machine = Machine(driver=driver, gpus=(find_gpu(MATRIX, gpu),), python=python, platform=platform)
+        assert rows(answer(matrix, machine)) <= SCREEN, machine
+
+
+@pytest.mark.parametrize("release", [release.version for release in MATRIX.releases])
+def test_requirements_of_any_release_fit_on_one_screen(release: str) -> None:
+    view = View(matrix=MATRIX, machine=None, needs=requirements(MATRIX, release))
+    assert rows(render(view, "terminal")) <= SCREEN
+
+
+def test_reasons_that_do_not_fit_are_counted_and_listed_by_all() -> None:
+    machine = Machine(driver="535", gpus=(find_gpu(MATRIX, "H100"),), python="3.11")
+    assert "2 more reasons and all releases: --all\n" in answer(MATRIX, machine)
+    assert answer(MATRIX, machine, detailed=True).count("ptx_newer_than_driver") >= len(
+        [
+            item
+            for item in compatible(MATRIX, machine)
+            if item.outcome == "does-not-run" and item.release.key.release[:2] >= (2, 17)
+        ]
+    )

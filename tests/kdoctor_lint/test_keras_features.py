@@ -1,0 +1,54 @@
+"""The rules about features that Keras 3 gets wrong, for each target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from kdoctor.matrix.load import load_matrix
+from kdoctor_lint.engine import lint_script
+from kdoctor_lint.registry import RULES
+from kdoctor_lint.rules._keras_features import MEASURED_FROM, MEASURED_TO
+from kdoctor_lint.script import read_script
+
+NAMES = ("clipping", "steps-per-execution", "optimizer-built-late", "random-layers")
+MEASURED = "(Keras 3.10 to 3.15)"
+
+
+def messages(tmp_path: Path, name: str, targets: dict[str, tuple[int, int]]) -> list[str]:
+    script = tmp_path / "train.py"
+    script.write_text(RULES[f"lint.{name}"].bad, encoding="utf-8")
+    found, _ = lint_script(read_script(str(script)), RULES, targets)
+    return [item.message for item in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_message_ends_with_the_measured_releases(tmp_path: Path, name: str) -> None:
+    for targets in ({}, {"keras": (3, 12)}, {"tensorflow": (2, 21), "keras": (3, 15)}):
+        (message,) = messages(tmp_path, name, targets)
+        assert message.endswith(MEASURED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("release", [(3, 6), (3, 16)])
+def test_release_that_was_not_measured_is_named(tmp_path: Path, name: str, release: tuple[int, int]) -> None:
+    (message,) = messages(tmp_path, name, {"keras": release})
+    assert message.endswith(f"Keras 3.{release[1]} was not measured)")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keras_2_has_no_finding(tmp_path: Path, name: str) -> None:
+    assert messages(tmp_path, name, {"tensorflow": (2, 15), "keras": (2, 15)}) == []
+
+
+@pytest.mark.parametrize("feature", ["clipping", "steps-per-execution", "random-layers"])
+def test_matrix_agrees(feature: str) -> None:
+    rows = [row for row in load_matrix().keras_features if (row.feature, row.package) == (feature, "keras")]
+    measured = {
+        release: row.result for row in rows for release in row.releases
+        if MEASURED_FROM <= Version(release).release[:2] <= MEASURED_TO
+    }  # fmt: skip
+    assert {Version(release).release[:2] for release in measured} >= {MEASURED_FROM, MEASURED_TO}
+    assert "right" not in measured.values()

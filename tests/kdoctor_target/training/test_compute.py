@@ -1,0 +1,23 @@
+"""Which GPU a process of its own is shown."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from kdoctor_target.training.compute import show_only
+
+
+@pytest.mark.parametrize(
+    ("before", "index", "after"),
+    [(None, 2, "2"), ("", 0, "0"), ("5,7", 1, "7"), ("GPU-aa, GPU-bb", 1, "GPU-bb")],
+)
+def test_one_gpu_of_the_jobs_is_shown(
+    before: str | None, index: int, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    show_only(index)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == after

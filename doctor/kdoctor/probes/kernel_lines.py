@@ -147,9 +147,7 @@ def _of_json(raw: str) -> Line:
         return Line(text=raw)
     message = record.get("MESSAGE")
     if isinstance(message, list):
-        message = bytes(item for item in message if isinstance(item, int) and 0 <= item < 256).decode(
-            "utf-8", "replace"
-        )  # noqa: PLR2004 - a byte
+        message = bytes(item for item in message if isinstance(item, int) and 0 <= item < 256).decode("utf-8", "replace")  # noqa: PLR2004 - a byte
     boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
     inner = split_line(message) if isinstance(message, str) else Line(text="")
     return Line(

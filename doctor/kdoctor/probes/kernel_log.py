@@ -33,7 +33,9 @@ _ADDRESS = (
 _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     (
         "xid",
-        re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"),
+        re.compile(
+            rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"
+        ),
     ),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
 )

@@ -114,21 +114,15 @@ _HARMLESS = (
     _message(None, r"^nvidia[-_]uvm: (?:(?:L|Unl)oaded the UVM driver|module uses symbols)", _UVM),
     _message(None, r"^nvidia-nvlink: (?:Nvlink Core is being initialized|Unregistered (?:the )?Nvlink Core)", _MODULE),
     # nvidia-modeset drives displays only.
-    _message(
-        None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE
-    ),
+    _message(None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE),
     _message(
         None,
         r"^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: |a stale fd"
         r"|no events registered)",
         _MODULE,
     ),
-    _message(
-        None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE
-    ),
-    _message(
-        None, r"^nvidia-gpu \S+: ", "https://github.com/torvalds/linux/blob/master/drivers/i2c/busses/i2c-nvidia-gpu.c"
-    ),
+    _message(None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE),
+    _message(None, r"^nvidia-gpu \S+: ", "https://github.com/torvalds/linux/blob/master/drivers/i2c/busses/i2c-nvidia-gpu.c"),
     _message(
         None,
         r"^nouveau(?: \S+)?: (?:NVIDIA \w+ \(|bios: |vgaarb|enabling device|detected |fb\d?: (?!.*(?:fault|fail))"
@@ -144,12 +138,8 @@ _HARDWARE = (
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
     ),
-    _message(
-        None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER
-    ),
-    _message(
-        "pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER
-    ),
+    _message(None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER),
+    _message("pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER),
     _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
     _message("hardware-corrected", r"EDAC \S+:? .*\b\d+ CE\b", _EDAC),
     _message("hardware-error", r"EDAC \S+:? .*\b\d+ UE\b", _EDAC),

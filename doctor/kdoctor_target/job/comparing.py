@@ -28,12 +28,7 @@ class Comparison:
     """The comparisons of one job; each notes its facts by the names of ``JobTraining``'s fields."""
 
     def __init__(
-        self,
-        trials: Trials,
-        options: List[Option],
-        without: Tuple[str, ...],
-        noted: List[Facts],
-        say: Callable[..., None],
+        self, trials: Trials, options: List[Option], without: Tuple[str, ...], noted: List[Facts], say: Callable[..., None]
     ) -> None:
         """Prepare the comparisons.
 

@@ -132,7 +132,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.clipping", {"model": {"clipping": ("clipnorm=1",)}, "strategy": "MultiWorkerMirroredStrategy"}),
     ("job.clipping", {"model": {"clipping": ("clipnorm=1",)}, "replicas": None}),
     ("job.steps-per-execution", {"model": {"steps_per_execution": None}}),
-    ("job.steps-per-execution", {"model": {"steps_per_execution": 2, "keras": "keras 3.9.2"}}),
+    ("job.steps-per-execution", {"model": {"steps_per_execution": 2, "keras": "keras 3.1.1"}}),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None}}),
     ("job.random-layers", {"model": {"random_layers": ("dropout",), "keras": "keras nightly"}}),
     ("job.variables-mirrored", {"model": {"trainable": 0, "mirrored": 0}}),

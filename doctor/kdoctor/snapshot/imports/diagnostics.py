@@ -19,9 +19,7 @@ from kdoctor.snapshot.imports.part import Part, Section, sysfs_bus_id
 
 IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
 IS_VERDICT = re.compile(r'"(?:overall_severity|NodeVerdict|check_verdicts|affected_components)"')
-FABRIC_MANAGER = re.compile(
-    r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
-)
+FABRIC_MANAGER = re.compile(r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]")
 
 _STATUSES: dict[str, DiagnosticStatus] = {
     "pass": "pass",

@@ -32,11 +32,7 @@ _LONGEST_LINE = 100_000
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >]|system version=)")
-_XML_ENDS: dict[Kind | None, str] = {
-    "nvidia-smi -q -x": "</nvidia_smi_log>",
-    "lstopo": lstopo.END,
-    "NCCL topology": nccl.END,
-}
+_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END, "NCCL topology": nccl.END}
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
@@ -246,9 +242,7 @@ class _Splitter:
             return False
         if current is not None:
             return "," in line and smi_csv.is_header(line)
-        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(
-            self._command or ""
-        )
+        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(self._command or "")
 
     def _json_kind(self, place: int) -> Kind | None:
         """The kind of a JSON document, by its first names."""

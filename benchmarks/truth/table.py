@@ -43,8 +43,9 @@ class Measured:
     cells: Mapping[str, Cell]
 
 
-def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None:
-    """Write the file."""
+def write_table(file: Path, catalog: Catalog, measured: Sequence[Measured]) -> None:
+    """Write the file: by package, oldest release first."""
+    found = sorted(measured, key=lambda one: (one.package, Version(one.release)))
     features = list(dict.fromkeys(feature for one in found for feature in one.cells))
     parts: list[dict[str, object]] = [
         {**_DOCUMENT, "updated": max((one.measured for one in found), default="")},

@@ -68,9 +68,17 @@ def test_defects_are_what_is_wrong_or_ends_the_job() -> None:
 
 
 FEATURE = "features:\n- {feature: ours/clip, title: our clipping, checks: [smoke.clipping]}\n"
-RESULT = (
-    "keras_features:\n- {feature: %s, package: keras, releases: ['%s'], result: wrong, observed: 0.5, source: lab}\n"
-)
+RELEASE = "{package: keras, release: '3.1', tensorflow: '2.16', python: '3.11', measured: soon, source: a lab}"
+
+
+def result(releases: str, result: str = "wrong", feature: str = "ours/clip", observed: str = "x") -> str:
+    """A row of ``keras_features``."""
+    first = f"- {{feature: {feature}, package: keras, releases: [{releases}], "
+    return f"{first}result: {result}, observed: {observed}, source: a lab}}\n"
+
+
+def results(*rows: str) -> str:
+    return f"{FEATURE}keras_features:\n{''.join(rows)}"
 
 
 def loaded(folder: Path, text: str) -> str:
@@ -80,8 +88,7 @@ def loaded(folder: Path, text: str) -> str:
 
 
 def test_file_of_a_user_adds_features_and_replaces_results(tmp_path: Path) -> None:
-    text = FEATURE + (RESULT % ("ours/clip", "3.99.0")).replace("0.5", "'0.5'")
-    text += f"- {{feature: {CLIPNORM}, package: keras, releases: ['3.15.1'], result: right, observed: fixed, source: lab}}\n"
+    text = results(result("'3.99.0'"), result("'3.15.1'", "right", CLIPNORM, "fixed"))
     matrix = load_matrix(loaded(tmp_path, text), {})
     assert matrix.keras_feature("ours/clip", "keras", "3.99.0").result == "wrong"
     assert matrix.keras_feature(CLIPNORM, "keras", "3.15.1").observed == "fixed"
@@ -93,22 +100,15 @@ def test_file_of_a_user_adds_features_and_replaces_results(tmp_path: Path) -> No
     ("text", "place", "message"),
     [
         (FEATURE.replace("title: our clipping, ", ""), "6:3", "title"),
-        (FEATURE + (RESULT % ("ours/clup", "3.1.0")).replace("0.5", "x"), "8:", "did you mean 'ours/clip'"),
-        (FEATURE + (RESULT % ("ours/clip", "three")).replace("0.5", "x"), "8:", "is not a version"),
-        (FEATURE + (RESULT % ("ours/clip", "3.1.0")).replace("0.5", "x").replace("wrong", "odd"), "8:", "result"),
-        (FEATURE + (RESULT % ("ours/clip", "")).replace("0.5", "x").replace("['']", "[]"), "8:", "names no release"),
-        (FEATURE + (RESULT % ("ours/clip", "3.1.0', '3.1.0")).replace("0.5", "x"), "8:", "names a release twice"),
-        (
-            FEATURE
-            + (RESULT % ("ours/clip", "3.1.0', '3.2.0")).replace("0.5", "x")
-            + "- {feature: ours/clip, package: keras, releases: ['3.2.0'], result: right, observed: x, source: lab}\n",
-            "9:",
-            "already has a result for 'ours/clip' (line 8)",
-        ),
-        ("keras_releases:\n- {package: keras, release: '3.1', tensorflow: '2.16', python: '3.11', measured: soon, source: lab}\n",
-         "6:", "is not a date"),
+        (results(result("'3.1.0'", feature="ours/clup")), "8:", "did you mean 'ours/clip'"),
+        (results(result("three")), "8:", "is not a version"),
+        (results(result("'3.1.0'", "odd")), "8:", "result"),
+        (results(result("")), "8:", "names no release"),
+        (results(result("'3.1.0', '3.1.0'")), "8:", "names a release twice"),
+        (results(result("'3.1.0', '3.2.0'"), result("'3.2.0'", "right")), "9:", "a result for 'ours/clip' (line 8)"),
+        (f"keras_releases:\n- {RELEASE}\n", "6:", "is not a date"),
     ],
-)  # fmt: skip
+)
 def test_problem_names_its_place(tmp_path: Path, text: str, place: str, message: str) -> None:
     with pytest.raises(MatrixError) as caught:
         load_matrix(loaded(tmp_path, text), {})
@@ -117,12 +117,8 @@ def test_problem_names_its_place(tmp_path: Path, text: str, place: str, message:
 
 
 def test_spans_join_neighbouring_releases_with_the_same_result(tmp_path: Path) -> None:
-    rows = [("3.1.0', '3.2.0", "wrong"), ("3.3.0", "right"), ("3.10.0", "right"), ("3.11.0", "wrong")]
-    results = "".join(
-        f"- {{feature: ours/clip, package: keras, releases: ['{names}'], result: {result}, observed: x, source: lab}}\n"
-        for names, result in rows
-    )
-    matrix = load_matrix(loaded(tmp_path, f"{FEATURE}keras_features:\n{results}"), {})
+    rows = [("'3.1.0', '3.2.0'", "wrong"), ("'3.3.0'", "right"), ("'3.10.0'", "right"), ("'3.11.0'", "wrong")]
+    matrix = load_matrix(loaded(tmp_path, results(*(result(*row) for row in rows))), {})
     found = [(span.releases, span.result) for span in spans(matrix, "ours/clip")]
     assert found == [(("3.1.0", "3.2.0"), "wrong"), (("3.3.0", "3.10.0"), "right"), (("3.11.0",), "wrong")]
 

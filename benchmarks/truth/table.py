@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from packaging.version import Version
 from benchmarks.truth.environments import Package
 from benchmarks.truth.judge import Cell, rows
 

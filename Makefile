@@ -4,6 +4,7 @@ PYTHON ?= python3
 CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
+TRUTH_OPTIONS ?=
 # Minimum branch coverage in percent; code that only runs in subprocesses is not measured.
 COVERAGE ?= 85
 
@@ -16,7 +17,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-gpu test-services snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-gpu test-services test-oracle truth snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +61,12 @@ test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes
 
 test-matrix: $(DEV_STAMP) ## Test TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
 	@$(BIN)/pytest -m matrix -s $(PYTEST_OPTIONS)
+
+test-oracle: $(DEV_STAMP) ## Compare verdicts with the tests that Keras' wheels ship (downloads 6 GB)
+	@$(BIN)/pytest -m oracle $(PYTEST_OPTIONS)
+
+truth: $(DEV_STAMP) ## Measure what each release of Keras does on several replicas (downloads 6 GB, an hour)
+	@$(BIN)/python -m benchmarks.truth $(TRUTH_OPTIONS)
 
 snapshots: $(DEV_STAMP) ## Rewrite the snapshot files of whole screens; review the diff
 	@$(BIN)/pytest --snapshot-update $(PYTEST_OPTIONS)

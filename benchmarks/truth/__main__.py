@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 import os
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from kdoctor.snapshot.document import load
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "checklists/kdoctor_checklists/matrices/keras-truth.yaml"
+_VERSIONS = "versions.json"
+"""The exact packages of a release's environment, next to its measurements."""
 
 
 def main() -> int:
@@ -59,6 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=ROOT / "build/truth", help="environments and measurements")
     parser.add_argument("--table", type=Path, default=TABLE, help="file to write")
     parser.add_argument("--only", action="append", metavar="RELEASE", help="measure this Keras only (repeatable)")
+    parser.add_argument("--scenario", action="append", metavar="ID", help="measure this scenario only (repeatable)")
     parser.add_argument("--times", type=int, default=2, help="measurements of a scenario with a defect")
     parser.add_argument("--no-measure", dest="measure", action="store_false", help="judge what was measured before")
     return parser.parse_args()
@@ -68,7 +72,7 @@ def _measure_release(
     catalog: Catalog, environment: Environment, package: Package, python: Path, options: argparse.Namespace
 ) -> None:
     """Measure what has not been measured: first every scenario, then those with a defect again."""
-    scenarios = feature_scenarios(catalog)
+    scenarios = [item for item in feature_scenarios(catalog) if options.scenario is None or item.id in options.scenario]
     for wanted in range(1, options.times + 1):
         done = _stored(catalog, _results(options.folder, environment, package))
         missing = [item for item in scenarios if _lacks(catalog, done.get(item.id, []), item, wanted)]
@@ -96,7 +100,7 @@ def _results(folder: Path, environment: Environment, package: Package) -> Path:
 def _stored(catalog: Catalog, results: Path) -> dict[str, list[tuple[Facts, SmokeRun]]]:
     """The measurements of a release, by scenario, oldest first."""
     found: dict[str, list[tuple[Facts, SmokeRun]]] = {}
-    for file in sorted(results.glob("*.json")):
+    for file in sorted(results.glob("2*.json")):
         facts = load(file, catalog.fact_groups).facts
         for name, run in runs_of(facts).items():
             found.setdefault(name, []).append((facts, run))
@@ -108,6 +112,7 @@ def _measure(
 ) -> None:
     results = _results(folder, environment, package)
     results.mkdir(parents=True, exist_ok=True)
+    (results / _VERSIONS).write_text(json.dumps(installed(python)), encoding="utf-8")
     output = results / f"{dt.datetime.now(dt.timezone.utc):%Y%m%dT%H%M%S}.json"
     names = [scenario.id for scenario in scenarios]
     _say(f"{environment.name}, {package}: {len(names)} scenarios")
@@ -144,24 +149,27 @@ def _judge(catalog: Catalog, environment: Environment, package: Package, folder:
         _say(f"{results.name} was not measured")
         return None
     cells: dict[str, Cell] = {}
+    times: list[int] = []
     for scenario in feature_scenarios(catalog):
         current = [(facts, run) for facts, run in done.get(scenario.id, []) if _is_current(run, scenario)]
         judged = [judge_run(catalog, facts, run) for facts, run in current]
         if not judged:
             _say(f"{results.name}: {scenario.id} was not measured")
             continue
+        times += [len(judged)] if suspicious(current[-1][1], judged[-1]) else []
         differ = {feature for other in judged[1:] for feature in disagreements(judged[0], other)}
         for feature in sorted(differ):
             _say(f"{results.name}: {feature} differs: {', '.join(one[feature].result for one in judged)}")
         cells |= {feature: cell for feature, cell in judged[-1].items() if feature not in differ}
-    versions = installed(folder / "environments" / environment.name / "bin/python")
-    newest = max(results.glob("*.json")).stem
+    versions = json.loads((results / _VERSIONS).read_text(encoding="utf-8"))
+    newest = max(results.glob("2*.json")).stem
     return Measured(
         package=package,
         release=versions[package],
         tensorflow=versions["tensorflow"],
         python=versions["python"],
         measured=dt.datetime.strptime(newest, "%Y%m%dT%H%M%S").replace(tzinfo=dt.timezone.utc).date().isoformat(),
+        times=min(times, default=1),
         cells=cells,
     )
 

@@ -68,13 +68,13 @@ def _judge_case(catalog: Catalog, facts: Facts, run: SmokeRun, case: SmokeCase) 
     unjudged = [item for result in results for item in result.unjudged if _ELSEWHERE not in item.reason]
     checks = tuple(result.id for result in results if result.findings or result.evidence)
     if findings:
-        return Cell(_ENDS[case.outcome], _problem(case, findings[0]), checks)
+        return Cell(_ENDS[case.outcome], _problem(case, findings[0], run.keras), checks)
     if unjudged or not evidence:
         return None
     return Cell("right", _right(case.weight_deviation), checks)
 
 
-def _problem(case: SmokeCase, finding: Finding) -> str:
+def _problem(case: SmokeCase, finding: Finding, keras: str | None) -> str:
     if case.outcome == "raised":
         text = _VALUE.sub(" ...", describe_end(case))
         message = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE].rpartition(' ')[0]} ..."
@@ -83,7 +83,8 @@ def _problem(case: SmokeCase, finding: Finding) -> str:
         return in_phase(case.phase)
     if case.outcome == "died":
         return f"{case.signal or f'exit status {case.exit_code}'} {in_phase(case.phase)}"
-    return _VERSIONS.sub("", finding.observed).replace(", above the tolerance of 0.0001", "")
+    text = finding.observed.removeprefix(f"{keras or ''} ")
+    return _VERSIONS.sub("", text).replace(", above the tolerance of 0.0001", "")
 
 
 def _right(deviation: float | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from packaging.version import Version
 from benchmarks.truth.environments import Package
 from benchmarks.truth.judge import Cell, rows
 
@@ -24,7 +25,7 @@ _DOCUMENT = {
     "platform": "linux-x86_64",
     "sources": {
         _SOURCE: "Measured by `make truth`: the smoke scenarios over 2 CPU replicas against one device with the same "
-        "global batches; every defect was measured twice",
+        "global batches",
     },
 }
 
@@ -38,11 +39,14 @@ class Measured:
     tensorflow: str
     python: str
     measured: str
+    times: int
+    """How often each defect was measured."""
     cells: Mapping[str, Cell]
 
 
-def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None:
-    """Write the file."""
+def write_table(file: Path, catalog: Catalog, measured: Sequence[Measured]) -> None:
+    """Write the file: by package, oldest release first."""
+    found = sorted(measured, key=lambda one: (one.package, Version(one.release)))
     features = list(dict.fromkeys(feature for one in found for feature in one.cells))
     parts: list[dict[str, object]] = [
         {**_DOCUMENT, "updated": max((one.measured for one in found), default="")},
@@ -55,6 +59,7 @@ def write_table(file: Path, catalog: Catalog, found: Sequence[Measured]) -> None
                     "tensorflow": one.tensorflow,
                     "python": one.python,
                     "measured": one.measured,
+                    "times": one.times,
                     "source": _SOURCE,
                 }
                 for one in found

@@ -3,10 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from packaging.version import Version
+
 from kdoctor.check import check
 from kdoctor.commands.packages import install, minor, restore
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
+from kdoctor.matrix.keras import HARMLESS
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Assumptions, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
@@ -18,6 +21,9 @@ _BRIEFS = {
     "keras3_metrics_wrong_or_nan": "reports wrong losses and metrics on several replicas",
 }
 """Row of the matrix to what it says in a few words."""
+
+_BASELINE = "baseline/mirrored"
+"""The feature of the version matrix that every job has."""
 
 _SAME_PACKAGE = ("versions.package-conflicts", "versions.other-conflicts", "versions.known-bad")
 _TRAININGS = ("smoke.*", "job.*")
@@ -102,10 +108,7 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     rows = [row for row in matrix.known_bad if set(row.when) == {"keras"} and row.effect == "wrong-results"]
     bad = [row for row in rows if row.ended_by and specifier(row.when["keras"]).contains(version, prereleases=True)]
     if keras.package != "keras" or not bad:
-        chosen = " (TF_USE_LEGACY_KERAS is set)" if keras.legacy else ""
-        name = "Keras" if keras.package == "keras" else keras.package
-        brief = f"{name} {keras.version}"
-        return Evidence(subject=keras.package, observed=f"version {keras.version}{chosen}", brief=brief)
+        return _judge_baseline(keras, packages, target, matrix)
     wanted = f"keras{bad[-1].ended_by['keras']}"
     measured = [item for item in matrix.keras if specifier(item.versions).contains(version, prereleases=True)]
     only_losses = bool(measured) and all(item.weights == "right" for item in measured)
@@ -119,6 +122,32 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
         (*_SAME_PACKAGE, *(_REPORTED_LOSSES if only_losses else _TRAININGS)),
     )
     return replace(finding, brief=_BRIEFS.get(bad[0].id, "gives wrong results on several replicas"))
+
+
+def _judge_baseline(keras: KerasChoice, packages: Packages, target: Target, matrix: VersionMatrix) -> Outcome:
+    """The outcome for a release without a known-bad row: what was measured with it."""
+    package = keras.package.replace("-", "_")
+    baseline = matrix.keras_feature(_BASELINE, package, keras.version or "")
+    if baseline.result is not None and baseline.result not in HARMLESS:
+        right = [
+            Version(row.release)
+            for row in matrix.keras_releases
+            if row.package == package and matrix.keras_feature(_BASELINE, package, row.release).result == "right"
+        ]
+        wanted = f"{keras.package}=={max(right)}" if right else keras.package
+        return _finding(
+            keras,
+            f"does not train as one device on several replicas: {baseline.observed} ({baseline.basis})",
+            "a release that trains as one device",
+            f"Install {wanted}. Models need no change.",
+            wanted,
+            (packages, target),
+            (*_SAME_PACKAGE, *_TRAININGS),
+        )
+    chosen = " (TF_USE_LEGACY_KERAS is set)" if keras.legacy else ""
+    name = "Keras" if keras.package == "keras" else keras.package
+    brief = f"{name} {keras.version}"
+    return Evidence(subject=keras.package, observed=f"version {keras.version}{chosen}", brief=brief)
 
 
 def _finding(

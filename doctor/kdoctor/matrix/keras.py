@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kdoctor.matrix.values import Date, Sources, SpecifierText, Text, Texts, VersionText
+from kdoctor.matrix.values import Date, Positive, Sources, SpecifierText, Text, Texts, VersionText
 from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Package = Literal["keras", "tf_keras"]
@@ -79,6 +79,8 @@ class KerasRelease(StrictPart):
     tensorflow: VersionText
     python: VersionText
     measured: Date
+    times: Positive = 1
+    """How often each defect was measured, with the same result."""
     source: Sources
 
 
@@ -142,6 +144,12 @@ def known_feature(rows: Sequence[KerasFeature], feature: str, package: str, vers
         return _unknown(feature, basis)
     basis = f"{package} {version} was not measured, but {old} and {new} were"
     return KnownFeature(feature=feature, result=after.result, observed=after.observed, basis=basis, measured=False)
+
+
+def measured_result(rows: Sequence[KerasFeature], feature: str, package: str, version: str) -> FeatureResult | None:
+    """The result of a release that was itself measured; None for any other."""
+    known = known_feature(rows, feature, package, version)
+    return known.result if known.measured else None
 
 
 def _unknown(feature: str, basis: str) -> KnownFeature:

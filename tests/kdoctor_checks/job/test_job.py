@@ -241,7 +241,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.steps-per-execution", {"model": {"steps_per_execution": None}}),
     (
         "job.steps-per-execution",
-        {"model": {"steps_per_execution": 2, "keras": "keras 3.9.2"}, "training": {"own": None}},
+        {"model": {"steps_per_execution": 2, "keras": "keras 3.1.1"}, "training": {"own": None}},
     ),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None, "own_losses": ()}}),
     ("job.options", {"model": {"options": None}}),

@@ -1,0 +1,151 @@
+"""Stored trainings become rows of the version matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from benchmarks.truth.environments import ENVIRONMENTS
+from benchmarks.truth.judge import Cell, disagreements, judge_run, rows, runs_of, suspicious
+from benchmarks.truth.measure import feature_scenarios
+from benchmarks.truth.table import Measured, title, write_table
+
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Weights
+from kdoctor.matrix.load import load_matrix
+
+CATALOG = load_catalog()
+WEIGHTS = Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=True)
+
+
+def case(**changes: Any) -> SmokeCase:
+    values: dict[str, Any] = {
+        "name": "mirrored",
+        "outcome": "trained",
+        "strategy": "MirroredStrategy",
+        "replicas": 2,
+        "devices": ("/device:CPU:0", "/device:CPU:1"),
+        "losses": (0.8, 0.4),
+        "reference_losses": (0.8, 0.4),
+        "weights": WEIGHTS,
+        "weight_deviation": 6e-8,
+        "optimizer": "SGD",
+    }
+    return SmokeCase(**{**values, **changes})
+
+
+def judged(**changes: Any) -> dict[str, Cell]:
+    run = SmokeRun(
+        scenario="smoke.baseline",
+        version=1,
+        devices_kind="cpu",
+        replicas_requested=2,
+        tensorflow="2.21.0",
+        keras="keras 3.15.1",
+        cases=(case(**changes),),
+    )
+    facts = {SmokeRuns: SmokeRuns(runs={"smoke.baseline": run})}
+    assert runs_of(facts) == {"smoke.baseline": run}
+    return judge_run(CATALOG, facts, run)
+
+
+@pytest.mark.parametrize(
+    ("changes", "result", "observed"),
+    [
+        ({}, "right", "equal to one device within 6e-08"),
+        ({"weight_deviation": 0.18}, "wrong", "weights differ by up to 0.18"),
+        ({"losses": (0.9, 0.4)}, "wrong", "reported losses are 0.9, 0.4 instead of 0.8, 0.4"),
+        (
+            {"outcome": "raised", "phase": "first step", "error_type": "ValueError", "error_message": "no such thing"},
+            "raises",
+            "ValueError in the first step: no such thing",
+        ),
+        (
+            {"outcome": "raised", "phase": "train", "error_type": "ValueError", "error_message": "in /home/me/x.py"},
+            "raises",
+            "ValueError in phase train",
+        ),
+        ({"outcome": "timed-out", "phase": "step 3"}, "hangs", "in step 3"),
+        ({"outcome": "died", "phase": "trace", "signal": "SIGSEGV"}, "crashes", "SIGSEGV in phase trace"),
+        ({"outcome": "skipped", "skip_reason": "needs NCCL"}, "unsupported", "needs NCCL"),
+    ],
+)
+def test_result_of_a_case(changes: dict[str, Any], result: str, observed: str) -> None:
+    cell = judged(**changes)["baseline/mirrored"]
+    assert (cell.result, cell.observed) == (result, observed)
+    assert cell.checks == (() if result == "unsupported" else ("smoke.baseline",))
+
+
+def test_case_without_evidence_has_no_result() -> None:
+    assert judged(weight_deviation=None) == {}
+    assert judged(replicas=None) == {}
+
+
+def test_neighbouring_releases_with_the_same_result_share_a_row() -> None:
+    results = {
+        "3.10.0": {"a": Cell("right", "equal to one device within 6e-08")},
+        "3.9.2": {"a": Cell("wrong", "weights differ by up to 0.2")},
+        "3.15.1": {"a": Cell("right", "equal to one device within 9e-08"), "b": Cell("raises", "x")},
+    }
+    found = [(row["feature"], row["releases"], row["result"], row["observed"]) for row in rows(results, "keras")]
+    assert found == [
+        ("a", ["3.9.2"], "wrong", "weights differ by up to 0.2"),
+        ("a", ["3.10.0", "3.15.1"], "right", "equal to one device within 9e-08"),
+        ("b", ["3.15.1"], "raises", "x"),
+    ]
+
+
+def test_measurements_that_disagree_are_found() -> None:
+    first = {"a": Cell("right", ""), "b": Cell("wrong", "")}
+    assert disagreements(first, {"a": Cell("raises", ""), "b": Cell("wrong", "")}) == ["a"]
+
+
+def test_scenario_with_a_defect_is_measured_again() -> None:
+    run = SmokeRun(scenario="smoke.baseline", version=1, devices_kind="cpu", replicas_requested=2, cases=())
+    assert suspicious(run, {"baseline/mirrored": Cell("hangs", "")})
+    assert not suspicious(run, {"baseline/mirrored": Cell("unsupported", ""), "state/adam": Cell("wrong", "")})
+
+
+def test_written_table_is_a_part_of_the_version_matrix(tmp_path: Path) -> None:
+    cells = {"baseline/mirrored": Cell("wrong", "weights differ: by 0.2 [much]", ("smoke.baseline",))}
+    found = [
+        Measured(
+            package="keras",
+            release=release,
+            tensorflow="2.20.0",
+            python="3.11.7",
+            measured=day,
+            times=2,
+            cells=cells,
+        )
+        for release, day in (("3.98", "2026-12-01"), ("3.99.0.dev1", "2026-12-02"))
+    ]
+    write_table(tmp_path / "table.yaml", CATALOG, found)
+    matrix = load_matrix(str(tmp_path / "table.yaml"), {})
+    assert matrix.updated == "2026-12-02"
+    known = matrix.keras_feature("baseline/mirrored", "keras", "3.98.5")
+    assert (known.result, known.measured, known.observed) == ("wrong", False, "weights differ: by 0.2 [much]")
+    assert matrix.features["baseline/mirrored"].checks == ("smoke.baseline",)
+    assert yaml.safe_load((tmp_path / "table.yaml").read_text())["keras_releases"][0]["release"] == "3.98"
+
+
+def test_features_of_jobs_are_measured_and_nothing_else() -> None:
+    chosen = feature_scenarios(CATALOG)
+    assert {"smoke.baseline", "smoke.features", "smoke.state"} <= {item.id for item in chosen}
+    assert not {"smoke.model-outside-scope", "smoke.speed", "smoke.data-parallel"} & {item.id for item in chosen}
+    assert title("baseline/mirrored", CATALOG) == "baseline"
+    assert title("state/adam", CATALOG) == "state: adam"
+
+
+def test_environments_have_different_names_and_known_releases_of_tensorflow() -> None:
+    matrix = load_matrix(environ={})
+    assert len({item.name for item in ENVIRONMENTS}) == len(ENVIRONMENTS)
+    for item in ENVIRONMENTS[:-1]:
+        release = matrix.release(item.tensorflow)
+        assert release is not None
+        requirement = release.requirement("keras")
+        assert requirement is not None
+        assert requirement.specifier.contains(item.keras)
+        assert item.tf_keras in (None, release.tf_keras)

@@ -37,7 +37,8 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics", "Disk", "Environment", "EnvironmentKind",
+    "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus",
+    "Diagnostics", "Disk", "Environment", "EnvironmentKind",
     "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries",
     "GpuUse", "Gpus", "Host", "JobData", "JobMemory", "JobModel", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
     "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",

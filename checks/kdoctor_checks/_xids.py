@@ -110,8 +110,6 @@ def _decode(event: KernelLogEvent) -> NvLinkError | None:
     if not subcode or not status:
         return None
     mask = int(status["status"], 16)
-    rows = [
-        row for row in nvlink_errors() if row.xid == event.code and subcode["subcode"] in row.subcode.split("/")
-    ]
+    rows = [row for row in nvlink_errors() if row.xid == event.code and subcode["subcode"] in row.subcode.split("/")]
     exact = [row for row in rows if row.status == mask]
     return next(iter([*exact, *(row for row in rows if row.status & mask)]), None)

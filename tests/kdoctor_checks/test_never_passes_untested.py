@@ -29,6 +29,7 @@ from helpers.rdma import device, network, two_hosts
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
 from kdoctor.facts import (
+    Diagnostics,
     Environment,
     FactGroup,
     Gpu,
@@ -73,10 +74,17 @@ LOG_CHECKS = {
     "gpu.application-xids",
     "gpu.logged-remapping",
     "topology.iommu-faults",
+    "topology.logged-pcie-errors",
     "topology.nvswitch-errors",
     "topology.nvswitch-warnings",
 }
 """Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
+
+HOST_LOG_CHECKS = {"host.kernel-errors"}
+"""Checks of the kernel log that need no GPU."""
+
+OF_TOOLS = {"gpu.diagnostics", "gpu.diagnostic-warnings"}
+"""Checks that are skipped without the output of a diagnostic tool, as on most machines."""
 
 WORDING_ONLY = {
     ("driver.loaded", PciDevices),
@@ -251,7 +259,7 @@ def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -
 def test_healthy_machine_passes_with_evidence(check: Check) -> None:
     result = judged(check)
     # The environment of the fixtures has no other packages.
-    if check.id in NOT_ON_H100 | {"versions.other-conflicts"}:
+    if check.id in NOT_ON_H100 | OF_TOOLS | {"versions.other-conflicts"}:
         assert result.status is Status.SKIP
     else:
         assert (result.status, result.reason) == (Status.PASS, None)
@@ -268,7 +276,9 @@ def test_unavailable_group_does_not_pass(check: Check, group: type[FactGroup]) -
     result = compute_check(check, *MACHINE, assumptions=STATED, missing=missing)
     if (check.id, group) in WORDING_ONLY:
         assert result.status is healthy_status(check)
-    elif check.id in LOG_CHECKS:
+    elif check.id in OF_TOOLS:
+        assert result.status is Status.SKIP
+    elif check.id in LOG_CHECKS | HOST_LOG_CHECKS:
         assert result.status is Status.SKIP
         assert "driver.kernel-log" in (result.reason or "")
     else:
@@ -279,7 +289,8 @@ def test_unavailable_group_does_not_pass(check: Check, group: type[FactGroup]) -
 
 def test_every_tolerated_group_is_listed() -> None:
     tolerated = {(check.id, check.facts[name]) for check in CHECKS for name in check.tolerant}
-    assert tolerated == WORDING_ONLY | JUDGED_IN_PART | {(check_id, KernelLog) for check_id in LOG_CHECKS}
+    logs = {(check_id, KernelLog) for check_id in LOG_CHECKS | HOST_LOG_CHECKS}
+    assert tolerated == WORDING_ONLY | JUDGED_IN_PART | logs | {(check_id, Diagnostics) for check_id in OF_TOOLS}
 
 
 def test_every_field_of_a_gpu_is_listed() -> None:

@@ -49,9 +49,7 @@ class Judged:
 def judged(code: int, text: str = "pid=7, name=python") -> Judged:
     """What the checks make of one line."""
     log = logged(f"[ 100.000000] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, {text}")
-    results = [
-        compute_check(check, gpus(4), pci(4), log) for check in (kernel_log, application_xids, logged_remapping)
-    ]
+    results = [compute_check(check, gpus(4), pci(4), log) for check in (kernel_log, application_xids, logged_remapping)]
     return Judged(failures=results[0], programs=results[1], repairs=results[2])
 
 
@@ -108,7 +106,9 @@ def test_line_of_nvlink_5_without_severity_and_numbers_is_unknown(code: int) -> 
 def test_decoded_error_of_nvlink_5(row: _catalog.NvLinkError) -> None:
     subcode = row.subcode.split("/")[-1]
     status = judged(row.xid, f"{subcode} XC0 i0 Link 00 (0x00000001 0x{row.status:08x} 0x00000000)").failures.status
-    alike = {other.now for other in _catalog.nvlink_errors() if other.subcode == row.subcode and other.status == row.status}
+    alike = {
+        other.now for other in _catalog.nvlink_errors() if other.subcode == row.subcode and other.status == row.status
+    }
     if len(alike) == 1:
         assert status is (Status.FAIL if row.now == "RESET_GPU" else Status.PASS)
 
@@ -133,7 +133,7 @@ def test_recovery_action_of_xid_154(words: str, status: Status, command: str | N
 def test_recovery_action_sums_up_the_other_xids() -> None:
     lines = (
         f"NVRM: Xid (PCI:{ADDRESS[:-2]}): 62, 323f0f30 0000c3d8",
-        f"NVRM: Xid (PCI:{ADDRESS[:-2]}): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+        f"NVRM: Xid (PCI:{ADDRESS[:-2]}): 154, GPU recovery action changed to 0x2 (Node Reboot Required)",
     )
     (found,) = compute_check(kernel_log, gpus(4), pci(4), logged(*lines)).findings
     assert found.finding.remedy.commands == ("sudo reboot",)

@@ -1,4 +1,4 @@
-"""The fix for the failures of one GPU in the kernel log: the strongest action that NVIDIA recommends for one of them."""
+"""The fix for the failures of a GPU in the kernel log: the strongest action that NVIDIA recommends for one of them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
             observed=f"{own[0].tool}: {', '.join(tests)}: {own[-1].message or 'a warning'}",
             brief=f"{own[0].tool}: {some(tests, 2)}",
             expected="no warning",
-            remedy=inspect("Read the message, and watch whether it returns.", "sudo journalctl -u nvidia-fabricmanager"),
+            remedy=inspect(
+                "Read the message, and watch whether it returns.", "sudo journalctl -u nvidia-fabricmanager"
+            ),
             rollback=READ_ONLY,
         )
     if warned:

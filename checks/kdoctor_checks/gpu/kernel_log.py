@@ -31,7 +31,9 @@ from kdoctor_checks.gpu._memory import bad_memory
 from kdoctor_checks.gpu._recovery import recovery
 
 _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
-_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _MISMATCH, _NOT_PROBED)
+_KINDS = ("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal", _NOT_PROBED)
+_OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
+"""Events that checks of the driver report as well."""
 _UNLOAD = Remedy(
     summary="Unload the driver that owns the GPU, and load nvidia. The log and lspci name it; here for nouveau.",
     action=Action.CONFIGURE,
@@ -49,8 +51,8 @@ def kernel_log(
     Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
     NVLink errors (74, 136, and 144 to 150 if fatal), unresponsive units and firmware (46, 62, 109, 119, 120, 158) and
     pending recovery actions (154) return under load and end the job. NVIDIA's catalog decides for each code. A code
-    that it does not explain is unknown, and so is a message of the driver that kdoctor does not understand. GPUs that do
-    not respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
+    that it does not explain is unknown, and so is a message of the driver that kdoctor does not know. GPUs that do not
+    respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
     gpu.logged-remapping. If the log is not readable, this check is skipped and driver.kernel-log gives the reason.
     Remedy: what the catalog asks for: reset the GPU, restart the machine, check its power, or contact support.
     Sources:
@@ -63,7 +65,9 @@ def kernel_log(
         yield LOG_UNREAD
         return
     known = subjects(gpus, pci)
-    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in _KINDS])
+    # A driver that was read is judged by driver.library-matches-module, and the mismatch may be over.
+    kinds = _KINDS if isinstance(gpus, Gpus) else (*_KINDS, _MISMATCH)
+    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in kinds])
     for bus_id, events in found.items():
         remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
         yield Finding(
@@ -114,10 +118,9 @@ def _explained_by(
     pci: PciDevices | Unavailable,
 ) -> tuple[str, ...]:
     """The checks that report the state these events left the GPU in, if every event is part of it."""
-    if _is_owned(events):
-        return ("driver.loaded",)
-    if all(event.kind == _MISMATCH for event in events):
-        return ("driver.library-matches-module", "driver.loaded")
+    alike = {event.kind for event in events}
+    if len(alike) == 1 and alike <= _OF_DRIVER.keys():
+        return _OF_DRIVER[alike.pop()]
     if not isinstance(gpus, Gpus) or bus_id is None:
         return ()
     gpu = next((gpu for gpu in located(gpus, pci) if gpu.bus_id == bus_id), None)

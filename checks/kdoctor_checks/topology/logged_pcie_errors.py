@@ -29,7 +29,9 @@ def logged_pcie_errors(
     names = subjects(gpus, pci)
     ours = _addresses(pci, names)
     found = False
-    for bus_id, events in by_device(item for item in log.events if item.kind in ("pcie-error", "pcie-corrected")).items():
+    for bus_id, events in by_device(
+        item for item in log.events if item.kind in ("pcie-error", "pcie-corrected")
+    ).items():
         fatal = [event for event in events if event.kind == "pcie-error"]
         times = sum(event.times for event in events if event.kind == "pcie-corrected")
         if (ours and bus_id and bus_id not in ours) or not (fatal or times > most_corrected):

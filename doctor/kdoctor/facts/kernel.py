@@ -85,8 +85,8 @@ KernelLogKind = Literal[
 IOMMU; a GPU that could not be initialised (``RmInitAdapter``); a failure of its firmware processor (GSP); memory that
 could not be shared (``request_free_mem_region``); different versions of user space and kernel module; a rejected module
 (signature, Secure Boot); a PCIe error (AER), and one that was corrected; an error of the memory or the processor (EDAC,
-machine check), and one that was corrected; a crash of the kernel; a call that fails until the GPU is reset; a fatal error of unified memory;
-GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau report."""
+machine check), and one that was corrected; a crash of the kernel; a call that fails until the GPU is reset; a fatal
+error of unified memory; GPUs that another driver owns; any other problem that NVIDIA's drivers or nouveau report."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,8 @@ ESCAPES = re.compile(
 
 _DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 _QUICK = re.compile(
-    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
+    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b"
+    r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
     r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{3} \w{3} )"
 )
 """What a line needs to have so that it can be the kernel's."""
@@ -46,7 +47,8 @@ _PLACES = tuple(
         r"(?:kern|user|daemon|auth|syslog)\s*:\s*\w+\s*: ",  # dmesg -x
         r"\[ *[TC]\d+\] ?",  # CONFIG_PRINTK_CALLER
         r"\{\d+\}(?=\[Hardware Error\])",  # a record of APEI
-        rf"[\w.-]+: (?=\[ *\d+\.\d{{6}}|\[\w{{3}} ?\w{{3}} |<\d+>|{_ISO}|{_SHORT}|kernel: |{_DRIVER}|kern *:)",  # pdsh, clush
+        # pdsh, clush
+        rf"[\w.-]+: (?=\[ *\d+\.\d{{6}}|\[\w{{3}} ?\w{{3}} |<\d+>|{_ISO}|{_SHORT}|kernel: |{_DRIVER}|kern *:)",
         r"(?:MESSAGE=|\"MESSAGE\" *: *\")",  # journalctl -o verbose, export and json-pretty
     )
 )
@@ -91,12 +93,14 @@ def split_line(raw: str) -> Line:
     """The message of a line in any of the usual forms."""
     record = _KMSG.match(raw)
     if record:
-        text, boot = raw[record.end() :], int(record["microseconds"]) / 1e6
-        return Line(text=text, boot_s=boot, sequence=int(record["sequence"]), marked=True)
+        seconds, number = int(record["microseconds"]) / 1e6, int(record["sequence"])
+        return Line(text=raw[record.end() :], boot_s=seconds, sequence=number, marked=True)
     raw = ESCAPES.sub("", raw).rstrip("\r\n") if not raw.isprintable() else raw
     if raw.startswith(("{", "data: {")) and '"MESSAGE"' in raw:
         return _of_json(raw.removeprefix("data: "))
-    boot, time, marked = None, None, False
+    boot: float | None = None
+    time: str | None = None
+    marked = False
     for _ in range(_MOST_PIECES):
         length, piece_boot, is_marked, is_time = _piece(raw)
         if not length:
@@ -147,7 +151,7 @@ def _of_json(raw: str) -> Line:
         return Line(text=raw)
     message = record.get("MESSAGE")
     if isinstance(message, list):
-        message = bytes(item for item in message if isinstance(item, int) and 0 <= item < 256).decode("utf-8", "replace")  # noqa: PLR2004 - a byte
+        message = bytes(item for item in message if item in range(256)).decode("utf-8", "replace")
     boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
     inner = split_line(message) if isinstance(message, str) else Line(text="")
     return Line(

@@ -33,9 +33,7 @@ _ADDRESS = (
 _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     (
         "xid",
-        re.compile(
-            rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"
-        ),
+        re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"),
     ),
     ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
 )
@@ -190,15 +188,15 @@ def _event(line: Line, named: str | None) -> KernelLogEvent | None:
                 boot_s=line.boot_s,
                 time=line.time,
             )
-    kind = next((message.kind for message in MESSAGES if message.pattern.search(line.text)), None)
-    if kind is None:
+    message = next((message for message in MESSAGES if message.pattern.search(line.text)), None)
+    if message is None or message.kind is None:
         return None
     addresses = list(_ANY_ADDRESS.finditer(line.text))
     # Of several addresses (a port that reports another device's error) the last one is the faulty device's. A port that
     # reports an error it has itself corrected names a device 0000:00:00.0 that is none.
     places = [place for place in map(_bus_id, addresses) if place != "0000:00:00.0"]
     bus_id = places[-1] if places else named if "NVRM:" in line.text else None
-    return KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
+    return KernelLogEvent(kind=message.kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
 
 
 def _bus_id(found: re.Match[str]) -> str:

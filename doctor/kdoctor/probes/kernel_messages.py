@@ -1,7 +1,7 @@
 """What the messages of the kernel mean that are about GPUs, their links, and errors of the hardware.
 
-Each row has its source. The first row that matches counts. A message of NVIDIA's drivers or of nouveau that no row knows is
-unclassified: nothing may be concluded from it.
+Each row has its source. The first row that matches counts. A message of NVIDIA's drivers or of nouveau that is in no
+row is unclassified: nothing may be concluded from it.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _FAILURES = (
     ),
     _message(
         "iommu-fault",
-        r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*[Ff]ault|arm-smmu\S* .*event 0x10",
+        r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*(?:[Ff]ault|event 0x10)",
         "https://github.com/torvalds/linux/tree/master/drivers/iommu",
     ),
     _message(
         "init-failed",
         r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module)"
-        r"|NVRM: (?:No NVIDIA (?:GPU found|PCI devices found|devices probed)|None of the NVIDIA devices were initialized)"
+        r"|NVRM: (?:No NVIDIA (?:GPU found|PCI devices found|devices probed)|None of the NVIDIA devices were init)"
         r"|NVRM: (?:This PCI I/O region assigned to your NVIDIA device is invalid|Open nvidia\.ko is only ready)"
         r"|NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|is not supported by (?:the )?open)"
         r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error",
@@ -114,15 +114,21 @@ _HARMLESS = (
     _message(None, r"^nvidia[-_]uvm: (?:(?:L|Unl)oaded the UVM driver|module uses symbols)", _UVM),
     _message(None, r"^nvidia-nvlink: (?:Nvlink Core is being initialized|Unregistered (?:the )?Nvlink Core)", _MODULE),
     # nvidia-modeset drives displays only.
-    _message(None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE),
+    _message(
+        None, r"^nvidia-modeset: (?:(?:Unl|L)oading|(?:Allocated|Freed) GPU|(?:WARNING|ERROR): GPU:\d+:)", _MODULE
+    ),
     _message(
         None,
-        r"^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: |a stale fd"
-        r"|no events registered)",
+        r"^nvidia-nvswitch\d*: (?:Probing device|using (?:MSI|PCI)|open \(|release \(|removing device|Major: "
+        r"|a stale fd|no events registered)",
         _MODULE,
     ),
-    _message(None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE),
-    _message(None, r"^nvidia-gpu \S+: ", "https://github.com/torvalds/linux/blob/master/drivers/i2c/busses/i2c-nvidia-gpu.c"),
+    _message(
+        None, r"^nvidia\w*: (?:module |loading out-of-tree module|unloading )|^nvidia\w*: module license", _MODULE
+    ),
+    _message(
+        None, r"^nvidia-gpu \S+: ", "https://github.com/torvalds/linux/blob/master/drivers/i2c/busses/i2c-nvidia-gpu.c"
+    ),
     _message(
         None,
         r"^nouveau(?: \S+)?: (?:NVIDIA \w+ \(|bios: |vgaarb|enabling device|detected |fb\d?: (?!.*(?:fault|fail))"
@@ -138,8 +144,12 @@ _HARDWARE = (
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
     ),
-    _message(None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER),
-    _message("pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER),
+    _message(
+        None, r"AER: (?:enabled with IRQ|aer_layer|broadcast |device recovery successful|  )|Hot-?plug.*AER", _AER
+    ),
+    _message(
+        "pcie-corrected", r"AER: (?:Multiple )?[Cc]orrect(?:ed|able) error|PCIe Bus Error: severity=Correct", _AER
+    ),
     _message("pcie-error", r"AER: .*(?:[Ee]rror|recovery failed|can't recover)|PCIe Bus Error: ", _AER),
     _message("hardware-corrected", r"EDAC \S+:? .*\b\d+ CE\b", _EDAC),
     _message("hardware-error", r"EDAC \S+:? .*\b\d+ UE\b", _EDAC),

@@ -19,7 +19,9 @@ from kdoctor.snapshot.imports.part import Part, Section, sysfs_bus_id
 
 IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
 IS_VERDICT = re.compile(r'"(?:overall_severity|NodeVerdict|check_verdicts|affected_components)"')
-FABRIC_MANAGER = re.compile(r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]")
+FABRIC_MANAGER = re.compile(
+    r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
+)
 
 _STATUSES: dict[str, DiagnosticStatus] = {
     "pass": "pass",
@@ -36,7 +38,8 @@ _STATUSES: dict[str, DiagnosticStatus] = {
     "not run": "skip",
 }
 _SWITCH_ERROR = re.compile(
-    r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
+    r"NVSwitch (?P<word>non-fatal|fatal) error (?P<code>\d+)(?: on fid \d+)? "
+    r"on NVSwitch pci bus id (?P<address>[0-9a-fA-F:.]+)"
 )
 _LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
 

@@ -57,12 +57,14 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def _small(path: Path, archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    members = []
+    members: list[tarfile.TarInfo] = []
     size = 0
     for member in archive:
         size += member.size
         if size > _MOST_BYTES or len(members) > _MOST_FILES:
-            raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files, the limit for an archive")
+            raise UsageError(
+                f"{path}: larger than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files, the limit for an archive"
+            )
         if member.isfile() or member.isdir() or member.issym():
             members.append(member)
     return members
@@ -75,7 +77,11 @@ def dumps(folder: Path) -> Iterator[Path]:
         name = file.relative_to(folder).as_posix()
         if name.startswith("sys/") or "/sys/" in f"/{name}" or not _DUMPS.search(name):
             continue
-        if file.suffix.lower() not in _SUFFIXES and not file.suffix.lower().endswith("gz") and not file.suffix[1:].isdigit():
+        if (
+            file.suffix.lower() not in _SUFFIXES
+            and not file.suffix.lower().endswith("gz")
+            and not file.suffix[1:].isdigit()
+        ):
             continue
         if file.is_file() and file.resolve().is_relative_to(folder.resolve()) and file.stat().st_size:
             count += 1

@@ -82,7 +82,9 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     logs = [group for part in parts for group in part.groups if isinstance(group, KernelLog)]
     if logs:
         found[KernelLog] = _logs(logs)
-    verdicts = [result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results]
+    verdicts = [
+        result for part in parts for group in part.groups if isinstance(group, Diagnostics) for result in group.results
+    ]
     if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
         found[Diagnostics] = Diagnostics(results=tuple(verdicts))
     _compare(found, of_gpus, pci)

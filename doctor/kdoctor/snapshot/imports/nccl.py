@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
 from kdoctor.snapshot.imports.part import GpuPart, PairPart, Part, Section, sysfs_bus_id
@@ -82,6 +83,13 @@ class _Reader:
         self._open.pop()
 
 
+def _level(one: PciDevice, other: PciDevice) -> str:
+    """The distance as nvidia-smi names it. NCCL's tree has no host bridges, so it shows NODE as PHB."""
+    if one.path and other.path and one.path[0] == other.path[0]:
+        return "PIX" if one.path[-1] == other.path[-1] else "PXB"
+    return "PHB" if one.numa_node == other.numa_node and one.numa_node is not None else "SYS"
+
+
 def parse(section: Section) -> Part:
     """The PCI devices, and the NVLinks between GPUs.
 
@@ -93,11 +101,11 @@ def parse(section: Section) -> Part:
     gpus = sorted(reader.gpus, key=lambda gpu: gpu.device.bus_id)
     indices = {gpu.device.bus_id: place if gpu.index is None else gpu.index for place, gpu in enumerate(gpus)}
     pairs: dict[tuple[int, int], PairPart] = {}
-    for gpu in gpus:
-        for target, count in gpu.links.items():
-            if target in indices and target != gpu.device.bus_id:
-                first, second = sorted((indices[gpu.device.bus_id], indices[target]))
-                pairs[first, second] = PairPart(facts={"nvlinks": count})
+    for one, other in combinations(gpus, 2):
+        first, second = sorted((indices[one.device.bus_id], indices[other.device.bus_id]))
+        links = one.links.get(other.device.bus_id) or other.links.get(one.device.bus_id)
+        facts = {"level": _level(one.device, other.device), **({"nvlinks": links} if links else {})}
+        pairs[first, second] = PairPart(facts=facts)
     return Part(
         kind="NCCL topology",
         file=section.file,

@@ -45,7 +45,9 @@ def _mask(text: str) -> tuple[int]:
     return (int(text, 16),)
 
 
-_MIB, _WATT, _MHZ = (_unit(*pair) for pair in ((values.mebibytes, " MiB"), (values.watts, " W"), (values.megahertz, " MHz")))
+_MIB, _WATT, _MHZ = (
+    _unit(*pair) for pair in ((values.mebibytes, " MiB"), (values.watts, " W"), (values.megahertz, " MHz"))
+)
 _PERCENT, _DEGREES, _WIDTH = (
     _unit(*pair) for pair in ((values.percent, " %"), (values.degrees, " C"), (values.width, "x"))
 )
@@ -145,9 +147,13 @@ def parse(section: Section) -> Part:
     unread = [name for name in names if name not in _KNOWN]
     notes = (f"{section.file}: fields that are not read: {', '.join(unread)}",) if unread else ()
     gpus = tuple(map(_gpu, tables))
-    if not _SELECTED.search(section.command or "") and not any(gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus):
+    if not _SELECTED.search(section.command or "") and not any(
+        gpu.bus_id or gpu.uuid or gpu.index is not None for gpu in gpus
+    ):
         gpus = tuple(replace(gpu, index=place) for place, gpu in enumerate(gpus))  # all GPUs, in order
-    return Part(kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes)
+    return Part(
+        kind="nvidia-smi --query-gpu", file=section.file, driver=driver, driver_errors=errors, gpus=gpus, notes=notes
+    )
 
 
 def _bare(name: str) -> str:
@@ -169,7 +175,9 @@ def _named(row: Sequence[str], names: Sequence[str]) -> Mapping[str, str]:
 
 
 def _gpu(row: Mapping[str, str]) -> GpuPart:
-    facts, errors = read_all(_FIELDS, {name: text.strip("[]") if text.startswith("[") else text for name, text in row.items()})
+    facts, errors = read_all(
+        _FIELDS, {name: text.strip("[]") if text.startswith("[") else text for name, text in row.items()}
+    )
     uuid = row.get("uuid") or row.get("gpu_uuid") or ""
     return GpuPart(
         index=int(row["index"]) if row.get("index", "").isdecimal() else None,

@@ -18,9 +18,9 @@ from kdoctor.snapshot.imports import diagnostics, lspci, lstopo, nccl, proc_vers
 from kdoctor.snapshot.imports.part import Kind, Section
 
 UNDERSTOOD = (
-    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s, --query-gpu as CSV), lspci -vvv, lstopo's XML, an NCCL topology, "
-    "a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag -j, "
-    "a NodeVerdict of Health Validation, copies of /sys, archives and sosreports of these, and /proc/driver/nvidia/version"
+    "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s, --query-gpu as CSV), lspci -vvv, lstopo, "
+    "an NCCL topology, a kernel log (dmesg, journalctl, syslog, pstore), the fabric manager's log, dcgmi diag -j, a "
+    "NodeVerdict of Health Validation, /proc/driver/nvidia/version, copies of /sys, and folders or archives of these"
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}."
 _MOST_BYTES = 128 * 1024**2
@@ -32,7 +32,11 @@ _LONGEST_LINE = 100_000
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE (?:nvidia_smi_log|topology)|nvidia_smi_log>|topology[ >]|system version=)")
-_XML_ENDS: dict[Kind | None, str] = {"nvidia-smi -q -x": "</nvidia_smi_log>", "lstopo": lstopo.END, "NCCL topology": nccl.END}
+_XML_ENDS: dict[Kind | None, str] = {
+    "nvidia-smi -q -x": "</nvidia_smi_log>",
+    "lstopo": lstopo.END,
+    "NCCL topology": nccl.END,
+}
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
@@ -228,13 +232,11 @@ class _Splitter:
             return self._json_kind(place)
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
+        found: Kind | None = None
         if line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
-            if found:
-                return found
-            if self._is_csv(line, current):
-                return "nvidia-smi --query-gpu"
-        return "kernel log" if is_kernels(line) else None
+            found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
+        return found or ("kernel log" if is_kernels(line) else None)
 
     def _is_csv(self, line: str, current: Kind | None) -> bool:
         """Whether the line is the header of a table of ``--query-gpu``, or its first row."""
@@ -242,7 +244,9 @@ class _Splitter:
             return False
         if current is not None:
             return "," in line and smi_csv.is_header(line)
-        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(self._command or "")
+        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(
+            self._command or ""
+        )
 
     def _json_kind(self, place: int) -> Kind | None:
         """The kind of a JSON document, by its first names."""

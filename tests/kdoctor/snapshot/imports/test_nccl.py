@@ -1,0 +1,42 @@
+"""NCCL's topology. The machine is invented; elements and attributes are those of NCCL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers.dumps import imported
+from kdoctor.facts import Gpus, PciDevices
+
+TOPOLOGY = """\
+<system version="1">
+  <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:15:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+      <pci busid="0000:19:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+        <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="0000:5d:00.0" count="18" tclass="0x030200"/></gpu>
+      </pci>
+      <pci busid="0000:1b:00.0" class="0x020700" vendor="0x15b3" device="0x1021"/>
+    </pci>
+  </cpu>
+  <cpu numaid="1" affinity="ff00" arch="x86_64">
+    <pci busid="0000:5d:00.0" class="0x030200" vendor="0x10de" device="0x2330" link_speed="" link_width="0">
+      <gpu dev="1" sm="90" rank="1" gdr="1"><nvlink target="0000:19:00.0" count="18" tclass="0x030200"/></gpu>
+    </pci>
+  </cpu>
+</system>
+"""
+
+
+def test_devices_and_links(tmp_path: Path) -> None:
+    facts = imported(tmp_path, f"<!-- a comment -->\n{TOPOLOGY}").facts
+    gpus, pci = facts[Gpus], facts[PciDevices]
+    assert isinstance(gpus, Gpus)
+    assert isinstance(pci, PciDevices)
+    assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [(0, "0000:19:00.0"), (1, "0000:5d:00.0")]
+    assert [(pair.nvlinks, pair.level) for pair in gpus.pairs] == [(18, "SYS")]
+    assert [(gpu.numa_node, gpu.link_width, len(gpu.path or ())) for gpu in pci.gpus] == [(0, 16, 1), (1, None, 0)]
+
+
+def test_cut_off_file_keeps_what_is_complete(tmp_path: Path) -> None:
+    found = imported(tmp_path, TOPOLOGY.partition('  <cpu numaid="1"')[0])
+    assert isinstance(found.facts[PciDevices], PciDevices)
+    assert any("incomplete" in note for note in found.notes)

@@ -1,0 +1,57 @@
+"""``nvidia-smi --query-gpu``: any fields, with or without header and units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.dumps import TABLE, UUID, imported_gpus, query
+
+HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
+ROWS = (
+    "0, NVIDIA Test 40GB, 00000000:3B:00.0, 40960 MiB, 34, 75.11 W, No\n"
+    "1, NVIDIA Test 40GB, 00000000:AF:00.0, 40960 MiB, 35, [N/A], Yes\n"
+)
+COMMAND = "$ nvidia-smi --query-gpu=index,name,pci.bus_id,memory.total,temperature.gpu,power.draw,remapped_rows.failure"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEADER}\n{ROWS}",
+        f"{COMMAND} --format=csv\n{HEADER}\n{ROWS}",
+        f"{COMMAND} --format=csv,noheader\n{ROWS}",
+        f"{COMMAND} --format=csv,noheader,nounits\n{ROWS.replace(' MiB', '').replace(' W', '').replace('Yes', '1')}",
+    ],
+    ids=["header", "command and header", "command", "command without units"],
+)
+def test_table_in_each_form(tmp_path: Path, text: str) -> None:
+    found = imported_gpus(tmp_path, text).devices
+    assert [(gpu.index, gpu.bus_id) for gpu in found] == [(0, "0000:3b:00.0"), (1, "0000:af:00.0")]
+    assert {gpu.name for gpu in found} == {"NVIDIA Test 40GB"}
+    assert {gpu.memory_total_bytes for gpu in found} == {40960 * 1024**2}
+    assert [gpu.temperature_c for gpu in found] == [34, 35]
+    assert [(gpu.power_draw_w, gpu.errors.get("power_draw_w")) for gpu in found] == [(75.11, None), (None, "N/A")]
+    assert found[1].remapped_rows_failure is True
+
+
+def test_rows_without_header_give_what_they_name(tmp_path: Path) -> None:
+    (found,) = imported_gpus(tmp_path, f"0, NVIDIA Test 40GB, {UUID.format(0)}, 34\n").devices
+    assert (found.index, found.uuid, found.name, found.temperature_c) == (0, UUID.format(0), "NVIDIA Test 40GB", None)
+
+
+def test_rows_without_identity_are_the_gpus_in_order(tmp_path: Path) -> None:
+    found = imported_gpus(tmp_path, "$ nvidia-smi --query-gpu=temperature.gpu --format=csv\ntemperature.gpu\n34\n35\n")
+    assert [(gpu.index, gpu.temperature_c) for gpu in found.devices] == [(0, 34), (1, 35)]
+
+
+def test_table_adds_to_other_output(tmp_path: Path) -> None:
+    text = query("3B", "AF") + f"\n{COMMAND} --format=csv\n{HEADER}\n{ROWS}"
+    assert [gpu.bus_id for gpu in imported_gpus(tmp_path, text).devices] == ["0000:3b:00.0", "0000:af:00.0"]
+
+
+def test_tables_of_processes_are_not_gpus(tmp_path: Path) -> None:
+    processes = "gpu_name, gpu_bus_id, pid, process_name\nNVIDIA Test 40GB, 00000000:3B:00.0, 7, python\n"
+    alone = imported_gpus(tmp_path, TABLE).devices
+    assert len(imported_gpus(tmp_path, f"{TABLE}\n{processes}").devices) == len(alone)

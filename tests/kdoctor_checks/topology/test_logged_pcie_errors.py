@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from helpers.facts import bus_id, gpu, gpus, log, logged, no_driver, pci
+from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
+from kdoctor_checks.topology.logged_pcie_errors import logged_pcie_errors
+
+CORRECTED = "pcieport {}: AER: Corrected error received: {}"
+FATAL = "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: {}"
+
+
+@pytest.mark.parametrize(
+    ("times", "status"), [(0, Status.PASS), (1, Status.PASS), (2, Status.FAIL), (500, Status.FAIL)]
+)
+def test_corrected_errors_in_number_warn(times: int, status: Status) -> None:
+    lines = [CORRECTED.format("0000:00:01.0", bus_id(1))] * times
+    result = compute_check(logged_pcie_errors, gpus(4), pci(4), logged("usb 1-1: new device", *lines))
+    assert (result.status, result.severity) == (status, Severity.WARNING)
+    if status is Status.FAIL:
+        (found,) = result.findings
+        assert found.finding.subject == gpu(1).subject
+        assert f"x{times}" in found.finding.observed
+
+
+def test_uncorrected_error_warns_at_once() -> None:
+    (found,) = compute_check(logged_pcie_errors, gpus(4), pci(4), logged(FATAL.format(bus_id(2)))).findings
+    assert found.finding.subject == gpu(2).subject
+
+
+def test_errors_of_other_devices_are_ignored_where_devices_are_known() -> None:
+    lines = [CORRECTED.format("0000:00:1c.0", "0000:99:00.0")] * 9
+    assert compute_check(logged_pcie_errors, gpus(4), pci(4), logged(*lines)).status is Status.PASS
+    alone = {Gpus: "not in the log", PciDevices: "not in the log"}
+    (found,) = compute_check(logged_pcie_errors, logged(*lines), missing=alone).findings
+    assert found.finding.subject == "PCI 0000:99:00.0"
+
+
+def test_without_evidence_it_does_not_pass() -> None:
+    assert compute_check(logged_pcie_errors, gpus(4), missing={KernelLog: "no"}).status is Status.SKIP
+    assert compute_check(logged_pcie_errors, log(), *no_driver()).status is Status.SKIP

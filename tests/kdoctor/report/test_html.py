@@ -135,8 +135,8 @@ def test_drawing_and_table_show_the_same_links() -> None:
     found = page(gpu_report())
     drawn = [line["class"] for line in found.of("line") if line.get("class") != "axis"]
     # Six pairs, three of them to GPU 3, which is lost; then a line of the legend for each kind.
-    assert sorted(drawn[:6], key=str) == ["far", "lost-link", "lost-link", "lost-link", "near", "nvlink"]
-    assert sorted(drawn[6:], key=str) == ["far", "lost-link", "near", "nvlink"]
+    assert sorted(drawn[:6], key=str) == ["far", "far", *["lost-link"] * 3, "nvlink"]
+    assert sorted(drawn[6:], key=str) == ["far", "lost-link", "nvlink"]
     assert len(found.of("rect", **{"class": "node lost"})) == 1
     assert len(found.of("path", **{"class": "bad"})) == 1
     assert "GPU 3 (lost)" in found.texts["span"]

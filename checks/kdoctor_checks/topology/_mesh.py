@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdoctor.facts import Gpu, Gpus
+from kdoctor.model import Finding, Remedy
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import nvlinks
+from kdoctor_checks._gpus import RESTART, nvlinks
 from kdoctor_checks.topology._nvlinks import is_card
 
 _FEWEST = 3
 """GPUs that must agree before another one is unlike them: a bridge joins two cards, and leaves out a third."""
+_ENDS = 2
+"""GPUs that lose a link when one connection fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +69,48 @@ def _unlike(members: Sequence[int], counts: Mapping[frozenset[int], int]) -> dic
     return {index: Odd(links=own[index], usual=usual, peers=len(most)) for index in odd}
 
 
-def built_with_gaps(gpus: Gpus) -> int | None:
-    """The NVLinks of each GPU if all have as many, although some pairs have none: a cube mesh, or linked groups.
+def _totals(gpus: Gpus) -> dict[int, int]:
+    """The NVLinks of each GPU in a machine that links only some pairs; empty if links may not have been read.
 
-    None if links may be missing, and for cards, whose bridges are an option.
+    Cards are left out, because their bridges are an option.
     """
     counts = _counts(gpus)
     indices = [gpu.index for gpu in gpus.devices]
-    pairs = len(indices) * (len(indices) - 1) // 2
-    if len(counts) < pairs or any(map(_has_bridges, gpus.devices)):
-        return None
-    totals = {sum(count for pair, count in counts.items() if index in pair) for index in indices}
-    return totals.pop() if len(totals) == 1 and 0 in counts.values() and totals != {0} else None
+    if len(counts) < len(indices) * (len(indices) - 1) // 2 or any(map(_has_bridges, gpus.devices)):
+        return {}
+    if 0 not in counts.values():
+        return {}
+    return {index: sum(count for pair, count in counts.items() if index in pair) for index in indices}
+
+
+def built_with_gaps(gpus: Gpus) -> int | None:
+    """The NVLinks of each GPU if all have as many, although some pairs have none: a cube mesh, or linked groups."""
+    totals = set(_totals(gpus).values())
+    return totals.pop() if len(totals) == 1 and totals != {0} else None
+
+
+def short_of_links(gpus: Gpus) -> Mapping[int, Odd]:
+    """The GPUs of such a machine, by index, with some NVLinks, but fewer than all but two of the GPUs."""
+    totals = _totals(gpus)
+    usual, times = Counter(totals.values()).most_common(1)[0] if totals else (0, 0)
+    others = {index: total for index, total in totals.items() if total != usual}
+    if times < _FEWEST or len(others) > _ENDS or not all(0 < total < usual for total in others.values()):
+        return {}
+    return {index: Odd(links=total, usual=usual, peers=times) for index, total in others.items()}
 
 
 def _has_bridges(gpu: Gpu) -> bool:
     return gpu.name is not None and is_card(gpu)
+
+
+def fewer_links(gpu: Gpu, odd: Odd, remedy: Remedy) -> Finding:
+    """The finding for a GPU with fewer NVLinks in the matrix of the pairs than the others."""
+    return Finding(
+        subject=gpu.subject,
+        observed=odd.observed,
+        brief=f"{odd.links} of {counted(odd.usual, 'NVLink')} active, unlike the other GPUs",
+        expected=f"{counted(odd.usual, 'NVLink')}, as for the other GPUs",
+        remedy=remedy,
+        rollback=RESTART,
+        explained_by=("gpu.mig-mode",) if gpu.mig_mode else (),
+    )

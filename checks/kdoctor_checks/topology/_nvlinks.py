@@ -15,6 +15,8 @@ _CARDS = re.compile(r"GeForce|Quadro|TITAN|RTX|PCI|\bNVL\b|\bA(?:2|10|16|30|40)\
 """In the names of PCIe cards, which have NVLinks only with a bridge. Any other model is a module on a board."""
 _DIRECT_BOARDS = "SXM2"
 """In the names of the modules whose boards connect GPUs directly and may leave links unused (P100, V100)."""
+_SUPERCHIP = re.compile(r"\bGH\d{3}\b")
+"""In the names of Grace Hopper superchips, which exist without NVLinks to other GPUs."""
 _IN_FABRIC = ("not-started", "in-progress", "completed")
 _SLOWEST_SHARE = 0.95
 
@@ -45,15 +47,15 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
 
 
 def stands_alone(gpu: Gpu, gpus: Gpus, pci: PciDevices | Unavailable) -> bool:
-    """Whether nothing on this machine shows what the inactive NVLinks of its only GPU would lead to.
+    """Whether the inactive NVLinks of the only GPU may lead nowhere.
 
-    A Grace Hopper machine with one GPU uses none of them, nor does a virtual machine with one GPU of a board.
+    A Grace Hopper machine with one GPU uses none of them, nor may a virtual machine with one GPU of a board.
     """
-    others = gpus.count != 1 or len(gpus.devices) != 1
-    switches = isinstance(pci, PciDevices) and bool(pci.switches)
-    return not (
-        others or switches or gpu.fabric_state in _IN_FABRIC or ("SXM" in (gpu.name or "") and not virtual(gpus))
-    )
+    if len(gpus.devices) > 1 or gpus.count not in (None, 1) or gpu.fabric_state in _IN_FABRIC:
+        return False
+    if isinstance(pci, PciDevices) and pci.switches:
+        return False
+    return bool(_SUPERCHIP.search(gpu.name or "") or virtual(gpus))
 
 
 def judge_links(

@@ -7,7 +7,7 @@ from itertools import combinations
 from kdoctor.facts import GpuPair, Gpus
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor_checks._gpus import READ_ONLY, RESPONDING, answering, inactive_links, silent
-from kdoctor_checks.topology._mesh import unlike_equals
+from kdoctor_checks.topology._mesh import short_of_links, unlike_equals
 
 MEANINGS = {
     "CNS": "chipset not supported",
@@ -44,7 +44,7 @@ def unanswered_pairs(gpus: Gpus) -> list[Unjudged]:
 def links_down(pair: GpuPair, gpus: Gpus) -> tuple[str, ...]:
     """The checks that report inactive NVLinks of one of the pair, or a fabric that was not started."""
     both = [gpu for gpu in gpus.devices if gpu.index in (pair.first, pair.second)]
-    odd = unlike_equals(gpus).keys() & {pair.first, pair.second}
+    odd = {*unlike_equals(gpus), *short_of_links(gpus)} & {pair.first, pair.second}
     found = ("topology.nvlink", "topology.nvlink-direct") if odd or any(map(inactive_links, both)) else ()
     waiting = any(gpu.fabric_state in ("not-started", "in-progress") for gpu in both)
     return (*found, *(("topology.fabric",) if waiting else ()))

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable
-from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
-from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import RESTART, inactive_links, only_lost, readings
-from kdoctor_checks.topology._mesh import Odd, unlike_equals
+from kdoctor.model import Action, NotApplicable, Outcome, Remedy, Severity
+from kdoctor_checks._gpus import inactive_links, only_lost, readings
+from kdoctor_checks.topology._mesh import fewer_links, unlike_equals
 from kdoctor_checks.topology._nvlinks import judge_links, stands_alone, switched
 
 _REMEDY = Remedy(
@@ -48,7 +47,7 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
         )
         yield NotApplicable(reason=reason)
         return
-    found = {gpu.subject: _unlike(gpu, unlike[gpu.index]) for gpu in gpus.devices if gpu.index in unlike}
+    found = {gpu.subject: fewer_links(gpu, unlike[gpu.index], _REMEDY) for gpu in gpus.devices if gpu.index in unlike}
     yield from (item for item in others if isinstance(item, NotApplicable) or item.subject not in found)
     yield from found.values()
     for gpu in on_switches:
@@ -57,19 +56,6 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
 
 def _active(gpu: Gpu) -> bool:
     return any(link.active is not False for link in gpu.nvlinks or ())
-
-
-def _unlike(gpu: Gpu, odd: Odd) -> Finding:
-    """The finding for a GPU with fewer NVLinks in the matrix of the pairs than the others."""
-    return Finding(
-        subject=gpu.subject,
-        observed=odd.observed,
-        brief=f"{odd.links} of {counted(odd.usual, 'NVLink')} active, unlike the other GPUs",
-        expected=f"{counted(odd.usual, 'NVLink')}, as for the other GPUs",
-        remedy=_REMEDY,
-        rollback=RESTART,
-        explained_by=("gpu.mig-mode",) if gpu.mig_mode else (),
-    )
 
 
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:

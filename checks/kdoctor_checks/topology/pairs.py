@@ -9,7 +9,7 @@ from kdoctor.facts import GpuPair, Gpus, TopologyLevel
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import answering, configure, nvlinks
-from kdoctor_checks.topology._mesh import built_with_gaps
+from kdoctor_checks.topology._mesh import built_with_gaps, short_of_links
 from kdoctor_checks.topology._p2p import links_down, unanswered_pairs
 
 _LEVELS: tuple[str, ...] = get_args(TopologyLevel)
@@ -38,9 +38,11 @@ def pairs(gpus: Gpus, *, farthest: TopologyLevel = "NODE") -> Iterator[Outcome]:
         for first, second in combinations(present, 2)
     ]
     near = [pair for pair in found if _is_near(pair, farthest)]
-    value, remedy, mesh = _value(near), _remedy(present, near), built_with_gaps(gpus)
+    value, remedy = _value(near), _remedy(present, near)
+    short = short_of_links(gpus)
+    mesh = built_with_gaps(gpus) or next((odd.usual for odd in short.values()), None)
     for pair in found:
-        if mesh and not _is_near(pair, farthest):
+        if mesh and not _is_near(pair, farthest) and not {pair.first, pair.second} <= short.keys():
             observed = f"{pair.level or 'no NVLink'}; this machine links only some pairs, {mesh} NVLinks for each GPU"
             yield Evidence(subject=pair.subject, observed=observed)
         else:

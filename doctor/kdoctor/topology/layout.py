@@ -114,8 +114,15 @@ def _place(gpu: Gpu, pci: PciDevices | None) -> Place:
     numa = device.numa_node if device else None
     if numa is None and gpu.numa_affinity and len(gpu.numa_affinity) == 1:
         numa = gpu.numa_affinity[0]
-    lost = any("GPU_IS_LOST" in error or "RESET_REQUIRED" in error for error in gpu.errors.values())
-    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=lost)
+    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu))
+
+
+def _is_lost(gpu: Gpu) -> bool:
+    """Whether the driver lost the GPU or could not open it, by NVML's names and nvidia-smi's sentences."""
+    words = ("".join(filter(str.isalpha, error.lower())) for error in gpu.errors.values())
+    opening = gpu.errors.get("handle", "").lower()
+    is_withheld = any(word in opening for word in ("permission", "operating", "no answer within"))
+    return any(word.endswith(("gpuislost", "resetrequired")) for word in words) or bool(opening and not is_withheld)
 
 
 def _narrow(gpu: Gpu) -> str | None:

@@ -134,12 +134,11 @@ def test_losses_are_plotted_with_a_cross_where_one_is_not_finite() -> None:
 def test_drawing_and_table_show_the_same_links() -> None:
     found = page(gpu_report())
     drawn = [line["class"] for line in found.of("line") if line.get("class") != "axis"]
-    # Six pairs, then a line of the legend for each of the five kinds.
-    assert sorted(drawn[:6], key=str) == ["blocked", "far", "far", "near", "nvlink", "unknown-link"]
-    assert sorted(drawn[6:], key=str) == ["blocked", "far", "near", "nvlink", "unknown-link"]
+    # Six pairs, three of them to GPU 3, which is lost; then a line of the legend for each kind.
+    assert sorted(drawn[:6], key=str) == ["far", "far", *["lost-link"] * 3, "nvlink"]
+    assert sorted(drawn[6:], key=str) == ["far", "lost-link", "nvlink"]
     assert len(found.of("rect", **{"class": "node lost"})) == 1
-    # Crosses of GPU 3, which is lost, and of its blocked link.
-    assert len(found.of("path", **{"class": "bad"})) == 2
+    assert len(found.of("path", **{"class": "bad"})) == 1
     assert "GPU 3 (lost)" in found.texts["span"]
     assert "GPU 0 to 3: NVIDIA H100 80GB HBM3" in found.texts["p"]
 

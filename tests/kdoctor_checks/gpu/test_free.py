@@ -75,3 +75,30 @@ def test_value_names_no_gpu_with_an_allowed_process() -> None:
     held = (GpuProcess(pid=11, used_memory_bytes=0),)
     result = judged(gpu(0), gpu(1, processes=held), allow_processes=True)
     assert [item.brief for item in result.evidence] == ["all free", ""]
+
+
+DESKTOP = (GpuProcess(pid=1900, used_memory_bytes=None, name="/usr/lib/xorg/Xorg"),)
+
+
+def test_desktop_may_use_a_share_of_the_memory() -> None:
+    card = gpu(0, memory_total_bytes=10 * GIB, memory_used_bytes=2 * GIB, graphics_processes=DESKTOP)
+    assert "Xorg" in judged(card).evidence[0].observed
+    full = gpu(0, memory_total_bytes=10 * GIB, memory_used_bytes=4 * GIB, graphics_processes=DESKTOP)
+    finding = judged(full).findings[0].finding
+    assert "desktop" in finding.headline
+    assert judged(full, max_desktop_share=0.5).status is Status.PASS
+
+
+def test_memory_next_to_a_compute_process_is_not_a_desktop() -> None:
+    both = gpu(
+        0,
+        memory_used_bytes=2 * GIB,
+        graphics_processes=DESKTOP,
+        processes=(GpuProcess(pid=5, used_memory_bytes=GIB),),
+    )
+    assert "process 5" in judged(both).findings[0].finding.headline
+
+
+def test_unread_processes_are_not_called_absent() -> None:
+    finding = judged(gpu(0, memory_used_bytes=4 * GIB, processes=None)).findings[0].finding
+    assert "listed" not in finding.headline

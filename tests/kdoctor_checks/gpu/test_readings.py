@@ -48,3 +48,10 @@ def test_lost_gpu_is_unknown() -> None:
 
 def test_missing_evidence_is_unknown() -> None:
     assert compute_check(readings, missing={Gpus: "hung"}).status is Status.UNKNOWN
+
+
+def test_line_that_was_not_understood_is_unknown() -> None:
+    result = compute_check(readings, gpus(1, not_understood=("q.txt: Frobnication: Failed",)))
+    assert result.status is Status.UNKNOWN
+    (item,) = result.unjudged
+    assert "Frobnication: Failed" in item.reason

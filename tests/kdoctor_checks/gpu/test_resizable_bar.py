@@ -47,3 +47,23 @@ def test_unsupported_gpus_are_skipped() -> None:
     )
     assert result.status is Status.SKIP
     assert "NVIDIA H100 80GB HBM3" in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "capability", "status"),
+    [
+        ("NVIDIA GeForce GTX 1660 Ti", None, None, Status.SKIP),
+        ("Quadro P400", None, None, Status.SKIP),
+        ("NVIDIA GeForce RTX 2080 SUPER", "Turing", None, Status.SKIP),
+        ("Tesla T4", None, "7.5", Status.SKIP),
+        ("NVIDIA GeForce RTX 4090", None, None, Status.FAIL),
+        ("NVIDIA GeForce RTX 3080", "Ampere", "8.6", Status.FAIL),
+        ("NVIDIA RTX 6000 Ada Generation", None, None, Status.FAIL),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", None, None, Status.FAIL),
+    ],
+)
+def test_cards_without_resizable_bar_are_not_judged(
+    name: str, architecture: str | None, capability: str | None, status: Status
+) -> None:
+    device = gpu(0, name=name, architecture=architecture, compute_capability=capability, bar1_total_bytes=256 * MIB)
+    assert compute_check(resizable_bar, gpus(1, device)).status is status

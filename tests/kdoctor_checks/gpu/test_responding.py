@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci
+from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci, pci_gpu
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Gpus
 from kdoctor.model import Finding, Status, Unjudged
@@ -114,3 +114,18 @@ def test_lost_gpu_is_the_only_cause() -> None:
                 result = compute_check(check, *h100_node(8), found)
                 others: list[Finding | Unjudged] = [*result.unjudged, *(item.finding for item in result.findings)]
                 assert {item.explained_by for item in others} <= {("gpu.responding",)}, (check.id, result.reason)
+
+
+def test_configuration_space_of_all_ones_fails_without_the_driver() -> None:
+    result = compute_check(responding, pci(2, pci_gpu(0), pci_gpu(1, responds=False)))
+    (finding,) = (item.finding for item in result.findings)
+    assert finding.subject == "GPU at 0000:20:00.0"
+    assert finding.remedy.commands == ("sudo reboot",)
+    assert compute_check(responding, pci(2)).status is Status.UNKNOWN
+
+
+def test_lost_gpu_whose_configuration_space_is_gone_is_one_finding() -> None:
+    listed = pci(2, pci_gpu(0), pci_gpu(1, responds=False))
+    lost = gpu(1, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
+    (finding,) = compute_check(responding, gpus(2, gpu(0), lost), listed).findings
+    assert finding.finding.subject == "GPU 1 (0000:20:00.0)"

@@ -45,3 +45,36 @@ def test_failed_registration_is_explained_by_inactive_links() -> None:
     waiting = gpu(2, fabric_state="not-started", nvlinks=down)
     found = compute_check(fabric, gpus(3, gpu(0), failed, waiting)).findings
     assert [item.finding.explained_by for item in found] == [("topology.nvlink",), ()]
+
+
+@pytest.mark.parametrize(
+    ("problems", "headline"),
+    [
+        (("route unhealthy: True",), "fabric health: route unhealthy"),
+        (("bandwidth: Degraded",), "fabric health: bandwidth: Degraded"),
+        (("incorrect configuration: Insufficient NVLinks", "bandwidth: Degraded"), "fabric health: 2 problems"),
+    ],
+)
+def test_bad_health_of_a_registered_gpu_fails(problems: tuple[str, ...], headline: str) -> None:
+    (found,) = compute_check(fabric, gpus(2, gpu(0), gpu(1, fabric_problems=problems))).findings
+    assert (found.finding.subject, found.finding.headline) == ("GPU 1 (0000:20:00.0)", headline)
+    assert all(problem in found.finding.observed for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ("NVML_ERROR_NOT_SUPPORTED", Status.PASS),
+        ("NVML_ERROR_FUNCTION_NOT_FOUND", Status.PASS),
+        ("NVML_ERROR_UNKNOWN", Status.UNKNOWN),
+    ],
+)
+def test_health_that_no_gpu_reports_is_not_needed(error: str, status: Status) -> None:
+    devices = (gpu(index, fabric_problems=None, errors={"fabric_problems": error}) for index in range(2))
+    assert compute_check(fabric, gpus(2, *devices)).status is status
+
+
+def test_gpu_outside_the_fabric_of_its_equals_fails() -> None:
+    odd = gpu(1, fabric_state="not-supported", fabric_status=None)
+    (found,) = compute_check(fabric, gpus(3, gpu(0), odd, gpu(2))).findings
+    assert found.finding.subject == "GPU 1 (0000:20:00.0)"

@@ -50,3 +50,14 @@ def test_errors_without_a_driver_fail_and_their_absence_does_not_pass() -> None:
     assert compute_check(pcie_errors, pci(2), nothing).status is Status.SKIP
     assert compute_check(pcie_errors, pci(1, pci_gpu(0, aer_fatal=1)), nothing).status is Status.FAIL
     assert compute_check(pcie_errors, pci(0, *pci().switches), nothing).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("recorded", "status"),
+    [((), Status.PASS), (("UnsupReq",), Status.PASS), (("MalfTLP", "CmpltTO"), Status.FAIL), (None, Status.UNKNOWN)],
+)
+def test_recorded_errors_are_judged_without_counters(recorded: tuple[str, ...] | None, status: Status) -> None:
+    """lspci shows which errors were recorded, and not how many."""
+    counters = dict.fromkeys(("aer_correctable", "aer_nonfatal", "aer_fatal"))
+    device = pci_gpu(0, path=(), aer_status=recorded, **counters)
+    assert compute_check(pcie_errors, pci(1, device), gpus(1)).status is status

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import geforce, geforces, gpu, gpus, lost_gpu
+from helpers.facts import geforce, geforces, gpu, gpus, lost_gpu, pci, pci_gpu
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_generation import pcie_generation
@@ -50,3 +50,12 @@ def test_slow_link_is_explained_by_narrow_one(width: int, explained_by: tuple[st
     (found,) = compute_check(pcie_generation, gpus(2, gpu(0), gpu(1, pcie_generation=1, pcie_width=width))).findings
     assert found.finding.explained_by == explained_by
     assert "0000:20:00.0" in found.finding.remedy.look[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [({}, Status.PASS), ({"link_speed": "2.5 GT/s PCIe"}, Status.UNKNOWN), ({"link_speed": None}, Status.UNKNOWN)],
+)
+def test_slow_link_without_the_driver_may_be_idle(change: dict[str, Any], status: Status) -> None:
+    result = compute_check(pcie_generation, pci(1, pci_gpu(0, **change)))
+    assert (result.status, result.findings) == (status, ())

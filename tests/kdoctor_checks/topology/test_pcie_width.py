@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import gpu, gpus
+from helpers.facts import bridge, gpu, gpus, pci, pci_gpu
+from kdoctor.facts import Gpus
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.topology.pcie_width import pcie_width
@@ -49,3 +50,25 @@ def test_checklist_can_accept_half_the_lanes() -> None:
 
 def test_no_gpu_does_not_pass() -> None:
     assert compute_check(pcie_width, gpus(0)).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "headline"),
+    [
+        ({}, Status.PASS, None),
+        ({"link_width": 1}, Status.FAIL, "PCIe x1 of x16"),
+        ({"link_width": 8, "path": None}, Status.FAIL, "PCIe x8 of x16"),
+        ({"link_width": 8, "path": (bridge("0000:0e:00.0", link_width_max=8),)}, Status.PASS, None),
+        ({"link_speed": "2.5 GT/s PCIe"}, Status.PASS, None),
+        ({"link_width": None}, Status.UNKNOWN, None),
+    ],
+)
+def test_width_is_judged_by_the_bus_alone(change: dict[str, Any], status: Status, headline: str | None) -> None:
+    result = compute_check(pcie_width, pci(1, pci_gpu(0, **change)))
+    assert result.status is status
+    assert [item.finding.headline for item in result.findings] == ([headline] if headline else [])
+
+
+def test_hanging_driver_is_unknown_although_the_bus_is_read() -> None:
+    result = compute_check(pcie_width, pci(2), missing={Gpus: "the probe hung"})
+    assert (result.status, len(result.evidence)) == (Status.UNKNOWN, 2)

@@ -90,8 +90,9 @@ def gpu_drawing(report: Report) -> Markup:
     }
     parts = list(_numa_bands(ordered, places, radius))
     # The fastest links are drawn last, over the others.
-    for link in sorted(report.gpu_links, key=lambda link: _ORDER.index(link_kind(link))):
-        parts += _line(places[link.first], places[link.second], link)
+    lost = lost_gpus(report)
+    for link in sorted(report.gpu_links, key=lambda link: _ORDER.index(link_kind(link, lost))):
+        parts += _line(places[link.first], places[link.second], link, link_kind(link, lost))
     affected = _affected(report)
     for gpu in report.gpus:
         parts += _node(gpu, *places[gpu.index], affected=gpu.index in affected)
@@ -116,19 +117,27 @@ def _numa_bands(ordered: Sequence[GpuNote], places: Mapping[int, tuple[float, fl
         yield f'<path class="numa" d="M {x:.1f} {y:.1f} {arc}"><title>NUMA node {node}</title></path>'
 
 
-_ORDER = ("unknown-link", "blocked", "far", "near", "nvlink")
+_ORDER = ("lost-link", "unknown-link", "blocked", "far", "near", "nvlink")
 LINK_KINDS = {
     "nvlink": "NVLink",
     "near": "PCIe switches",
     "far": "through a CPU",
     "blocked": "through host memory, since peer access is blocked",
     "unknown-link": "not reported by the driver",
+    "lost-link": "to a GPU that is lost",
 }
 """Class of a line to its description."""
 
 
-def link_kind(link: GpuLinkNote) -> str:
-    """The class of a link's line, a key of ``LINK_KINDS``."""
+def lost_gpus(report: Report) -> frozenset[int]:
+    """The indices of the GPUs that are lost."""
+    return frozenset(gpu.index for gpu in report.gpus if gpu.lost)
+
+
+def link_kind(link: GpuLinkNote, lost: frozenset[int] = frozenset()) -> str:
+    """The class of a link's line, a key of ``LINK_KINDS``. Nothing passes a link to a GPU in ``lost``."""
+    if lost & {link.first, link.second}:
+        return "lost-link"
     if link.label.startswith("NV"):
         return "nvlink"
     if link.label.endswith("!"):
@@ -138,8 +147,7 @@ def link_kind(link: GpuLinkNote) -> str:
     return "unknown-link" if link.label == "?" else "far"
 
 
-def _line(one: tuple[float, float], other: tuple[float, float], link: GpuLinkNote) -> Iterator[str]:
-    kind = link_kind(link)
+def _line(one: tuple[float, float], other: tuple[float, float], link: GpuLinkNote, kind: str) -> Iterator[str]:
     title = f"<title>GPU {link.first} - GPU {link.second}: {escape(link.label)}</title>"
     yield (
         f'<line class="{kind}" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" y2="{other[1]:.1f}">'

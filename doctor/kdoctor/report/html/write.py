@@ -21,6 +21,7 @@ from kdoctor.report.html.charts import (
     gpu_drawing,
     link_kind,
     loss_chart,
+    lost_gpus,
     step_chart,
 )
 from kdoctor.report.phrases import (
@@ -153,7 +154,7 @@ def _caption(training: Training) -> str:
 
 def _link_kinds(report: Report) -> list[tuple[str, str]]:
     """The kinds of links on this machine, for the legend."""
-    present = {link_kind(link) for link in report.gpu_links}
+    present = {link_kind(link, lost_gpus(report)) for link in report.gpu_links}
     return [(kind, description) for kind, description in LINK_KINDS.items() if kind in present]
 
 

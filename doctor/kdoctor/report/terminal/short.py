@@ -21,13 +21,20 @@ _TEXT_LINES = 3
 
 
 def render_short(report: Report, canvas: Canvas) -> str:
-    """The short report as text."""
+    """The short report as text. If it does not fit on one screen, families that were left out are not named."""
+    page = _report(report, canvas, report.categories)
+    if page.height > SCREEN:
+        page = _report(report, canvas, [category for category in report.categories if not category.left_out])
+    return page.text()
+
+
+def _report(report: Report, canvas: Canvas, categories: Sequence[Category]) -> Page:
     page = Page(canvas)
     page.paragraph(heading(report), hang=2)
     if report.interrupted:
         page.paragraph(INTERRUPTED, style="bold yellow")
     page.blank()
-    _categories(page, report.categories)
+    _categories(page, categories)
     below = _below(report, canvas, with_hint=True)
     blocks = [*cause_blocks(report), *gap_blocks(report)]
     causes, is_complete = _fitted(blocks, SCREEN - page.height - below.height, canvas)
@@ -36,7 +43,7 @@ def render_short(report: Report, canvas: Canvas) -> str:
         causes, _ = _fitted(blocks, SCREEN - page.height - below.height, canvas)
     page.append(causes)
     page.append(below)
-    return page.text()
+    return page
 
 
 def _below(report: Report, canvas: Canvas, *, with_hint: bool) -> Page:

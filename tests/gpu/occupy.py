@@ -14,10 +14,10 @@ import json
 import os
 import sys
 import threading
-import time
 from typing import Any, NoReturn
 
 MIB = 1024**2
+_ENDED = threading.Event()
 _SIZES = tuple(size * MIB for size in (4096, 1024, 256, 64, 16, 4))
 
 
@@ -81,7 +81,7 @@ def exhaust() -> None:
 
 
 def compute() -> None:
-    """Multiply matrices with the framework that is installed, in a thread."""
+    """Multiply matrices with the framework that is installed, until standard input closes."""
     cuda = Cuda()
     cuda.take(MIB)
     rehearsed = "KDOCTOR_GPU_REHEARSAL" in os.environ
@@ -90,14 +90,15 @@ def compute() -> None:
     if platform != "gpu" and not rehearsed:
         skip(f"the framework computes on {platform}, not on the GPU")
     step()
-    threading.Thread(target=_repeat, args=(step,), daemon=True).start()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
     say(platform=platform, size=size)
-
-
-def _repeat(step: Any) -> None:
-    while True:
+    while not _ENDED.is_set():
         step()
-        time.sleep(0)
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    _ENDED.set()
 
 
 def _product(size: int) -> Any:
@@ -126,7 +127,8 @@ def main(mode: str, *arguments: str) -> None:
         exhaust()
     else:
         compute()
-    sys.stdin.read()
+    if mode != "compute":
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -141,6 +141,28 @@ def test_deterministic_training_repeats(trained: tuple[str, Path, Ran], record: 
     assert {name: second.get(name) for name in first} == first
 
 
+def test_products_and_copies_are_timed(record: Record, tmp_path: Path) -> None:
+    scenario = "compute" if framework() == "baseline" else "compute-jax"
+    checklist = tmp_path / "speed.yaml"
+    text = CHECKLIST.format(scenario=scenario, strategy="one-device" if scenario == "compute" else "data-parallel")
+    checklist.write_text(text, encoding="utf-8")
+    snapshot = tmp_path / "snapshot.json"
+    options = ("--format", "json", "--save-snapshot", snapshot)
+    done = run_kdoctor(record, "check", "--checklist", checklist, *on_gpus(), *options, folder=tmp_path)
+    (case,) = cases(snapshot, scenario)
+    result = done.results[f"smoke.{scenario}"]
+    for place, device in enumerate(case["devices"]):
+        rates = {f"{what}": case["measures"].get(f"{what} {place}") for what in ("tflops", "copy_gbs")}
+        said = "; ".join(item["observed"] for item in result["evidence"][place : place + 1])
+        record.row("Speed", scenario=scenario, device=device, **rates, said=said or result["reason"])
+    if case["outcome"] == "skipped":
+        pytest.skip(case["skip_reason"])
+    assert case["outcome"] == "trained", case
+    assert case["devices"]
+    assert all(value and value > 0 for value in case["measures"].values())
+    assert result["status"] == ("skip" if rehearsed() else "pass")
+
+
 def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus: Gpus) -> None:
     """``job.memory-headroom`` needs TensorFlow: kdoctor examines models of TensorFlow jobs."""
     if not HAS_TENSORFLOW:

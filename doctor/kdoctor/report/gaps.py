@@ -23,6 +23,8 @@ _GROUPS = {
     "gpus": "GPUs",
     "pci": "PCI devices",
     "host": "host",
+    "network": "network",
+    "job_hosts": "hosts of the job",
     "kernel": "kernel settings",
     "kernel_driver": "kernel module",
     "kernel_log": "kernel log",

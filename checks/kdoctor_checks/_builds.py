@@ -9,7 +9,8 @@ from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, PciDevices, TensorFlowBuild, Unavailable
 from kdoctor.facts.visible import read_mask
-from kdoctor.matrix.model import Kernels, Release, VersionMatrix, weakest
+from kdoctor.matrix.kernels import Kernels, weakest
+from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.values import CodeKind
 from kdoctor.model import Outcome, Unjudged
 from kdoctor_checks._gpus import unread

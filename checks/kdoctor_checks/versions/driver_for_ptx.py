@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import Kernels, VersionMatrix
+from kdoctor.matrix.kernels import Kernels
+from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._builds import code_of, cuda_of, judge_gpus
 from kdoctor_checks._versions import numbers

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.model import KnownBad, VersionMatrix, weakest
+from kdoctor.matrix.kernels import weakest
+from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import code_of, judge_gpus

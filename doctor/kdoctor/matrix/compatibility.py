@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.requirements import Requirement
 
 from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.kernels import Kernels, weakest
 from kdoctor.matrix.known_bad import known_bad_rule, overlap, pins_for
-from kdoctor.matrix.model import Kernels, Release, VersionMatrix, cudnn_requirement, weakest
+from kdoctor.matrix.model import Release, VersionMatrix, cudnn_requirement
 from kdoctor.matrix.platforms import platform_rule, system_rule
 from kdoctor.matrix.values import numbers, older_driver, python_minors, specifier
 from kdoctor.matrix.verdict import Machine, Reason, Verdict

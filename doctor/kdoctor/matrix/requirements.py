@@ -9,8 +9,9 @@ from packaging.version import InvalidVersion, Version
 from kdoctor.errors import UsageError
 from kdoctor.matrix.compatibility import judge
 from kdoctor.matrix.gpus import NamedGpu
+from kdoctor.matrix.kernels import weakest
 from kdoctor.matrix.known_bad import may_meet
-from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix, weakest
+from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
 from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
 

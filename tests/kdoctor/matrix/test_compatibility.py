@@ -6,9 +6,9 @@ import pytest
 
 from kdoctor.matrix.compatibility import best, compatible, needed_driver
 from kdoctor.matrix.gpus import find_gpu
+from kdoctor.matrix.kernels import weakest
 from kdoctor.matrix.known_bad import overlap
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.model import weakest
 from kdoctor.matrix.values import specifier
 from kdoctor.matrix.verdict import Machine, Verdict
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,8 @@ HERE = Path(__file__).parent
 KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
 SCRIPTS = Path(tempfile.gettempdir(), "kdoctor-bench-scripts")
 """Training scripts for the linter."""
+
+PLAIN_TIER = (sys.executable, str(HERE / "plain_tier.py"))
 
 MACHINES = Path(tempfile.gettempdir(), "kdoctor-bench-machines")
 """Descriptions of GPU machines."""
@@ -136,6 +139,16 @@ PAIRS = (
         yardstick=(sys.executable, str(HERE / "plain_trainings.py")),
         limit=1.15,
         rounds=3,
+    ),
+    *(
+        Pair(
+            name=f"smoke --tier {tier} / the same trainings in one plain script",
+            ours=(KDOCTOR, "smoke", "--tier", tier, "--replicas", "2"),
+            yardstick=("sh", "-ec", "; ".join(shlex.join((*PLAIN_TIER, tier, each)) for each in frameworks)),
+            limit=1.0,
+            rounds=rounds,
+        )
+        for tier, frameworks, rounds in (("quick", ("tensorflow",), 3), ("standard", ("tensorflow", "jax"), 1))
     ),
     Pair(
         name="lint of 200 training scripts of up to 2,000 lines / ast.parse of them",

@@ -30,11 +30,15 @@ class ComparisonCheck:
     check: ClassVar[Check]
     scenario: ClassVar[str]
     cases: ClassVar[tuple[str, ...]]
+    measures: ClassVar[dict[str, float | None]] = {}
 
     def run(self, first: dict[str, Any] | None = None, replicas: int = 2) -> SmokeRun:
         """A healthy run with changes to its first case."""
         changes = [first or {}, *({} for _ in self.cases[1:])]
-        made = [smoke_case(name, replicas, **change) for name, change in zip(self.cases, changes, strict=True)]
+        made = [
+            smoke_case(name, replicas, **{"measures": self.measures, **change})
+            for name, change in zip(self.cases, changes, strict=True)
+        ]
         return smoke_run(self.scenario, replicas, *made)
 
     def test_passes_if_every_case_matches_one_device(self) -> None:

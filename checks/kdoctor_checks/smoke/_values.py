@@ -31,8 +31,8 @@ def judge_trained(compare: Comparison, case: SmokeCase) -> Outcome:
 
 
 def with_remedy(outcome: Outcome, remedy: str, brief: str) -> Outcome:
-    """A finding whose cause is known, with its own remedy. The others are not changed."""
-    if not isinstance(outcome, Finding):
+    """A finding with the remedy for its cause, unless another Keras is the remedy."""
+    if not isinstance(outcome, Finding) or outcome.remedy.commands:
         return outcome
     return replace(outcome, remedy=Remedy(summary=remedy, action=Action.CHANGE_CODE), rollback=NO_ROLLBACK, brief=brief)
 

@@ -11,8 +11,8 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, TOLERANCE, Comparison, did
 from kdoctor_checks.smoke._optimizers import judge_optimizer
 
 _REMEDY = (
-    "Leave out ema_overwrite_frequency when training on several replicas: with use_ema=True alone, fit writes the "
-    "averages to the weights at its end. Or train with tf_keras."
+    "Leave out ema_overwrite_frequency, so that fit writes the averages to the weights at its end (use_ema=True), or "
+    "train with tf_keras."
 )
 _ERROR = "RuntimeError"
 """What Keras 3 raises: TensorFlow cannot merge the replicas inside a tf.cond."""

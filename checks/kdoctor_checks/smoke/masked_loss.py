@@ -21,7 +21,7 @@ def masked_loss(
     """A loss without the masked tokens trains as on one device.
 
     Why: Embedding(mask_zero=True) and Masking leave masked tokens out of the mean of the loss. Each replica divides by
-    the number of its own tokens, so the tokens of a replica with short sequences count more than on one device. The
+    the number of tokens that it has, so the tokens of a replica with short sequences count more than on one device. The
     same holds for reduction="mean_with_sample_weight". Keras 2 does it too. This is a warning because the difference
     is small if all replicas have about as many tokens. The case token-weights trains the alternative.
     Remedy: give the mask as a sample weight for each token, which does not change the divisor.

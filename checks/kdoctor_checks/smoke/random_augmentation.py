@@ -18,8 +18,8 @@ _CASES = (
     "augmented-in-map",
 )
 _REMEDY = (
-    "Augment in Dataset.map, before the batch is split among the replicas, or train with tf_keras. For Dropout and "
-    "noise, add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md)."
+    "Augment in Dataset.map, before batches are split, or train with tf_keras. For noise, add replica_id_in_sync_group "
+    "to the seed."
 )
 
 

@@ -5,7 +5,7 @@ Each is reported by the history as a value, so that it becomes a ``metric`` and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 import numpy as np
 import tensorflow as tf
@@ -49,7 +49,7 @@ def best_epoch(case: Case) -> None:
         history = fit(model, batches, epochs=EPOCHS, callbacks=[early, save], validation_data=checked)
         saved = make_model()
         saved.load_weights(path)
-        apart = [np.max(np.abs(one - other)) for one, other in zip(saved.get_weights(), model.get_weights())]
+        apart: List[Any] = [np.max(np.abs(one - other)) for one, other in zip(saved.get_weights(), model.get_weights())]
         chosen = {"best epoch": early.best_epoch, "epochs": len(history["loss"]), "saved weights": max(apart)}
         return {**history, **{name: [float(value)] for name, value in chosen.items()}}
 

@@ -24,7 +24,7 @@ def sample_weight(case: Case) -> None:
     def data(replicas: int) -> Batches:
         batches = make_batches(replicas)
         weights = np.random.RandomState(5).uniform(0.0, 2.0, len(batches.inputs)).astype("float32")
-        places = np.arange(len(weights)) % batches.global_batch
+        places: Any = np.arange(len(weights)) % batches.global_batch
         weights[places >= batches.global_batch - PER_REPLICA] = 0.0
         return batches._replace(sample_weights=weights)
 

@@ -37,7 +37,8 @@ def test_all_pass_with_keras_2() -> None:
 
 @pytest.mark.parametrize("case", ["evaluate", "validation"])
 def test_wrong_loss_is_an_error(case: str) -> None:
-    result = compute_check(evaluate, _run(**{case: {"measures": {**VALUES, "metric loss (uneven)": 1.0}}}))
+    changed: dict[str, Any] = {case: {"measures": {**VALUES, "metric loss (uneven)": 1.0}}}
+    result = compute_check(evaluate, _run(**changed))
     (found,) = [item.finding for item in result.findings]
     assert (result.severity, found.subject) == (Severity.ERROR, f"training {case}")
     assert "loss (uneven) is 1 instead of 1.25" in found.observed

@@ -15,13 +15,9 @@ MOVED = {"frozen_moved": 0.0, "unfrozen_moved": 0.2}
 
 
 def _run(changed: str = "", replicas: int = 2, **changes: Any) -> SmokeRun:
+    measures: dict[str, Any] = {"frozen": {"measures": MOVED}}
     cases = (
-        smoke_case(
-            name,
-            replicas,
-            **({"measures": MOVED} if name == "frozen" else {}),
-            **(changes if name == changed != "frozen" else {}),
-        )
+        smoke_case(name, replicas, **{**measures.get(name, {}), **(changes if name == changed else {})})
         for name in CASES
     )
     return smoke_run("smoke.layers", replicas, *cases)

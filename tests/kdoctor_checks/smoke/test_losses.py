@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,3 +68,9 @@ def test_failed_alternative_does_not_advise_itself(check: Check, case: str) -> N
 @pytest.mark.parametrize(("check", "case"), [(losses, "outputs"), (scalar_loss, "scalar-loss")])
 def test_is_unknown_without_a_comparison(check: Check, case: str) -> None:
     assert compute_check(check, _run(case, weight_deviation=None)).status is Status.UNKNOWN
+
+
+def test_keras_that_is_wrong_for_every_loss_is_the_cause() -> None:
+    run = replace(_run("scalar-loss", weight_deviation=0.18), keras="keras 3.6.0")
+    (found,) = compute_check(scalar_loss, run).findings
+    assert "keras>=3.10" in found.finding.remedy.commands[0]

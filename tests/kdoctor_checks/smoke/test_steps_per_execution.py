@@ -10,7 +10,8 @@ from kdoctor_checks.smoke.steps_per_execution import steps_per_execution
 
 
 def _run(**changes: Any) -> SmokeRun:
-    return smoke_run("smoke.features", 2, smoke_case("steps-per-execution", 2, **changes))
+    cases = smoke_case("steps-per-execution", 2, **changes), smoke_case("steps-in-function", 2)
+    return smoke_run("smoke.features", 2, *cases)
 
 
 def test_passes_if_it_matches_one_device() -> None:

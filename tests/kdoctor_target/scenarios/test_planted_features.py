@@ -1,177 +1,156 @@
-"""A defect planted into a feature is detected by the case of that feature, and by no other case of its check."""
+"""A defect in one feature of Keras is detected by the cases that are about it, and by no others."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from helpers import smoke
 from kdoctor.check import Check
 from kdoctor.facts import SmokeRun
-from kdoctor.model import Status
-from kdoctor.smoke.model_scenarios import MODELS
+from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.session import SmokeSettings
 from kdoctor.testing import compute_check
-from kdoctor_checks.smoke.callbacks import callbacks
-from kdoctor_checks.smoke.evaluate import evaluate
-from kdoctor_checks.smoke.losses import losses
-from kdoctor_checks.smoke.metrics import metrics
-from kdoctor_checks.smoke.other_random_layers import other_random_layers
+from kdoctor_checks.smoke.clipping import clipping
+from kdoctor_checks.smoke.clipping_options import clipping_options
+from kdoctor_checks.smoke.optimizer_options import optimizer_options
+from kdoctor_checks.smoke.optimizers import optimizers
+from kdoctor_checks.smoke.random_augmentation import random_augmentation
+from kdoctor_checks.smoke.random_layers import random_layers
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = pytest.mark.smoke_full
 
-_PROGRAM = """
-import numpy as np
-import tensorflow as tf
-
-from kdoctor_target.scenarios import callbacks, evaluate, losses, metrics, other_random_layers
-
-MODULES = {
-    "metrics": metrics, "evaluate": evaluate, "losses": losses,
-    "callbacks": callbacks, "other-random-layers": other_random_layers,
-}
-
-
-def replicas():
-    return tf.distribute.get_strategy().num_replicas_in_sync
-
-
-def summed_metric():
-    plain = tf.keras.metrics.Precision.result
-    tf.keras.metrics.Precision.result = lambda self: plain(self) * 2
-
-
-def equal_masks():
-    from keras.src.backend.tensorflow import random
-    random.draw_seed = lambda seed: tf.constant([1, 2])
-
-
-def full(dataset, change):
-    batches = list(dataset.as_numpy_iterator())
-    examples = [np.concatenate(parts) for parts in zip(*batches)]
-    size = len(batches[0][0])
-    changed = tuple(change(part, size) for part in examples)
-    return tf.data.Dataset.from_tensor_slices(changed).batch(size)
-
-
-def counted_padding():
-    plain = tf.keras.Model.evaluate
-
-    def padded(self, x=None, *args, **kwargs):
-        if not kwargs.get("_use_cached_eval_dataset"):
-            x = full(x, lambda part, size: np.concatenate([part, np.repeat(part[-1:], -len(part) % size, axis=0)]))
-        return plain(self, x, *args, **kwargs)
-
-    tf.keras.Model.evaluate = padded
-
-
-def dropped_tail():
-    plain = tf.keras.Model.evaluate
-
-    def cut(self, x=None, y=None, **kwargs):
-        if not kwargs.pop("_use_cached_eval_dataset", False):
-            return plain(self, x, y, **kwargs)
-        if y is None:
-            return plain(self, full(x, lambda part, size: part[: len(part) // size * size]), **kwargs)
-        whole = len(x) // kwargs["batch_size"] * kwargs["batch_size"]
-        return plain(self, x[:whole], y[:whole], **kwargs)
-
-    tf.keras.Model.evaluate = cut
-
-
-def reordered_predictions():
-    plain = tf.keras.Model.predict
-    tf.keras.Model.predict = lambda self, *args, **kwargs: plain(self, *args, **kwargs)[::-1]
-
-
-def ignored_zero_weights():
-    plain = tf.keras.losses.Loss.__call__
-
-    def ignore(self, y_true, y_pred, sample_weight=None):
-        context = tf.distribute.get_replica_context()
-        if sample_weight is not None and context and context.num_replicas_in_sync > 1:
-            on_second = tf.equal(context.replica_id_in_sync_group, 1)
-            ones = tf.ones_like(sample_weight)
-            sample_weight = tf.where(on_second & tf.equal(sample_weight, 0), ones, sample_weight)
-        return plain(self, y_true, y_pred, sample_weight=sample_weight)
-
-    tf.keras.losses.Loss.__call__ = ignore
-
-
-def another_best_epoch():
-    plain = tf.keras.callbacks.EarlyStopping._is_improvement
-
-    def improves(self, *args):
-        several = getattr(self.model, "distribute_strategy", None)
-        return several.num_replicas_in_sync > 1 if several else plain(self, *args)
-
-    tf.keras.callbacks.EarlyStopping._is_improvement = improves
-
-
-def planted(defect, run):
-    def case(one):
-        defect()
-        run(one)
-
-    return case
-
-
-CASES = {
-    f"{defect}--{module}--{name}": planted(globals()[defect], run)
-    for defect in DEFECTS
-    for module, program in MODULES.items()
-    for name, run in program.CASES.items()
-}
-"""
-
-
-class Planted(NamedTuple):
-    """A defect, the check that detects it, and its case."""
-
-    defect: str
-    check: Check
-    case: str
-    others: tuple[str, ...]
-
-
-DEFECTS = (
-    Planted("summed_metric", metrics, "binary", ("classes", "on-batch")),
-    Planted("equal_masks", other_random_layers, "seed-per-replica", ()),
-    Planted("counted_padding", evaluate, "evaluate", ("predict", "validation")),
-    Planted("dropped_tail", evaluate, "validation", ("evaluate", "predict")),
-    Planted("reordered_predictions", evaluate, "predict", ("evaluate", "validation")),
-    Planted("ignored_zero_weights", losses, "sample-weight", ("class-weight", "train-step")),
-    Planted("another_best_epoch", callbacks, "best-epoch", ("learning-rate",)),
+CHECKS: tuple[Check, ...] = (
+    clipping,
+    clipping_options,
+    optimizer_options,
+    optimizers,
+    random_augmentation,
+    random_layers,
 )
+TRAINED = {
+    "smoke.silent-features": ("clipnorm", "dropout"),
+    "smoke.features": ("global-clipnorm", "random-flip"),
+    "smoke.optimizers": ("sgd", "momentum", "adam"),
+    "smoke.optimizer-options": ("weight-decay", "ema", "exponential-decay"),
+}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
-    program = tmp_path_factory.mktemp("planted") / "program.py"
-    named = f"DEFECTS = {[planted.defect for planted in DEFECTS]!r}\n"
-    program.write_text(named + _PROGRAM, encoding="utf-8")
-    names = tuple(
-        f"{planted.defect}--{planted.check.id.removeprefix('smoke.')}--{case}"
-        for planted in DEFECTS
-        for case in (planted.case, *planted.others)
-    )
-    scenario = replace(MODELS[0], id="smoke.planted", program=program, cases=names)
-    settings = SmokeSettings(devices_kind="cpu", replicas=2)
-    result = smoke.run_scenarios([scenario], settings, smoke.context(TF_USE_LEGACY_KERAS="0")).runs["smoke.planted"]
-    assert isinstance(result, SmokeRun), result
-    return result
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """A change of the child's Keras."""
+
+    code: str
+    found_by: set[str]
+    """The cases that must fail, in addition to those that fail without a defect."""
+    legacy: bool = False
+    """Whether it is planted into tf_keras, in which no case fails without a defect."""
 
 
-@pytest.mark.parametrize("planted", DEFECTS, ids=lambda planted: planted.defect)
-def test_only_the_case_of_the_feature_detects_it(run: SmokeRun, planted: Planted) -> None:
-    prefix = f"{planted.defect}--{planted.check.id.removeprefix('smoke.')}--"
-    cases = tuple(
-        replace(case, name=case.name.removeprefix(prefix)) for case in run.cases if case.name.startswith(prefix)
-    )
-    assert [case.outcome for case in cases] == ["trained"] * len(cases), [case.error_message for case in cases]
-    result = compute_check(planted.check, replace(run, scenario=planted.check.scenario or "", cases=cases))
-    assert result.status is Status.FAIL
-    assert [item.finding.subject for item in result.findings] == [f"training {planted.case}"]
-    assert {item.subject for item in result.evidence} == {f"training {name}" for name in planted.others}
+FAIL_ANYWAY = {"clipnorm", "global-clipnorm", "dropout", "random-flip"}
+"""What fails with Keras 3 without a defect."""
+
+DEFECTS = {
+    "clipping-ignored-on-one-replica": Defect(
+        legacy=True,
+        found_by={"clipnorm", "global-clipnorm"},
+        code="""
+from tf_keras.src.optimizers.optimizer import _BaseOptimizer as Optimizer
+plain = Optimizer._clip_gradients
+
+def ignoring(self, gradients):
+    clipped = plain(self, gradients)
+    replica = tf.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1 or not (self.clipnorm or self.global_clipnorm):
+        return clipped
+    is_second = tf.equal(replica.replica_id_in_sync_group, 1)
+    return [tf.where(is_second, before, after) for before, after in zip(gradients, clipped)]
+
+Optimizer._clip_gradients = ignoring
+""",
+    ),
+    "mask-seeded-alike": Defect(
+        legacy=True,
+        found_by={"dropout"},
+        code="""
+def alike(self, inputs, rate, noise_shape=None):
+    return tf.nn.experimental.stateless_dropout(inputs, rate, seed=[3, 4])
+
+from tf_keras.src.backend import RandomGenerator
+RandomGenerator.dropout = alike
+""",
+    ),
+    "slot-not-updated-on-one-replica": Defect(
+        found_by={"adam"},
+        code="""
+from tensorflow.python.distribute.distribute_lib import get_update_replica_id
+plain = tf.keras.optimizers.Adam.assign_add
+
+def lazy(self, variable, value):
+    if "momentum" in str(getattr(variable, "path", "")) and get_update_replica_id() == 1:
+        return
+    plain(self, variable, value)
+
+tf.keras.optimizers.Adam.assign_add = lazy
+""",
+    ),
+    "average-not-updated": Defect(
+        found_by={"ema"},
+        code="""
+plain = tf.keras.optimizers.Optimizer._update_model_variables_moving_average
+
+def lazy(self, variables):
+    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+        plain(self, variables)
+
+tf.keras.optimizers.Optimizer._update_model_variables_moving_average = lazy
+""",
+    ),
+    "schedule-counts-each-replica": Defect(
+        found_by={"exponential-decay"},
+        code="""
+plain = tf.keras.optimizers.schedules.ExponentialDecay.__call__
+
+def hasty(self, step):
+    return plain(self, step * tf.distribute.get_strategy().num_replicas_in_sync)
+
+tf.keras.optimizers.schedules.ExponentialDecay.__call__ = hasty
+""",
+    ),
+    "weights-decay-for-each-replica": Defect(
+        found_by={"weight-decay"},
+        code="""
+plain = tf.keras.optimizers.Optimizer._apply_weight_decay
+
+def repeated(self, variables):
+    for _ in range(tf.distribute.get_strategy().num_replicas_in_sync):
+        plain(self, variables)
+
+tf.keras.optimizers.Optimizer._apply_weight_decay = repeated
+""",
+    ),
+}
+
+
+def failed(folder: Path, defect: Defect) -> set[str]:
+    """The cases with a finding, with the defect in the child process."""
+    (folder / "planted_defect.py").write_text(f"import tensorflow as tf\n{defect.code}", encoding="utf-8")
+    settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("tensorflow", "planted_defect"))
+    scenarios = [replace(one, cases=TRAINED[one.id]) for one in FEATURES if one.id in TRAINED]
+    where = smoke.context(TF_USE_LEGACY_KERAS=str(int(defect.legacy)), PYTHONPATH=str(folder))
+    runs = smoke.run_scenarios(scenarios, settings, where).runs
+    found: set[str] = set()
+    for check in CHECKS:
+        run = runs[check.scenario or ""]
+        assert isinstance(run, SmokeRun), run
+        assert not run.failure, run.failure
+        found |= {item.finding.subject.removeprefix("training ") for item in compute_check(check, run).findings}
+    return found
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_defect_is_detected_by_the_case_about_it(name: str, tmp_path: Path) -> None:
+    defect = DEFECTS[name]
+    assert failed(tmp_path, defect) == defect.found_by | (set() if defect.legacy else FAIL_ANYWAY)

@@ -8,7 +8,7 @@ from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError
 from kdoctor.smoke.own_model import OWN_MODEL
 
-QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope")
+QUICK = ("smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope", "smoke.silent-features")
 
 
 @pytest.fixture(scope="module")

@@ -171,7 +171,12 @@ def test_installed_catalog_is_valid() -> None:
     catalog = load_catalog()
     assert {"cpu-smoke", "multi-gpu-keras"} <= set(catalog.checklists)
     quick = {name for name, scenario in catalog.scenarios.items() if scenario.tier == "quick"}
-    assert quick == {"smoke.baseline", "smoke.uneven-final-batch", "smoke.model-outside-scope"}
+    assert quick == {
+        "smoke.baseline",
+        "smoke.uneven-final-batch",
+        "smoke.model-outside-scope",
+        "smoke.silent-features",
+    }
 
 
 def test_built_in_checks_ask_for_available_facts() -> None:

@@ -17,8 +17,6 @@ from kdoctor_target.job.trials import SpentError, Trained, Trials
 
 Facts = Dict[str, Any]
 
-SUSPICIOUS = 0.01
-"""Larger differences from one device are examined for the option that causes them."""
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
 the cause if the difference without it is at most this share."""
@@ -70,10 +68,12 @@ class Comparison:
             reordered: List[Trained] = []
             found = _difference(names, alone, mirrored, reordered)
             clips = any(option.name == CLIPS for option in self._options)
-            if found and (clips or not found.deviation <= measures.QUIET or measures.differ(mirrored.logs, alone.logs)):
+            if found and (
+                clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)
+            ):
                 reordered.append(self._trials.on_one_device(setup, order=1))
                 found = _difference(names, alone, mirrored, reordered)
-            if found and not found.deviation <= SUSPICIOUS:
+            if found and not found.deviation <= measures.TOLERANCE:
                 reordered.append(self._trials.on_one_device(setup, order=2))
                 found = _difference(names, alone, mirrored, reordered)
         except Exception as error:
@@ -96,7 +96,7 @@ class Comparison:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
-            if not clips and found.deviation <= SUSPICIOUS:
+            if not clips and found.deviation <= measures.TOLERANCE:
                 continue
             setup = Setup(without=(*self._without, option.name), still=True)
             facts: Facts = {"name": option.name, "value": option.value}
@@ -104,7 +104,7 @@ class Comparison:
                 alone_without = self._trials.on_one_device(setup)
                 effect = _difference(names, alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                if clips and (effect is None or effect.deviation <= SUSPICIOUS):
+                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
                     self._note_option(facts)  # no gradient reached the limit
                     continue
                 facts["deviation"] = found.deviation

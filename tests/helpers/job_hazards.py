@@ -126,7 +126,7 @@ class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
         return self.parts[0](inputs) + self.parts[1](inputs)
 
     def compile(self, first: Any, second: Any) -> None:
-        super().compile(loss=job_models.crossentropy())
+        super().compile(_sgd(), job_models.crossentropy())
         self.first, self.second = first, second
 
     def train_step(self, data: Any) -> Any:

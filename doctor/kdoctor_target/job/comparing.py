@@ -7,12 +7,12 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kdoctor_target.job import evaluating, measures
 from kdoctor_target.job.cloning import CopyError
-from kdoctor_target.job.copies import Setup
+from kdoctor_target.job.copies import Setup, optimizers_in
 from kdoctor_target.job.measures import Difference
 from kdoctor_target.job.model import layers_of, normalisations, random_layers
 from kdoctor_target.job.optimizers import hides_scale
 from kdoctor_target.job.options import CLIPS, Option, optimizers_of
-from kdoctor_target.job.parts import describe
+from kdoctor_target.job.parts import describe, keras_of
 from kdoctor_target.job.trials import SpentError, Trained, Trials
 
 Facts = Dict[str, Any]
@@ -48,7 +48,8 @@ class Comparison:
         self._without = without
         self._noted = noted
         self._say = say
-        self._optimizer = trials.mirrored.optimizer
+        model = trials.mirrored
+        self._optimizers = list(optimizers_in(keras_of(model), model).values())
 
     def compare_own(self, trained: Trained) -> None:
         """With the job's own optimizer and options, and its random layers at inference.
@@ -60,7 +61,7 @@ class Comparison:
         setup = Setup(without=self._without, still=True)
         designed = random_layers(model) or list(normalisations(model))
         names = [getattr(one, "path", one.name) for one in model.weights]
-        optimizer = type(optimizers_of(self._optimizer)[-1]).__name__
+        optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
         facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
         try:
             mirrored = self._trials.on_replicas(setup) if designed else trained
@@ -149,7 +150,7 @@ class Comparison:
         """With SGD, where the job's optimizer hides a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        why = hides_scale(self._optimizer, clips=clips)
+        why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
         self._say(scale_hidden=why)
         if not why:
             return

@@ -69,7 +69,7 @@ class Copier:
         if self._builder is None:
             same_attributes(keras_of(made), self._model, made)
         if BUILT_LATE in setup.without:
-            for optimizer in _optimizers(keras_of(made), made).values():
+            for optimizer in optimizers_in(keras_of(made), made).values():
                 optimizer.build(made.trainable_variables)
         return made
 
@@ -113,7 +113,7 @@ class Copier:
             if kept_options:
                 raise CopyError(f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed")
             if not setup.own:
-                _replace_optimizers(keras, made)
+                _replaceoptimizers_in(keras, made)
             return
         arguments = {name: renew(value) for name, value in kept.items()}
         if not setup.own:
@@ -137,13 +137,13 @@ class Copier:
             return renew_optimizer(getattr(self._model, "optimizer", None))
 
 
-def _replace_optimizers(keras: Any, made: Any) -> None:
+def _replaceoptimizers_in(keras: Any, made: Any) -> None:
     """Give a model that keeps several optimizers SGD for each."""
-    for name in _optimizers(keras, made):
+    for name in optimizers_in(keras, made):
         setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
 
 
-def _optimizers(keras: Any, made: Any) -> Dict[str, Any]:
+def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
     """The model's optimizers, by the names of its attributes."""
     found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
     return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}

@@ -51,7 +51,7 @@ class Counting(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no type
 
 
 class Switched(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its ``call`` depends on an attribute that is no argument."""
+    """Its ``call`` depends on an attribute that is not an argument."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,8 +111,38 @@ class ReplicaDropout(layers.Dropout):  # type: ignore[misc, name-defined]  # Ker
         return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
 
 
+class TwoOptimizers(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its first step builds two optimizers, as in most generative adversarial networks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = [layers.Dense(job_models.CLASSES) for _ in range(2)]
+
+    def build(self, shape: Any) -> None:
+        for part in self.parts:
+            part.build(shape)
+
+    def call(self, inputs: Any) -> Any:
+        return self.parts[0](inputs) + self.parts[1](inputs)
+
+    def compile(self, first: Any, second: Any) -> None:
+        super().compile(_sgd(), job_models.crossentropy())
+        self.first, self.second = first, second
+
+    def train_step(self, data: Any) -> Any:
+        inputs, targets = data
+        losses = []
+        for optimizer, part in zip((self.first, self.second), self.parts, strict=True):
+            with tf.GradientTape() as tape:
+                loss = self.compute_loss(x=inputs, y=targets, y_pred=part(inputs))
+            gradients = tape.gradient(loss, part.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, part.trainable_variables, strict=True))
+            losses.append(loss * tf.distribute.get_strategy().num_replicas_in_sync)
+        return {"loss": losses[0]}
+
+
 def largest_output(targets: Any, outputs: Any) -> Any:
-    """A metric that is no mean over examples, so replicas report another one."""
+    """A metric that is not a mean over examples, so the replicas report another one."""
     return tf.reduce_max(outputs)
 
 
@@ -174,6 +204,13 @@ def _trained() -> Any:
     return model
 
 
+def _two_optimizers() -> Any:
+    model = TwoOptimizers()
+    model.build((None, 8))
+    model.compile(keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01))
+    return model
+
+
 def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
     """Functions that make each job, to be called in the scope."""
     return {
@@ -198,5 +235,6 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "dropout": lambda: _compiled(_model(keras.Model, layers.Dropout(0.5))),
         "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
+        "function: two optimizers": _two_optimizers,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),
     }

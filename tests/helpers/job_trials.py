@@ -192,7 +192,8 @@ def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
             }
 
         before = state()
-        found[name] = _found(kdoctor.preflight(model, job_models.dataset("dense", count=64), strategy, steps=4))
+        given = makers[name] if name.startswith("function: ") else model
+        found[name] = _found(kdoctor.preflight(given, job_models.dataset("dense", count=64), strategy, steps=4))
         after = state()
         found[name]["changed"] = [part for part in before if before[part] != after[part]]
     return found

@@ -11,7 +11,7 @@ from kdoctor_checks.job._user_model import SCENARIO, job_of, model_of, replicas_
 from kdoctor_checks.smoke._judging import evidence, unknown
 
 _ELSEWHERE = ("clipping", "steps_per_execution")
-"""Options with a check of their own."""
+"""Options with a separate check."""
 _BUILT_LATE = "optimizer built late"
 _REMEDIES = {
     "jit_compile": 'Leave jit_compile at its default, "auto", which turns XLA off on several replicas.',

@@ -10,10 +10,13 @@ from kdoctor_checks._causes import NO_GPU, of_end
 from kdoctor_checks._versions import first_short
 from kdoctor_checks.job._user_model import SCENARIO, case_of, job_of, training_of
 from kdoctor_checks.smoke._cases import describe_end, format_losses
-from kdoctor_checks.smoke._judging import brief_end, finding
+from kdoctor_checks.smoke._judging import brief_end, finding, unknown
 
 _EXPECTED = "the first steps finish, with finite losses and weights"
 _REMEDY = "Run fit on a few batches under the same strategy and fix the error it raises."
+_BUILD_REMEDY = "Create every optimizer in strategy.scope(), and call optimizer.build(model.trainable_variables) there."
+_BUILT_LATE = "You must feed a value for placeholder"
+"""Keras 3 raises it if the first step builds an optimizer (keras-team/keras#23085)."""
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
@@ -26,16 +29,20 @@ def trains(run: SmokeRun) -> Iterator[Outcome]:
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     case, training = case_of(run), training_of(run)
+    unfinished = isinstance(training, Unjudged) or not (training.own_losses or training.problem)
     if isinstance(case, Unjudged):
         yield case
-    elif isinstance(training, Unjudged) and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
+    elif unfinished and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
         brief, explained_by = brief_end(case), of_end(run, case)
         yield finding("your model", describe_end(case), _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     elif isinstance(training, Unjudged):
         yield training
     elif training.problem:
         brief = first_short(training.problem, "does not finish its first steps")
-        yield finding("your model", training.problem, _EXPECTED, _REMEDY, brief=brief)
+        remedy = _BUILD_REMEDY if _BUILT_LATE in training.problem else _REMEDY
+        yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
+    elif not training.own_losses:
+        yield unknown("training", "no step finished")
     elif None in training.own_losses or training.nonfinite:
         nonfinite = f"; NaN or infinity in {some(training.nonfinite)}" if training.nonfinite else ""
         observed = f"losses {format_losses(training.own_losses)}{nonfinite}"

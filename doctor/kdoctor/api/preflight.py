@@ -172,9 +172,9 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
 
 @contextlib.contextmanager
 def _without_notes(logger: logging.Logger) -> Iterator[None]:
-    """Keep TensorFlow's notes about each reduction out of the user's output."""
+    """Keep TensorFlow's notes about each reduction, and about tracing copies, out of the user's output."""
     level = logger.level
-    logger.setLevel(max(level, logging.WARNING))
+    logger.setLevel(max(level, logging.ERROR))
     try:
         yield
     finally:

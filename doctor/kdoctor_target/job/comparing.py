@@ -7,18 +7,16 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kdoctor_target.job import evaluating, measures
 from kdoctor_target.job.cloning import CopyError
-from kdoctor_target.job.copies import Setup
+from kdoctor_target.job.copies import Setup, optimizers_in
 from kdoctor_target.job.measures import Difference
 from kdoctor_target.job.model import layers_of, normalisations, random_layers
 from kdoctor_target.job.optimizers import hides_scale
 from kdoctor_target.job.options import CLIPS, Option, optimizers_of
-from kdoctor_target.job.parts import describe
+from kdoctor_target.job.parts import describe, keras_of
 from kdoctor_target.job.trials import SpentError, Trained, Trials
 
 Facts = Dict[str, Any]
 
-SUSPICIOUS = 0.01
-"""Larger differences from one device are examined for the option that causes them."""
 FRACTION = 0.1
 """An option is correct if the difference from one device is at most this share of what the option changes there, and
 the cause if the difference without it is at most this share."""
@@ -50,7 +48,8 @@ class Comparison:
         self._without = without
         self._noted = noted
         self._say = say
-        self._optimizer = trials.mirrored.optimizer
+        model = trials.mirrored
+        self._optimizers = list(optimizers_in(keras_of(model), model).values())
 
     def compare_own(self, trained: Trained) -> None:
         """With the job's own optimizer and options, and its random layers at inference.
@@ -62,7 +61,7 @@ class Comparison:
         setup = Setup(without=self._without, still=True)
         designed = random_layers(model) or list(normalisations(model))
         names = [getattr(one, "path", one.name) for one in model.weights]
-        optimizer = type(optimizers_of(self._optimizer)[-1]).__name__
+        optimizer = ", ".join(dict.fromkeys(type(optimizers_of(one)[-1]).__name__ for one in self._optimizers))
         facts: Facts = {"optimizer": optimizer, "without": list(self._without)}
         try:
             mirrored = self._trials.on_replicas(setup) if designed else trained
@@ -70,10 +69,12 @@ class Comparison:
             reordered: List[Trained] = []
             found = _difference(names, alone, mirrored, reordered)
             clips = any(option.name == CLIPS for option in self._options)
-            if found and (clips or not found.deviation <= measures.QUIET or measures.differ(mirrored.logs, alone.logs)):
+            if found and (
+                clips or not found.deviation <= measures.TOLERANCE or measures.differ(mirrored.logs, alone.logs)
+            ):
                 reordered.append(self._trials.on_one_device(setup, order=1))
                 found = _difference(names, alone, mirrored, reordered)
-            if found and not found.deviation <= SUSPICIOUS:
+            if found and not found.deviation <= measures.TOLERANCE:
                 reordered.append(self._trials.on_one_device(setup, order=2))
                 found = _difference(names, alone, mirrored, reordered)
         except Exception as error:
@@ -96,7 +97,7 @@ class Comparison:
         """The option without which the replicas match one device, and the facts of that comparison."""
         for option in self._options:
             clips = option.name == CLIPS
-            if not clips and found.deviation <= SUSPICIOUS:
+            if not clips and found.deviation <= measures.TOLERANCE:
                 continue
             setup = Setup(without=(*self._without, option.name), still=True)
             facts: Facts = {"name": option.name, "value": option.value}
@@ -104,7 +105,7 @@ class Comparison:
                 alone_without = self._trials.on_one_device(setup)
                 effect = _difference(names, alone, alone_without, reordered)
                 facts["effect"] = effect.deviation if effect else None
-                if clips and (effect is None or effect.deviation <= SUSPICIOUS):
+                if clips and (effect is None or effect.deviation <= measures.TOLERANCE):
                     self._note_option(facts)  # no gradient reached the limit
                     continue
                 facts["deviation"] = found.deviation
@@ -149,7 +150,7 @@ class Comparison:
         """With SGD, where the job's optimizer hides a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        why = hides_scale(self._optimizer, clips=clips)
+        why = next(filter(None, (hides_scale(one, clips=clips) for one in self._optimizers)), "")
         self._say(scale_hidden=why)
         if not why:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kdoctor_target.job.cloning import CopyError, allow_lambdas, clone, own_names, same_attributes, why_not
 from kdoctor_target.job.model import is_compiled, layers_of, normalisations, random_layers, raw_compile
@@ -68,8 +68,9 @@ class Copier:
         made.set_weights(self.weights)
         if self._builder is None:
             same_attributes(keras_of(made), self._model, made)
-        if BUILT_LATE in setup.without and hasattr(made.optimizer, "build"):
-            made.optimizer.build(made.trainable_variables)
+        if BUILT_LATE in setup.without:
+            for optimizer in optimizers_in(keras_of(made), made).values():
+                optimizer.build(made.trainable_variables)
         return made
 
     def again(self, trained: Any, batch: Any, setup: Setup) -> Any:
@@ -108,10 +109,11 @@ class Copier:
         if kept is None:
             if not is_compiled(made):
                 raise CopyError("its class overrides compile(): pass a function that builds and compiles the model")
-            if setup.without:
-                raise CopyError(f"its class overrides compile(), so {', '.join(setup.without)} cannot be removed")
+            kept_options = [name for name in setup.without if name != BUILT_LATE]
+            if kept_options:
+                raise CopyError(f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed")
             if not setup.own:
-                _replace_optimizers(keras, made)
+                _replaceoptimizers_in(keras, made)
             return
         arguments = {name: renew(value) for name, value in kept.items()}
         if not setup.own:
@@ -135,11 +137,16 @@ class Copier:
             return renew_optimizer(getattr(self._model, "optimizer", None))
 
 
-def _replace_optimizers(keras: Any, made: Any) -> None:
+def _replaceoptimizers_in(keras: Any, made: Any) -> None:
     """Give a model that keeps several optimizers SGD for each."""
-    for name, value in list(vars(made).items()):
-        if isinstance(value, keras.optimizers.Optimizer):
-            setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
+    for name in optimizers_in(keras, made):
+        setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))
+
+
+def optimizers_in(keras: Any, made: Any) -> Dict[str, Any]:
+    """The model's optimizers, by the names of its attributes."""
+    found = {name: getattr(made, name, None) for name in [*vars(made), "optimizer"]}
+    return {name: value for name, value in found.items() if isinstance(value, keras.optimizers.Optimizer)}
 
 
 def _build(made: Any, batch: Any) -> None:

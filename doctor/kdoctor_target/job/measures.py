@@ -12,6 +12,8 @@ SMALLEST_CHANGE = 0.1
 BatchNormalization changes by rounding only."""
 BEYOND_ROUNDING = 10.0
 """A difference of at most this many times that of another order of the examples is explained by rounding."""
+TOLERANCE = 0.01
+"""Larger differences with the job's own optimizer are not rounding, unless another order of the examples makes them."""
 QUIET = 1e-3
 """Smaller differences are not examined further."""
 
@@ -65,7 +67,7 @@ def compare(
     apart = typical(reference, copies) / scale
     others = [typical(reference, [[one] for one in weights]) / scale for weights in reordered]
     noise = np.max(others, axis=0) if others else np.zeros(len(apart))
-    rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > QUIET)
+    rounded = (noise * BEYOND_ROUNDING >= apart) & (apart > TOLERANCE)
     sizes = np.array([np.size(one) for one in reference])
     kept = apart[~rounded]
     return Difference(

@@ -33,6 +33,10 @@ _MOST = 2000
 """Objects to look at; a job that reaches more is not followed further."""
 
 
+_LARGEST = 2**26
+"""Bytes of an array. Larger ones are data, which a step only reads."""
+
+
 class Outside:
     """What the job's code reaches outside of the model."""
 
@@ -150,6 +154,8 @@ class Outside:
 
     def _keep_container(self, name: str, value: Any) -> None:
         if isinstance(value, np.ndarray):
+            if value.nbytes > _LARGEST:
+                return
             array = value.copy()
             self._kept.append((name, lambda: value.tobytes() != array.tobytes(), lambda: np.copyto(value, array)))
             return

@@ -22,7 +22,7 @@ _HEADLINES = (
     "Detected at node",
     'File "',
 )
-_COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*(?=[A-Z_]+:)")
+_COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
 _FRAMEWORKS = re.compile(r"[/\\](kdoctor_target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<")

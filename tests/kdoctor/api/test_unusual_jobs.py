@@ -27,6 +27,7 @@ FOUND = {
     "steps": ("job.steps-per-execution", "8 on 2 replicas: InvalidArgumentError"),
     "dropout": ("job.random-layers", "dropout on 2 replicas: equal numbers"),
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
+    "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
 }
 """Jobs with one problem, the check that fails and the start of its finding."""

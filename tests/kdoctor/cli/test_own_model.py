@@ -24,6 +24,46 @@ def data():
     numbers = np.random.RandomState(1).rand(160, 4).astype("float32")
     return tf.data.Dataset.from_tensor_slices((numbers, numbers[:, :1])).batch(16 * replicas).prefetch(1)
 
+LIMIT = 0.02
+
+def with_features(base, optimizer, dropout, **options):
+    keras = tf.keras
+    inputs = keras.Input((4,))
+    hidden = dropout(keras.layers.Dense(8, activation="tanh")(inputs))
+    model = base(inputs, keras.layers.Dense(1)(hidden))
+    model.compile(optimizer, "mean_squared_error", **options)
+    return model
+
+def clips_steps_and_drops():
+    optimizer = tf.keras.optimizers.SGD(0.05, clipnorm=LIMIT)
+    return with_features(tf.keras.Model, optimizer, tf.keras.layers.Dropout(0.5), steps_per_execution=8)
+
+class Clipping(tf.keras.Model):
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=inputs, y=targets, y_pred=self(inputs, training=True))
+        replica = tf.distribute.get_replica_context()
+        gradients = replica.all_reduce("sum", tape.gradient(loss, self.trainable_variables))
+        gradients, _ = tf.clip_by_global_norm(gradients, LIMIT)
+        shares = [gradient / replica.num_replicas_in_sync for gradient in gradients]
+        self.optimizer.apply_gradients(zip(shares, self.trainable_variables))
+        total = replica.all_reduce("sum", loss)
+        for metric in self.metrics:
+            metric.update_state(total)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+class ReplicaDropout(tf.keras.layers.Dropout):
+    def call(self, inputs, training=False):
+        if not training:
+            return inputs
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        seed = tf.cast(self.seed_generator.next(), tf.int32) + tf.stack([0, tf.cast(replica, tf.int32)])
+        return tf.nn.experimental.stateless_dropout(inputs, self.rate, seed=seed)
+
+def corrected():
+    return with_features(Clipping, tf.keras.optimizers.SGD(0.05), ReplicaDropout(0.5))
+
 def hangs():
     print("noise on stdout")
     time.sleep(600)
@@ -32,6 +72,8 @@ def dies():
     import os
     os._exit(7)
 """
+TIMED = {"job.input-bound"}
+"""Depends on the speed of this machine."""
 ONLY = ("--checklist", "cpu-smoke", "--no-smoke", "--select", "job", "--format", "json")
 
 
@@ -66,6 +108,18 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     assert len(found) == 20
     again = report_of(folder, "--snapshot", "job.json")
     assert {name: status for name, status in statuses(again).items() if name in found} == found
+
+
+@pytest.mark.tensorflow
+def test_clipping_steps_per_execution_and_dropout_each_have_their_finding_until_corrected(folder: Path) -> None:
+    data = ("--data", "jobs.train:data")
+    wrong = report_of(folder, "--model", "jobs.train:clips_steps_and_drops", *data)
+    assert wrong["exit_code"] == 1
+    failed = {name for name, status in statuses(wrong).items() if status == "fail"} - TIMED
+    assert failed == {"job.clipping", "job.steps-per-execution", "job.random-layers"}
+    corrected = report_of(folder, "--model", "jobs.train:corrected", *data)
+    assert corrected["exit_code"] == 0
+    assert {status for name, status in statuses(corrected).items() if name not in TIMED} == {"pass", "skip"}
 
 
 @pytest.mark.tensorflow

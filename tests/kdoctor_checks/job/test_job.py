@@ -258,6 +258,7 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
     ("job.input-bound", {"training": {"step_s": None}}),
     ("job.memory-headroom", {"training": {"memory": ()}}),
     ("job.trains", {"training": {"not_run": "not compiled"}}),
+    ("job.trains", {"training": {"own_losses": ()}}),
     ("job.equals-one-device", {"training": {"deviation": None}}),
     ("job.equals-one-device", {"training": {"not_compared": "no weight moves"}}),
     ("job.equals-one-device", {"training": {"deviation": 0.5, "noise": 0.5}}),
@@ -349,3 +350,24 @@ def test_hanging_training_fails_as_a_training() -> None:
     assert judge("job.trains", hung).status is Status.FAIL
     assert judge("job.model-and-data", hung).status is Status.PASS
     assert judge("job.equals-one-device", hung).status is Status.UNKNOWN
+
+
+def test_optimizer_built_in_the_first_step_is_to_be_built_in_the_scope() -> None:
+    result = judge(
+        "job.trains", run(training={"problem": "InvalidArgumentError: You must feed a value for placeholder"})
+    )
+    assert "optimizer.build(" in result.findings[0].finding.remedy.summary
+
+
+def test_hang_after_an_option_failed_is_a_training_that_hangs() -> None:
+    training = JobTraining(steps=8, options=(JobOption(name="jit_compile", value="jit_compile=True", problem="no"),))
+    hung = run(job=JobRun(model=MODEL, data=DATA, training=training), outcome="timed-out", phase="build", seconds=600.0)
+    assert judge("job.trains", hung).status is Status.FAIL
+
+
+def test_comparison_that_did_not_end_is_unknown() -> None:
+    training = JobTraining(steps=3, own_losses=(1.0, 0.9, 0.8))
+    hung = run(job=JobRun(model=MODEL, data=DATA, training=training), outcome="timed-out", phase="reference", seconds=9)
+    assert judge("job.trains", hung).status is Status.PASS
+    for check_id in ("job.equals-one-device", "job.metrics", "job.evaluate", "job.reported-loss"):
+        assert judge(check_id, hung).status is Status.UNKNOWN

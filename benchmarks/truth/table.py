@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from packaging.version import Version
 from benchmarks.truth.environments import Package
 from benchmarks.truth.judge import Cell, rows
+from packaging.version import Version
 
 from kdoctor.engine.catalog import Catalog
 

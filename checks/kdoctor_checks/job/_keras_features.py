@@ -75,7 +75,7 @@ def _measured(
     if defects:
         return defects[0]
     if unmeasured or not known:
-        return unknown(subject, *unmeasured[:1] or [f"the version matrix does not list {', '.join(cases)}"])
+        return unknown(subject, unmeasured[0] if unmeasured else f"the version matrix does not list {', '.join(cases)}")
     return known[0]
 
 

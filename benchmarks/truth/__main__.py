@@ -150,17 +150,20 @@ def _judge(catalog: Catalog, environment: Environment, package: Package, folder:
         return None
     cells: dict[str, Cell] = {}
     times: list[int] = []
+    missing: list[str] = []
     for scenario in feature_scenarios(catalog):
         current = [(facts, run) for facts, run in done.get(scenario.id, []) if _is_current(run, scenario)]
         judged = [judge_run(catalog, facts, run) for facts, run in current]
         if not judged:
-            _say(f"{results.name}: {scenario.id} was not measured")
+            missing.append(scenario.id)
             continue
         times += [len(judged)] if suspicious(current[-1][1], judged[-1]) else []
         differ = {feature for other in judged[1:] for feature in disagreements(judged[0], other)}
         for feature in sorted(differ):
             _say(f"{results.name}: {feature} differs: {', '.join(one[feature].result for one in judged)}")
         cells |= {feature: cell for feature, cell in judged[-1].items() if feature not in differ}
+    if missing:
+        _say(f"{results.name}: not measured: {', '.join(missing)}")
     versions = json.loads((results / _VERSIONS).read_text(encoding="utf-8"))
     newest = max(results.glob("2*.json")).stem
     return Measured(

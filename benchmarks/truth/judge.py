@@ -76,7 +76,7 @@ def _judge_case(catalog: Catalog, facts: Facts, run: SmokeRun, case: SmokeCase) 
 
 def _problem(case: SmokeCase, finding: Finding, keras: str | None) -> str:
     if case.outcome == "raised":
-        text = _VALUE.sub(" ...", describe_end(case))
+        text = _VALUE.sub(" ...", describe_end(case)).partition(". ")[0]
         message = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE].rpartition(' ')[0]} ..."
         return f"{case.error_type} {in_phase(case.phase)}" if "/" in message else message
     if case.outcome == "timed-out":

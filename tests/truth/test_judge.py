@@ -13,7 +13,7 @@ from benchmarks.truth.measure import feature_scenarios
 from benchmarks.truth.table import Measured, title, write_table
 
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.facts import SmokeCase, SmokeRun, SmokeRuns, Weights
+from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns, Weights
 from kdoctor.matrix.load import load_matrix
 
 CATALOG = load_catalog()
@@ -46,7 +46,7 @@ def judged(**changes: Any) -> dict[str, Cell]:
         keras="keras 3.15.1",
         cases=(case(**changes),),
     )
-    facts = {SmokeRuns: SmokeRuns(runs={"smoke.baseline": run})}
+    facts: Facts = {SmokeRuns: SmokeRuns(runs={"smoke.baseline": run})}
     assert runs_of(facts) == {"smoke.baseline": run}
     return judge_run(CATALOG, facts, run)
 

@@ -72,7 +72,7 @@ def _judge(
             run,
             model,
             matrix,
-            ["features/dropout"],
+            ["dropout"],
             option="",
             subject=_SUBJECT,
             used=some(rest),

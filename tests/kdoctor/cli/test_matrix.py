@@ -251,3 +251,20 @@ def test_machine_without_driver_is_judged_for_cpu(tmp_path: Path) -> None:
     found = here(tmp_path)
     assert found.machine.driver is None
     assert found.machine.for_cpu
+
+
+def test_release_is_shown_with_what_its_keras_does_on_several_replicas() -> None:
+    page = run("--tensorflow", "2.21").stdout
+    assert "keras 3.15.1" in page
+    assert "tf_keras 2.21.0" in page
+    keras, legacy = answer("--tensorflow", "2.21")["keras"]
+    assert (keras["release"], legacy["release"]) == ("3.15.1", "2.21.0")
+    results = {item["feature"].partition("/")[2]: item["result"] for item in keras["defects"]}
+    assert (results["clipnorm"], results["steps-per-execution"]) == ("wrong", "raises")
+    assert keras["features"] > len(keras["defects"])
+    assert "clipnorm" not in {item["feature"].partition("/")[2] for item in legacy["defects"]}
+
+
+def test_answer_names_the_keras_of_the_best_release() -> None:
+    assert [item["package"] for item in answer(*EXAMPLE)["keras"]] == ["keras", "tf_keras"]
+    assert answer(*EXAMPLE, "--framework", "jax")["keras"] == []

@@ -26,6 +26,7 @@ def central_storage(
     only jobs that use the strategy are affected.
     Remedy: use MirroredStrategy, or a custom training loop.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy
+    Failure modes: keras3_central_storage_loss
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, mirrored=False)
     remedy = "Use MirroredStrategy, or a custom training loop."

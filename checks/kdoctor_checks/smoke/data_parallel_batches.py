@@ -54,6 +54,7 @@ def data_parallel_batches(
     Remedy: batch with drop_remainder=True in fit; in evaluate and predict, pad with examples of weight zero.
     Source: https://docs.jax.dev/en/latest/sharded-computation.html
     Source: https://github.com/keras-team/keras/issues/21167
+    Failure modes: jax_indivisible_batch
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

@@ -27,6 +27,7 @@ def gradient_accumulation(
     because only jobs that use the option are affected. Skipped on Keras 2, which has no such option.
     Remedy: use larger batches and more replicas instead, or accumulate in a custom training loop.
     Source: https://keras.io/api/optimizers/
+    Failure modes: keras3_gradient_accumulation
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

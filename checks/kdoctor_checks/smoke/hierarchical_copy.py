@@ -30,6 +30,7 @@ def hierarchical_copy(
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/distribute/HierarchicalCopyAllReduce
         https://github.com/tensorflow/tensorflow/blob/v2.21.0/tensorflow/python/distribute/cross_device_utils.py
+    Failure modes: hierarchical_copy_odd_devices
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

@@ -30,6 +30,7 @@ def layout_map(
     Remedy: begin the keys with ".*", create the model in the distribution's scope, and check variable.value.sharding
     before a long job.
     Source: https://keras.io/api/distribution/layout_map/
+    Failure modes: jax_layout_ignored
     """
 
     def judge(case: SmokeCase) -> Outcome:

@@ -30,6 +30,7 @@ def lost_worker(run: SmokeRun) -> Iterator[Outcome]:
     Remedy: use a launcher that ends all workers when one is lost (srun --kill-on-bad-exit, a Kubernetes Job with a
     restart policy). Set a deadline for the start.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras
+    Failure modes: absent_worker_hang
     """
 
     def judge(case: SmokeCase) -> Outcome:

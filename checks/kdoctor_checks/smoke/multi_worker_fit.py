@@ -41,6 +41,7 @@ def multi_worker_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator
     Sources:
         https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras
         https://keras.io/guides/distribution/
+    Failure modes: keras3_multi_worker_fit
     """
 
     def judge(case: SmokeCase) -> Outcome:

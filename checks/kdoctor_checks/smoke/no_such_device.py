@@ -25,6 +25,7 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
     Remedy: name no devices (MirroredStrategy() takes all that are visible), or take the names from
     tf.config.list_logical_devices.
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
+    Failure modes: missing_device_hang
     """
 
     def judge(case: SmokeCase) -> Outcome:

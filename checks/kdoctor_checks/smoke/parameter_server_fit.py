@@ -30,6 +30,7 @@ def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
     Remedy: set TF_USE_LEGACY_KERAS=1 with tf_keras installed, or write a custom training loop with
     ClusterCoordinator.schedule (tested by smoke.parameter-server).
     Source: https://www.tensorflow.org/tutorials/distribute/parameter_server_training
+    Failure modes: keras3_parameter_server_fit
     """
 
     def judge(case: SmokeCase) -> Outcome:

@@ -180,6 +180,7 @@ def _known(known: KnownFailure | KnownMessage, catalog: Catalog, message: str) -
         ("Why not before the job", _paragraph(why_not)),
         ("Fix", _paragraph(advice.remedy)),
         ("Detected by", _paragraph(", ".join((*advice.checks, *advice.rules)))),
+        ("Reproduce it", _reproduce(known.reproduce if isinstance(known, KnownFailure) else [])),
         ("Check for it", [f"{_INDENT}{command}" for command in advice.commands]),
         ("Source", [f"{_INDENT}{source_link(source)}" for source in known.source]),
     ]
@@ -230,12 +231,15 @@ def explain_checklist(name: str, catalog: Catalog) -> str:
 
 def explain_check(check: Check, matrix: VersionMatrix | None = None) -> str:
     """Everything that its author says about a check."""
+    known = load_failures().by_id
+    scripts = [name for mode in check.failure_modes if mode in known for name in known[mode].reproduce]
     sections = [
         ("Why it matters", _paragraph(check.why)),
         ("Fix", _paragraph(check.remedy)),
         ("Measured", _measured(features_of_checks(matrix, [check.id]), matrix) if matrix else []),
         ("Source", [f"{_INDENT}{source}" for source in check.sources]),
         ("Detected failures", _paragraph(", ".join(check.failure_modes))),
+        ("Reproduce it", _reproduce(scripts)),
         ("Prerequisites", _paragraph(", ".join(check.requires))),
         ("Scenario", _paragraph(check.scenario or "")),
         ("GPUs", _paragraph("Skipped if the checklist expects no GPUs." if check.needs_gpus else "")),
@@ -259,6 +263,10 @@ def explain_scenario(scenario: Scenario) -> str:
         ("Duration", _paragraph(duration)),
     ]
     return _sections(f"Scenario {scenario.id}, version {scenario.version} ({scenario.kind})", scenario.title, sections)
+
+
+def _reproduce(scripts: list[str]) -> list[str]:
+    return [f"{_INDENT}kdoctor explain --reproduce {name}" for name in dict.fromkeys(scripts)]
 
 
 def _sections(heading: str, title: str, sections: list[tuple[str, list[str]]]) -> str:

@@ -32,6 +32,8 @@ class KnownFailure(_Part):
     source: list[str]
     lint: list[str] = []
     """Rules of the linter that find it in a script."""
+    reproduce: list[str] = []
+    """Scripts of ``kdoctor explain --reproduce`` that show it."""
     not_before_the_job: str | None = None
     """Why no check detects it before the job."""
 

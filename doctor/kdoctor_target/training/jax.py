@@ -180,7 +180,7 @@ def infer(case: Case, model: Any, phase: str, call: Callable[[], Any]) -> Any:
 def _has_weights(model: Any) -> bool:
     try:
         model.get_weights()
-    except Exception:
+    except Exception:  # Keras 3.15.1 raises TypeError in a variable without a value
         return False
     return True
 

@@ -114,7 +114,7 @@ FAULTY = "[ 100.000000] NVRM: Xid (PCI:0000:99:00): 31, pid=7, name=python\n"
 def test_log_of_another_machine_is_refused(tmp_path: Path, dump: str) -> None:
     (tmp_path / "dump").write_text(dump, encoding="utf-8")
     (tmp_path / "log").write_text(FAULTY, encoding="utf-8")
-    with pytest.raises(UsageError, match="0000:99:00.0"):
+    with pytest.raises(UsageError, match=r"0000:99:00\.0"):
         import_files([tmp_path / "dump", tmp_path / "log"])
 
 

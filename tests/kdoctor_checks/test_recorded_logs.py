@@ -90,7 +90,7 @@ def test_log_gets_the_reading_of_an_expert(name: str) -> None:
     }
     assert failing == reading.failing
     assert reading.unknown <= {check_id for check_id, result in found.items() if result.status is Status.UNKNOWN}
-    # The fabric manager's log is no kernel log: without one, most checks have nothing to judge.
+    # The fabric manager's log is not a kernel log. Without one, most checks have nothing to judge.
     if not name.startswith("fm/"):
         assert conclude(found.values(), Severity.ERROR).exit_code == reading.exit_code
 

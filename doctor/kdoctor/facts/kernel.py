@@ -109,7 +109,7 @@ class KernelLogEvent:
     time: str | None = None
     """Date and time as written in the log, if any."""
     times: int = 1
-    """How many lines this event stands for. More than 1 for the last event of many that are alike."""
+    """The number of equal lines. More than 1 for the last of many events that are alike."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ _PLACES = tuple(
         r"(?:MESSAGE=|\"MESSAGE\" *: *\")",  # journalctl -o verbose, export and json-pretty
     )
 )
-"""What stands before the time, or around the line."""
+"""What other tools write before the time, or around the line."""
 _TIMES = tuple(
     re.compile(pattern)
     for pattern in (

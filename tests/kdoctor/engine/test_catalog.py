@@ -8,7 +8,7 @@ import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.engine.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
+from kdoctor.facts import Diagnostics, Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
 
@@ -47,6 +47,7 @@ def test_catalog_contains_contributions() -> None:
         "gpus": Gpus,
         "smoke": SmokeRuns,
         "gpu_sampling": GpuSampling,
+        "diagnostics": Diagnostics,
     }
 
 

@@ -1,6 +1,6 @@
 """Reads NCCL's XML of a topology: a dump (``NCCL_TOPO_DUMP_FILE``), or the file that a cloud gives its machines.
 
-A file may be written by hand and name switches that do not exist (``ffff:ff:01.0``), which stand for a PCIe switch.
+A file may be written by hand, with invented addresses of PCIe switches (``ffff:ff:01.0``).
 Source: https://github.com/NVIDIA/nccl/blob/master/src/graph/xml.cc for elements and attributes.
 """
 

@@ -128,7 +128,7 @@ def is_header(line: str) -> bool:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line without header is a row: it has commas, and an address or a UUID of its own."""
+    """Whether a line without header is a row: it has commas, and a cell with an address or a UUID."""
     cells = [cell.strip() for cell in line.split(",")]
     return len(cells) > 1 and any(_ADDRESS.fullmatch(cell) or _UUID.fullmatch(cell) for cell in cells)
 

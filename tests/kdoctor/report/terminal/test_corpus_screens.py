@@ -72,7 +72,7 @@ FIRST = {
     "second/xid109-chia74.log": "gpu.kernel-log",
     "second/xid144-148-nvlink5-fatal-gpud.log": "gpu.kernel-log",
     "second/xid62-rtx5080-forum371272.log": "gpu.kernel-log",
-    "second/xid94-mig-nvidia-docs.log": "gpu.kernel-log",
+    "second/xid94-mig-nvidia-docs.log": "gpu.logged-remapping",
     "smi-q/h100x8-535.161.08-hwslowdown-all.txt": "gpu.clocks",
     "smi-x/a100-sxm4-mig-535.xml": "gpu.mig-mode",
     "smi-x/l4x2-555-one-x1-link.xml": "topology.pcie-width",

@@ -15,7 +15,7 @@ from kdoctor.snapshot.imports.importer import import_files
 
 
 def report(folder: Path) -> Path:
-    """A sosreport, with files that are no dumps."""
+    """A sosreport, with files that are not dumps."""
     root = folder / "sosreport-node7-2026-01-05"
     for name, text in (
         ("sos_commands/kernel/dmesg", LOG),

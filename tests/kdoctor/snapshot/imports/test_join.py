@@ -8,6 +8,7 @@ from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, UUID, imported, i
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelDriver, KernelLog, PciDevices
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_SW_POWER_CAP
+from kdoctor.snapshot.imports.importer import import_files
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
 TWO = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-13\nGPU1\tSYS\t X \t14-27\n"
@@ -103,3 +104,22 @@ def test_event_in_two_logs_counts_once(tmp_path: Path) -> None:
     assert isinstance(log, KernelLog)
     assert [(event.code, event.bus_id) for event in log.events] == [(79, "0000:3b:00.0"), (48, "0000:af:00.0")]
     assert log.source == "file-0, file-1"
+
+
+LOST = "[ 100.000000] NVRM: Xid (PCI:0000:99:00): 79, pid=7, GPU has fallen off the bus.\n"
+FAULTY = "[ 100.000000] NVRM: Xid (PCI:0000:99:00): 31, pid=7, name=python\n"
+
+
+@pytest.mark.parametrize("dump", [query("3B", "AF"), LSPCI])
+def test_log_of_another_machine_is_refused(tmp_path: Path, dump: str) -> None:
+    (tmp_path / "dump").write_text(dump, encoding="utf-8")
+    (tmp_path / "log").write_text(FAULTY, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"0000:99:00\.0"):
+        import_files([tmp_path / "dump", tmp_path / "log"])
+
+
+@pytest.mark.parametrize("log", [LOST, LOST + FAULTY])
+def test_log_may_name_a_gpu_that_it_lost(tmp_path: Path, log: str) -> None:
+    (tmp_path / "dump").write_text(query("3B", "AF"), encoding="utf-8")
+    (tmp_path / "log").write_text(log, encoding="utf-8")
+    assert KernelLog in import_files([tmp_path / "dump", tmp_path / "log"]).facts

@@ -93,13 +93,18 @@ def only_lost(others: Sequence[Outcome]) -> bool:
 
 
 def located(gpus: Gpus, pci: PciDevices | Unavailable) -> tuple[Gpu, ...]:
-    """The GPUs. A lost GPU without address gets the address on the PCI bus, if only one is possible."""
+    """The GPUs. Lost GPUs without address get those on the PCI bus, if as many are left.
+
+    NVML counts the GPUs in the order of their addresses. Of several addresses, each GPU gets the one in this order.
+    """
     nameless = [gpu for gpu in gpus.devices if lost(gpu) and not gpu.bus_id]
-    left = lost_addresses(gpus, pci) - {gpu.bus_id for gpu in gpus.devices}
-    if not (len(nameless) == 1 == len(left)):
+    left = sorted(lost_addresses(gpus, pci) - {gpu.bus_id for gpu in gpus.devices})
+    if len(nameless) != len(left):
         return gpus.devices
-    (address,) = left
-    return tuple(replace(gpu, bus_id=address) if gpu in nameless else gpu for gpu in gpus.devices)
+    by_index = {gpu.index: address for gpu, address in zip(nameless, left, strict=True)}
+    placed = tuple(replace(gpu, bus_id=by_index.get(gpu.index, gpu.bus_id)) for gpu in gpus.devices)
+    addresses = [gpu.bus_id or "" for gpu in sorted(placed, key=lambda gpu: gpu.index)]
+    return placed if len(left) == 1 or addresses == sorted(addresses) else gpus.devices
 
 
 def subjects(gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> dict[str, str]:

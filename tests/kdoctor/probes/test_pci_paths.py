@@ -76,7 +76,8 @@ def test_looping_capability_list_ends(tmp_path: Path) -> None:
 
 def test_device_off_the_bus_has_unknown_acs(tmp_path: Path) -> None:
     found = device(tmp_path, Slot(path=SWITCHED.path, lost=True))
-    assert (found.link_speed, found.link_width, found.acs_control) == (None, None, None)
+    assert (found.link_speed, found.link_width, found.acs_control, found.responds) == (None, None, None, False)
+    assert {bridge.responds for bridge in found.path or ()} == {True}
     assert (found.link_width_max, found.driver) == (16, "nvidia")
 
 

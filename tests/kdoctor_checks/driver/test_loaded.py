@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.facts import DRIVER, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
+from helpers.facts import DRIVER, gpu, gpus, host, kernel, kernel_settings, logged, node, pci, pci_gpu
 from kdoctor.facts import (
     FactGroup,
     Gpus,
@@ -217,3 +217,21 @@ def test_driver_without_cuda_fails(printed: str) -> None:
     found = finding(gpus(1, errors={"cuda_driver_version": printed}), missing=RECORDING)
     assert printed in found.headline
     assert not found.remedy.commands
+
+
+@pytest.mark.parametrize("recorded", [RECORDING, {KernelDriver: "/proc is not readable"}])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"virtualization_mode": "host-vgpu"}, "vGPU"), ({"name": "Orin (nvgpu)", "bus_id": None}, "Jetson")],
+)
+def test_driver_that_does_not_train_fails(
+    change: dict[str, Any], words: str, recorded: dict[type[FactGroup], str]
+) -> None:
+    found = finding(gpus(1, gpu(0, **change)), missing=recorded)
+    assert words in found.headline
+    assert not found.remedy.commands
+
+
+def test_guest_with_a_vgpu_passes() -> None:
+    result = compute_check(loaded, gpus(1, gpu(0, virtualization_mode="vgpu")), missing=RECORDING)
+    assert result.status is Status.PASS

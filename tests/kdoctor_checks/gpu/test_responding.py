@@ -6,7 +6,7 @@ import pytest
 
 from helpers.facts import bus_id, gpu, gpus, h100_node, logged, lost_gpu, pci, pci_gpu
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Gpus
+from kdoctor.facts import FactGroup, Gpu, Gpus
 from kdoctor.model import Finding, Status, Unjudged
 from kdoctor.testing import compute_check
 from kdoctor_checks import checks
@@ -129,3 +129,16 @@ def test_lost_gpu_whose_configuration_space_is_gone_is_one_finding() -> None:
     lost = gpu(1, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
     (finding,) = compute_check(responding, gpus(2, gpu(0), lost), listed).findings
     assert finding.finding.subject == "GPU 1 (0000:20:00.0)"
+
+
+def test_two_lost_gpus_without_address_are_named_in_the_order_of_the_bus() -> None:
+    errors = {"handle": "NVML_ERROR_GPU_IS_LOST"}
+    devices = [gpu(index) for index in range(4)]
+    for index in (1, 3):
+        devices[index] = Gpu(index=index, errors=errors)
+    found = compute_check(responding, gpus(4, *devices), pci(4)).findings
+    assert [item.finding.subject for item in found] == ["GPU 1 (0000:20:00.0)", "GPU 3 (0000:40:00.0)"]
+    # With another order, an address could be that of either GPU.
+    devices[0], devices[2] = gpu(0, bus_id=bus_id(2)), gpu(2, bus_id=bus_id(0))
+    found = compute_check(responding, gpus(4, *devices), pci(4)).findings
+    assert [item.finding.subject for item in found] == ["GPU 1", "GPU 3"]

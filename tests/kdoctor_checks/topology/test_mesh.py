@@ -123,7 +123,7 @@ def test_gaps_of_a_mesh_are_no_fault(rows: Sequence[str], links: int, tmp_path: 
 
 
 def test_lost_connection_of_a_mesh_warns_about_its_two_ends(tmp_path: Path) -> None:
-    broken = list(CUBE)
+    broken: list[str] = [*CUBE]
     broken[3], broken[7] = "NV2 NV1 NV2 X SYS SYS SYS SYS", "SYS SYS SYS SYS NV2 NV1 NV2 X"
     gpus = imported_gpus(tmp_path, matrix(*broken))
     observed = "5 of 6 NVLinks active; 6 other GPUs have 6"

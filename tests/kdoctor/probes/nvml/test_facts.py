@@ -11,6 +11,7 @@ import pytest
 from helpers import machines
 from helpers.machines import Description
 from kdoctor.facts import Gpu, GpuProcess, Gpus, NvLink
+from kdoctor.probes.nvml.calls.one_gpu import fabric_problems
 from kdoctor.probes.nvml.child import node_errors
 
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(sys.platform != "linux", reason="libnvidia-ml.so.1 is Linux'")]
@@ -79,6 +80,8 @@ def test_h100_reports_all_fields() -> None:
     }
     assert {name: getattr(gpu, name) for name in expected} == expected
     lacking = {
+        "channel_repair_pending",
+        "fabric_problems",
         "fan_speed_percent",
         "gpu_numa_id",
         "retired_pages_double_bit",
@@ -86,6 +89,8 @@ def test_h100_reports_all_fields() -> None:
         "retired_pages_single_bit",
         "temperature_shutdown_c",
         "temperature_slowdown_c",
+        "tpc_repair_pending",
+        "unrepairable_memory",
     }
     assert gpu.errors == dict.fromkeys(lacking, NOT_SUPPORTED)
     assert found.devices[7].cpu_affinity == tuple(range(112, 224))
@@ -182,6 +187,57 @@ def test_p2p_status_is_translated(number: int, word: str | None) -> None:
     (pair,) = read(machines.l4_two_one_x1(), **{"pair__*__p2p_read": number}).pairs
     assert (pair.p2p_read, pair.p2p_write) == (word, "OK")
     assert ("p2p_read" in pair.errors) == (word is None)
+
+
+@pytest.mark.parametrize(
+    ("mask", "problems"),
+    [
+        (0x0000, None),
+        (0x01AA, ()),
+        (0x01A9, ("bandwidth: Degraded",)),
+        (0x019A, ("route unhealthy: True",)),
+        (0x05AA, ("incorrect configuration: Insufficient NVLinks",)),
+        (0x0FAA, ("incorrect configuration: unknown value 15",)),
+        (
+            0x0466,
+            (
+                "route recovery in progress: True",
+                "access timeout recovery: True",
+                "incorrect configuration: No Partition",
+            ),
+        ),
+    ],
+)
+def test_health_of_the_fabric(mask: int, problems: tuple[str, ...] | None) -> None:
+    """The masks are built from NVML's constants: two bits each, and four for the configuration."""
+    device = first(machines.h100_nvswitch(2), gpu__0__fabric_health=mask)
+    assert device.fabric_problems == problems
+    assert (device.errors.get("fabric_problems") == NOT_SUPPORTED) == (problems is None)
+
+
+def test_summary_counts_without_a_reason() -> None:
+    assert fabric_problems(0x01AA, 2) == ("summary: Unhealthy",)
+    assert fabric_problems(0x01AA, 1) == ()
+
+
+def test_repairs_and_memory_beyond_repair() -> None:
+    facts = {"gpu__0__channel_repair_pending": 1, "gpu__0__tpc_repair_pending": 0, "gpu__0__unrepairable_memory": 1}
+    device = first(machines.h100_nvswitch(2), **facts)
+    assert (device.channel_repair_pending, device.tpc_repair_pending, device.unrepairable_memory) == (True, False, True)
+
+
+def test_corrupted_inforom_is_an_error() -> None:
+    machine = machines.h100_nvswitch(2)
+    broken = machine.nvml.order("nvmlDeviceValidateInforom", 14, gpu=0)
+    found = read(Description(nvml=broken, tree=machine.tree))
+    assert [gpu.inforom_valid for gpu in found.devices] == [None, True]
+    assert found.devices[0].errors["inforom_valid"] == "NVML_ERROR_CORRUPTED_INFOROM"
+
+
+def test_processes_with_a_graphics_context() -> None:
+    device = first(machines.l4_two_one_x1(), gpu__0__graphics_processes="1900:4096")
+    assert [process.pid for process in device.graphics_processes or ()] == [1900]
+    assert device.processes == ()
 
 
 # --- edge cases -------------------------------------------------------------------------------------------------

@@ -3,7 +3,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from helpers.dumps import LSPCI, imported, imported_pci
+from kdoctor.errors import UsageError
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
 
 ACS_ON = 0x01 | 0x04 | 0x08 | 0x10
@@ -101,3 +104,64 @@ def test_listing_without_details_has_no_path_and_is_complete(tmp_path: Path) -> 
     devices = found.facts[PciDevices]
     assert isinstance(devices, PciDevices)
     assert [(gpu.bus_id, gpu.path) for gpu in devices.gpus] == [("0009:01:00.0", None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev ff)\n",
+        "3b:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:20b0] (rev ff)\n\t!!! Unknown header type 7f\n",
+        "3b:00.0 0302: 10de:20b0 (rev ff)\n",
+        '3b:00.0 "3D controller" "NVIDIA Corporation" "Device 20b0" -rff -pff "" ""\n',
+        '3b:00.0 "0302" "10de" "20b0" -rff "10de" "134f"\n',
+        "Slot:\t3b:00.0\nClass:\t3D controller\nVendor:\tNVIDIA Corporation\nDevice:\tDevice 20b0\nRev:\tff\n",
+        "3b:00.0 3D controller: NVIDIA Corporation Device 20b0 (rev a1)\n00: ff ff ff ff ff ff ff ff ff ff\n",
+    ],
+    ids=("plain", "-vnn", "-n", "-mm", "-nmm", "-vmm", "-xxx"),
+)
+def test_gpu_whose_configuration_space_is_all_ones(text: str, tmp_path: Path) -> None:
+    (gpu,) = imported_pci(tmp_path, text).gpus
+    assert (gpu.bus_id, gpu.device_id, gpu.responds) == ("0000:3b:00.0", "20b0", False)
+
+
+def test_machine_readable_listings_have_drivers_and_nodes(tmp_path: Path) -> None:
+    block = "Slot:\t{}:00.0\nClass:\t{}\nVendor:\t{}\nDevice:\tDevice 20b0\nRev:\ta1\nDriver:\tnvidia\nNUMANode:\t1\n\n"
+    text = block.format("3b", "3D controller", "NVIDIA Corporation") + block.format("5e", "Bridge", "Example Corp.")
+    (gpu,) = imported_pci(tmp_path, text).devices
+    assert (gpu.bus_id, gpu.driver, gpu.numa_node, gpu.responds) == ("0000:3b:00.0", "nvidia", 1, None)
+
+
+@pytest.mark.parametrize(
+    ("link", "width", "speed"),
+    [
+        ("Speed 2.5GT/s (downgraded), Width x8 (downgraded)\n\t\t\tTrErr- Train-", 8, "2.5 GT/s PCIe"),
+        ("Speed 16GT/s, Width x16\n\t\t\tTrErr- Train- SlotClk+", 16, "16.0 GT/s PCIe"),
+        ("Speed 8GT/s, Width x4, TrErr- Train- SlotClk+", 4, "8.0 GT/s PCIe"),
+        ("Speed 5GT/s (degraded), Width x1 (degraded)", 1, "5.0 GT/s PCIe"),
+        ("Speed unknown, Width x2", 2, None),
+        ("Speed unknown, Width x0, TrErr-", None, None),
+    ],
+)
+def test_links_of_several_versions_of_lspci(link: str, width: int | None, speed: str | None, tmp_path: Path) -> None:
+    text = LSPCI.replace("Speed 2.5GT/s (downgraded), Width x8 (downgraded)", link)
+    gpu = imported_pci(tmp_path, text).gpus[0]
+    assert (gpu.link_width, gpu.link_speed) == (width, speed)
+
+
+@pytest.mark.parametrize(
+    ("register", "found"),
+    [
+        ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO- RxOF- MalfTLP- ECRC- UnsupReq- ACSViol-", ()),
+        ("UESta:\tDLP- SDES- TLP- FCP- CmpltTO+\n\t\t\tRxOF- MalfTLP+ UnsupReq+", ("CmpltTO", "MalfTLP", "UnsupReq")),
+        ("DevSta:\tCorrErr+ NonFatalErr- FatalErr+ UnsupReq-", ("FatalErr",)),
+        ("DevSta:\tCorrErr+ NonFatalErr+ FatalErr- UnsupReq-", None),
+    ],
+)
+def test_recorded_errors(register: str, found: tuple[str, ...] | None, tmp_path: Path) -> None:
+    text = LSPCI.replace("\tKernel modules: nouveau", f"\t\t{register}\n\tKernel modules: nouveau")
+    assert imported_pci(tmp_path, text).gpus[0].aer_status == found
+
+
+def test_tree_is_refused_with_what_to_record_instead(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="lspci -vvv"):
+        imported(tmp_path, "-[0000:00]-+-00.0\n           +-01.0-[01]----00.0\n")

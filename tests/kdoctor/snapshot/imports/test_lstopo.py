@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.dumps import UUID, imported, imported_pci, query
+from helpers.dumps import UUID, imported, imported_gpus, imported_pci, query
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, PciBridge, PciDevice, PciDevices
 
@@ -80,3 +80,40 @@ def test_entities_and_deep_nesting_are_refused(tmp_path: Path) -> None:
         imported(tmp_path, TOPOLOGY.replace('"hwloc2.dtd">', '"hwloc2.dtd" [<!ENTITY x SYSTEM "file:///etc/passwd">]>'))
     with pytest.raises(UsageError, match="nested too deeply"):
         imported(tmp_path, '<topology version="3.0">' + '<object type="Group">' * 10_000)
+
+
+def linked(speeds: str, *, others: str = "") -> str:
+    """Two GPUs below one switch, with a matrix of the bandwidths of their NVLinks."""
+    gpu = (
+        '<object type="PCIDev" pci_busid="0000:{bus}:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">'
+        '<object type="OSDev" gp_index="{number}" name="nvml{index}" osdev_type="12"/></object>'
+    )
+    bridge = '<object type="Bridge" bridge_type="1-1" pci_busid="0000:{}:00.0" pci_type="0604 [8086:2030] [8086:0000]">'
+    names = f"OSDev:71 OSDev:72{others}"
+    return (
+        '<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine" nodeset="0x1">'
+        f"{bridge.format('3a')}{gpu.format(bus='3b', number=71, index=0)}</object>"
+        f"{bridge.format('5d')}{gpu.format(bus='5e', number=72, index=1)}</object></object>"
+        f'<distances2hetero nbobjs="{len(names.split())}" kind="25" name="NVLinkBandwidth">'
+        f'<indexes length="9">{names} </indexes><u64values length="9">{speeds} </u64values></distances2hetero>'
+        "</topology>\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("speed", "links"), [(40_000, 2), (50_000, 2), (150_000, 6), (300_000, 12), (900_000, 18), (0, 0), (33_333, None)]
+)
+def test_bandwidth_of_nvlinks_is_a_number_of_links(speed: int, links: int | None, tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, linked(f"1000000 {speed} {speed} 1000000"))
+    (pair,) = gpus.pairs
+    assert (pair.nvlinks, pair.level, gpus.count) == (links, "NODE", 2)
+
+
+def test_links_through_a_switch(tmp_path: Path) -> None:
+    (pair,) = imported_gpus(tmp_path, linked("0 0 150000 0 0 125000 0 0 0", others=" PCIDev:90")).pairs
+    assert pair.nvlinks == 5
+
+
+def test_incomplete_matrix_has_no_links(tmp_path: Path) -> None:
+    (pair,) = imported_gpus(tmp_path, linked("1000000 50000 50000")).pairs
+    assert pair.nvlinks is None

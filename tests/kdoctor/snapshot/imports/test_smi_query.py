@@ -229,3 +229,81 @@ def test_windows_line_ends_and_utf_16(tmp_path: Path) -> None:
     from kdoctor.snapshot.imports.importer import import_files
 
     assert import_files([tmp_path / "dump"]).facts == imported(tmp_path / "plain", query("3B")).facts
+
+
+HEALTH = """\
+        Health
+            Summary                       : {summary}
+            Bandwidth                     : {bandwidth}
+            Route Recovery in progress    : False
+            Route Unhealthy               : {route}
+            Access Timeout Recovery       : False
+            Incorrect Configuration       : {configuration}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "problems"),
+    [
+        (("Healthy", "Full", "False", "None"), ()),
+        (("Unhealthy", "Full", "True", "None"), ("route unhealthy: True",)),
+        (("Limited Capacity", "Degraded", "False", "None"), ("bandwidth: Degraded",)),
+        (("Unhealthy", "N/A", "False", "No Partition"), ("incorrect configuration: No Partition",)),
+        (("Unhealthy", "N/A", "N/A", "N/A"), ("summary: Unhealthy",)),
+    ],
+)
+def test_health_of_the_fabric(values: tuple[str, ...], problems: tuple[str, ...], tmp_path: Path) -> None:
+    names = ("summary", "bandwidth", "route", "configuration")
+    health = HEALTH.format(**dict(zip(names, values, strict=True)))
+    status = "        Status                            : N/A\n"
+    (gpu,) = imported_gpus(tmp_path, query("3b", changes={status: status + health})).devices
+    assert gpu.fabric_problems == problems
+
+
+def test_health_without_any_value_is_unknown(tmp_path: Path) -> None:
+    status = "        Status                            : N/A\n"
+    health = HEALTH.format(summary="N/A", bandwidth="N/A", route="N/A", configuration="N/A").replace("False", "N/A")
+    (gpu,) = imported_gpus(tmp_path, query("3b", changes={status: status + health})).devices
+    assert (gpu.fabric_problems, gpu.errors["fabric_problems"]) == (None, "N/A")
+
+
+def test_pending_repairs_and_unrepairable_memory(tmp_path: Path) -> None:
+    pages = "    Retired Pages\n"
+    repairs = (
+        "        Channel Repair Pending            : Yes\n"
+        "        TPC Repair Pending                : No\n"
+        "        Unrepairable Memory               : Yes\n"
+    )
+    (gpu,) = imported_gpus(tmp_path, query("3b", changes={pages: repairs + pages})).devices
+    assert (gpu.channel_repair_pending, gpu.tpc_repair_pending, gpu.unrepairable_memory) == (True, False, True)
+    (older,) = imported_gpus(tmp_path, query("3b")).devices
+    assert (older.unrepairable_memory, older.errors["unrepairable_memory"]) == (None, "not reported by this driver")
+
+
+def test_power_limits_below_their_heading_of_driver_610(tmp_path: Path) -> None:
+    limits = (
+        "        Current Power Limit               : 250.00 W\n        Default Power Limit               : 300.00 W\n"
+    )
+    below = "        GPU Ceiling Power Limit\n" + "".join(f"    {line}\n" for line in limits.splitlines())
+    (gpu,) = imported_gpus(tmp_path, query("3b", changes={limits: below})).devices
+    assert (gpu.enforced_power_limit_w, gpu.default_power_limit_w) == (250.0, 300.0)
+
+
+def test_processes_with_a_graphics_context_are_listed_separately(tmp_path: Path) -> None:
+    (gpu,) = imported_gpus(tmp_path, query("3b")).devices
+    assert [process.pid for process in gpu.processes or ()] == [4711, 4712]
+    assert [process.name for process in gpu.graphics_processes or ()] == ["/usr/lib/xorg/Xorg"]
+
+
+def test_unknown_entries_and_lines_are_kept(tmp_path: Path) -> None:
+    changes = {
+        "    Compute Mode  ": "    Frobnication                          : Failed\n    Compute Mode  ",
+        "    Retired Pages\n": "        HBM Repair Failed                 : Yes\n    Retired Pages\n",
+    }
+    gpus = imported_gpus(tmp_path, query("3b", "5e", changes=changes) + "\nWARNING: something is wrong\n")
+    assert [line.partition(": ")[2] for line in gpus.not_understood] == [
+        "WARNING: something is wrong",
+        "frobnication: Failed (2 times)",
+        "ecc errors/hbm repair failed: Yes (2 times)",
+    ]
+    assert imported_gpus(tmp_path, query("3b")).not_understood == ()

@@ -72,3 +72,33 @@ def test_truncated_list_of_processes_is_unknown(tmp_path: Path) -> None:
 def test_applications_of_a_desktop_are_no_compute_processes(tmp_path: Path, kind: str, found: list[int]) -> None:
     gpus = imported_gpus(tmp_path, TABLE.replace("G   /usr/lib", f"{kind} /usr/lib"))
     assert [process.pid for process in gpus.devices[1].processes or ()] == found
+
+
+JETSON = """\
++---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 540.4.0                Driver Version: 540.4.0      CUDA Version: 12.6     |
+|-----------------------------------------+----------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+|=========================================+======================+======================|
+|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |
+| N/A   N/A  N/A               N/A /  N/A | Not Supported        |     N/A          N/A |
+|                                         |                      |                  N/A |
++-----------------------------------------+----------------------+----------------------+
+
++---------------------------------------------------------------------------------------+
+| Processes:                                                                            |
++---------------------------------------------------------------------------------------+
+"""
+
+
+def test_integrated_gpu_without_address(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, JETSON)
+    (gpu,) = gpus.devices
+    assert (gpu.name, gpu.bus_id, gpu.memory_total_bytes, gpus.count) == ("Orin (nvgpu)", None, None, 1)
+    assert gpus.not_understood == ()
+
+
+def test_row_that_was_not_understood_is_kept(tmp_path: Path) -> None:
+    row = "|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |\n"
+    gpus = imported_gpus(tmp_path, JETSON.replace(row, row + "| something else                          |\n"))
+    assert [line.partition(": ")[2] for line in gpus.not_understood] == ["something else"]

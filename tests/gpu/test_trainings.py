@@ -39,6 +39,23 @@ without:
 """
 
 
+JOB = """\
+import numpy as np
+import tensorflow as tf
+
+
+def build():
+    model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(64), tf.keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    return model
+
+
+def data():
+    numbers = np.ones((256, 8), "float32")
+    return tf.data.Dataset.from_tensor_slices((numbers, numbers[:, :1])).batch(32)
+"""
+
+
 def framework() -> str:
     """The scenario that trains with the framework that is here."""
     if HAS_TENSORFLOW and HAS_KERAS:
@@ -167,11 +184,9 @@ def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus
     """``job.memory-headroom`` needs TensorFlow: kdoctor examines models of TensorFlow jobs."""
     if not HAS_TENSORFLOW:
         pytest.skip("TensorFlow is not installed, and kdoctor examines models of TensorFlow jobs only")
-    model = "import keras\n\n\ndef build():\n    return keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])\n"
-    (tmp_path / "job.py").write_text(model, encoding="utf-8")
-    done = run_kdoctor(
-        record, "check", "--model", "job:build", *on_gpus(), "--format", "json", "--select", "job", folder=tmp_path
-    )
+    (tmp_path / "job.py").write_text(JOB, encoding="utf-8")
+    options = ("--model", "job:build", "--data", "job:data", "--steps", "3", "--format", "json", "--select", "job")
+    done = run_kdoctor(record, "check", *options, *on_gpus(), folder=tmp_path)
     result = done.results["job.memory-headroom"]
     record.row("Memory headroom", status=result["status"], reason=result["reason"])
     assert result["status"] != "fail"

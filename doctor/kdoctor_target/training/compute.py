@@ -93,9 +93,9 @@ def _seconds(once: Callable[[], Any], wait: Callable[[Any], None], block: int) -
     times = []
     for _ in range(_WARM_UP + _TIMED):
         begun = time.perf_counter()
-        for _ in range(block):
-            result = once()
-        wait(result)
+        for _ in range(block - 1):
+            once()
+        wait(once())
         times.append((time.perf_counter() - begun) / block)
     return float(np.median(times[_WARM_UP:]))
 

@@ -44,7 +44,7 @@ def test_unused_port_of_a_machine_passes() -> None:
 @pytest.mark.parametrize(
     ("value", "status"), [("mlx5_0", Status.FAIL), ("^mlx5_0", Status.PASS), ("mlx5_1", Status.PASS)]
 )
-def test_port_that_nccl_is_told_to_use_must_be_active(value: str, status: Status) -> None:
+def test_port_that_nccl_shall_use_must_be_active(value: str, status: Status) -> None:
     both = network(device(0, port(**DOWN), board="a"), device(1, board="b"))
     assert judged(both, environment(NCCL_IB_HCA=value), JobHosts()).status is status
 

@@ -1,4 +1,4 @@
-"""Which GPU a process of its own is shown."""
+"""The GPU that a separate process sees."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def report_of(folder: Path, *arguments: str) -> dict[str, Any]:
-    done = kdoctor("check", *ONLY, *arguments, cwd=folder)
+    done = kdoctor("check", *ONLY, *arguments, cwd=folder, timeout_s=300)
     report: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == report["exit_code"], done.stderr
     return report

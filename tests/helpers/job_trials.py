@@ -27,7 +27,7 @@ STEPS = 3
 def main(kind: str, *names: str) -> None:
     """Run the trials of a kind."""
     strategy = job_models.devices()
-    trials = {
+    trials: dict[str, Any] = {
         "matrix": _matrix,
         "untouched": _untouched,
         "forms": _forms,

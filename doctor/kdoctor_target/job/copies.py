@@ -113,7 +113,7 @@ class Copier:
             if kept_options:
                 raise CopyError(f"its class overrides compile(), so {', '.join(kept_options)} cannot be removed")
             if not setup.own:
-                _replaceoptimizers_in(keras, made)
+                _replace_optimizers(keras, made)
             return
         arguments = {name: renew(value) for name, value in kept.items()}
         if not setup.own:
@@ -137,7 +137,7 @@ class Copier:
             return renew_optimizer(getattr(self._model, "optimizer", None))
 
 
-def _replaceoptimizers_in(keras: Any, made: Any) -> None:
+def _replace_optimizers(keras: Any, made: Any) -> None:
     """Give a model that keeps several optimizers SGD for each."""
     for name in optimizers_in(keras, made):
         setattr(made, name, keras.optimizers.SGD(COMPARING_RATE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
 from kdoctor.smoke.shipped import scenario as _scenario
+from kdoctor.smoke.torch_scenarios import ON_TORCH
 
 SCENARIOS = (
     _scenario(
@@ -259,6 +260,7 @@ SCENARIOS = (
         typical_s=5.0,
     ),
     *ON_JAX,
+    *ON_TORCH,
     _scenario(
         OWN_MODEL,
         tier="job",

@@ -52,7 +52,7 @@ test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus
 test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)
 
-# Beside the other packages, torch installs gigabytes of CUDA libraries: it gets an environment of its own.
+# torch installs gigabytes of CUDA libraries, so it gets a separate environment.
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
 
 test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several processes (downloads 3 GB)

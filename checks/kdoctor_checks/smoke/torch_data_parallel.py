@@ -19,7 +19,7 @@ from kdoctor_checks.smoke._judging import (
 
 _REFUSAL = "RuntimeError"
 _LATE_REMEDY = "Build the model, such as with keras.Input, before DistributedDataParallel takes it."
-_LOST_REMEDY = "Give the job a deadline of its own, such as the timeout of init_process_group."
+_LOST_REMEDY = "Set a deadline for the job, such as the timeout of init_process_group."
 
 
 @check("smoke.torch-data-parallel", severity=Severity.ERROR, scenario="smoke.torch-data-parallel")

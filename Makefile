@@ -17,7 +17,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-drill test-gpu test-services test-oracle truth snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle truth snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,17 @@ test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus
 
 test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)
 	@$(BIN)/pytest -m smoke_full $(PYTEST_OPTIONS)
+
+# torch installs gigabytes of CUDA libraries, so it gets a separate environment.
+TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
+
+test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several processes (downloads 3 GB)
+	@KDOCTOR_TORCH_PYTHON=$(abspath $(VENV)-torch/bin/python) $(BIN)/pytest -m torch $(PYTEST_OPTIONS)
+
+$(TORCH_STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -m venv $(VENV)-torch
+	@$(VENV)-torch/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt keras 'torch>=2.4'
+	@touch $@
 
 test-matrix: $(DEV_STAMP) ## Test TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
 	@$(BIN)/pytest -m matrix -s $(PYTEST_OPTIONS)

@@ -47,10 +47,10 @@ def data_parallel_batches(
     """DataParallel on JAX trains, evaluates and predicts on batches that do not divide evenly.
 
     Why: JAX splits an array into equal shares. Keras 3.12 to 3.15.1 pass every batch on unchanged, so a final batch
-    that does not divide stops the job at the end of its first epoch. The validation
-    after an epoch stops it too. In evaluate and predict the model also loses its weights: whoever catches the error can
-    no longer save it. This is a warning because jobs whose batches divide are not affected. The cases drop-remainder
-    and padded run the alternatives.
+    that does not divide stops the job at the end of its first epoch. The validation after an epoch stops it too. In
+    evaluate and predict the model also loses its weights, so a job that catches the error cannot save it. This is a
+    warning because jobs whose batches divide are not affected. The cases drop-remainder and padded run the
+    alternatives.
     Remedy: batch with drop_remainder=True in fit; in evaluate and predict, pad with examples of weight zero.
     Source: https://docs.jax.dev/en/latest/sharded-computation.html
     Source: https://github.com/keras-team/keras/issues/21167

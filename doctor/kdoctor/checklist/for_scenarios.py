@@ -13,7 +13,7 @@ from kdoctor.model import Assumptions, GpuAssumption
 from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.smoke.scenario import STRATEGIES, TIERS, Framework, Scenario, Tier
 
-IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5}
+IMPORT_S: Mapping[Framework, float] = {"tensorflow": 4.0, "jax": 1.5, "torch": 4.0}
 """Measured seconds to import the framework of a scenario."""
 
 _PREFIX = "smoke."

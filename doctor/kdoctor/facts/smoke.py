@@ -201,6 +201,8 @@ class SmokeRun(FactGroup):
     """``tensorflow.__version__``, as imported."""
     jax: str | None = None
     """``jax.__version__``, as imported, if the scenario uses JAX."""
+    torch: str | None = None
+    """``torch.__version__``, as imported, if the scenario uses torch."""
     keras: str | None = None
     """Name and version of the imported Keras (with TensorFlow, that of ``tf.keras``): ``keras 3.15.1``."""
     gpus_seen: int | None = None

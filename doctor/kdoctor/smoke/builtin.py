@@ -7,6 +7,7 @@ from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.jax_scenarios import ON_JAX
 from kdoctor.smoke.model_scenarios import MODELS
 from kdoctor.smoke.own_model import OWN_DEADLINE_S, OWN_MODEL
+from kdoctor.smoke.torch_scenarios import ON_TORCH
 
 SCENARIOS = (
     _scenario(
@@ -254,6 +255,7 @@ SCENARIOS = (
         typical_s=3.0,
     ),
     *ON_JAX,
+    *ON_TORCH,
     _scenario(
         OWN_MODEL,
         tier="job",

@@ -24,14 +24,15 @@ Strategy = Literal[
     "tpu",
     "data-parallel",
     "model-parallel",
+    "distributed-data-parallel",
 ]
-"""The ``tf.distribute`` strategy of a scenario; the last two belong to ``keras.distribution``."""
+"""The ``tf.distribute`` strategy of a scenario; the last three belong to ``keras.distribution`` and to torch."""
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
-Framework = Literal["tensorflow", "jax"]
-"""The framework of a scenario's program. It is imported once, before the cases; ``jax`` includes Keras 3 on JAX.
-If JAX is not installed, the cases run without it and report that."""
+Framework = Literal["tensorflow", "jax", "torch"]
+"""The framework of a scenario's program. It is imported once, before the cases; ``jax`` includes Keras 3 on JAX,
+``torch`` Keras 3 on torch. If one of the two is not installed, its cases run without it and report that."""
 
 
 @dataclass(frozen=True, kw_only=True)

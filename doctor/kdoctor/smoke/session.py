@@ -25,6 +25,7 @@ EventKind = Literal["importing", "imported", "started", "phase", "ended"]
 PRELOAD: Mapping[Framework, tuple[str, ...]] = {
     "tensorflow": ("tensorflow", "numpy.random"),
     "jax": ("jax", "keras", "numpy.random"),
+    "torch": ("torch", "keras", "numpy.random"),
 }
 """Modules that are imported before the cases of a framework."""
 
@@ -157,6 +158,7 @@ class SmokeSession:
             replicas_requested=self._settings.replicas,
             tensorflow=self._imported.get("tensorflow"),
             jax=self._imported.get("jax"),
+            torch=self._imported.get("torch"),
             keras=self._imported.get("keras"),
             gpus_seen=progress.gpus_seen,
             import_s=self._imported.get("import_s"),
@@ -293,5 +295,5 @@ def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
 
 
 def _versions(record: Mapping[str, Any]) -> str | None:
-    named = [f"{name} {record[name]}" for name in ("tensorflow", "jax") if record.get(name)]
+    named = [f"{name} {record[name]}" for name in ("tensorflow", "jax", "torch") if record.get(name)]
     return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None

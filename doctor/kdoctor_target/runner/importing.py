@@ -19,6 +19,9 @@ from kdoctor_target.runner.outcome import describe_error
 Settings = Dict[str, Any]
 Facts = Dict[str, Any]
 
+_OPTIONAL = {"jax": ("JAX", "jax, or jax[cuda12] for GPUs"), "torch": ("torch", "torch")}
+"""Frameworks whose cases are skipped where they are not installed: what they are called, and what to install."""
+
 
 def prepare_environment(settings: Settings) -> None:
     """Set the variables that the framework reads when it is imported, without overriding the user's choices."""
@@ -28,6 +31,8 @@ def prepare_environment(settings: Settings) -> None:
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if settings["framework"] == "jax":
         _prepare_jax(on_cpu, settings["replicas"])
+    if settings["framework"] == "torch":
+        os.environ["KERAS_BACKEND"] = "torch"
     if on_cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     else:
@@ -68,15 +73,16 @@ def preload(settings: Settings, folder: Path, channel: Channel) -> bool:
 def import_all(names: List[str]) -> Facts:
     """Import the modules; returns the versions of the frameworks among them.
 
-    JAX is an optional extra: if it or its Keras is not installed, nothing is imported and its cases are skipped.
+    JAX and torch are optional extras: if one or its Keras is not installed, nothing is imported and its cases are
+    skipped.
     """
     facts: Facts = {}
-    if "jax" in names and reason_missing("jax"):
+    if any(name in names and reason_missing(name) for name in _OPTIONAL):
         return facts
     for name in names:
         started = time.perf_counter()
         module = importlib.import_module(name)
-        if name in ("tensorflow", "jax"):
+        if name == "tensorflow" or name in _OPTIONAL:
             facts[name] = str(module.__version__)
         elif name == "keras":
             facts["keras"] = _named(module)
@@ -93,12 +99,13 @@ def import_all(names: List[str]) -> Facts:
 
 def reason_missing(framework: str) -> Optional[str]:
     """Why the framework's scenarios cannot run here: an optional extra is not installed. None if it is."""
-    if framework != "jax":
+    if framework not in _OPTIONAL:
         return None
-    if importlib.util.find_spec("jax") is None:
-        return "JAX is not installed (optional: install jax, or jax[cuda12] for GPUs)"
+    title, install = _OPTIONAL[framework]
+    if importlib.util.find_spec(framework) is None:
+        return f"{title} is not installed (optional: install {install})"
     if importlib.util.find_spec("keras") is None:
-        return "JAX is installed, but Keras 3 (keras) is not"
+        return f"{title} is installed, but Keras 3 (keras) is not"
     return None
 
 

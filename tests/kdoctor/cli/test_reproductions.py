@@ -19,7 +19,7 @@ DEFECTIVE, RIGHT = 3, 0
 KERAS_3 = dict.fromkeys(load_reproductions(), DEFECTIVE) | {"mirrored-fit": RIGHT}
 """Exit status with Keras 3.15.1. Only older releases fail the plainest training."""
 KERAS_2 = dict.fromkeys(load_reproductions(), RIGHT) | dict.fromkeys(
-    ("absent-worker", "model-outside-scope", "no-such-device"), DEFECTIVE
+    ("absent-worker", "hierarchical-copy", "model-outside-scope", "no-such-device"), DEFECTIVE
 )
 """Exit status with tf_keras 2.21.0: these belong to TensorFlow."""
 NEEDED = {"jax": "jax", "torch": "torch"}

@@ -20,7 +20,8 @@ REFUSED: dict[str, Any] = {
 EQUAL: dict[str, Any] = {"measures": {"difference": 1e-7}, "weights": None, "losses": ()}
 
 
-def _run(replicas: int = 2, **changes: dict[str, Any]) -> SmokeRun:
+def _run(changes: dict[str, Any] | None = None, replicas: int = 2, **more: dict[str, Any]) -> SmokeRun:
+    changes = {**(changes or {}), **more}
     shown = {name.replace("_", "-"): values for name, values in changes.items()}
     return smoke_run(
         "smoke.data-parallel-batches",
@@ -52,7 +53,7 @@ def test_batches_that_jax_refuses_are_a_warning() -> None:
 @pytest.mark.parametrize("left", [0.0, 1.0])
 def test_refused_inference_names_the_batch_and_lost_weights(name: str, left: float) -> None:
     refused = {**REFUSED, "phase": name, "measures": {"weights left": left}}
-    (item,) = compute_check(data_parallel_batches, _run(**{name: refused})).findings
+    (item,) = compute_check(data_parallel_batches, _run({name: refused})).findings
     assert item.finding.subject == f"training {name}"
     assert "final batch of 3 over 2 devices" in item.finding.observed
     assert ("lost its weights" in item.finding.observed) is (left == 0.0)
@@ -61,7 +62,7 @@ def test_refused_inference_names_the_batch_and_lost_weights(name: str, left: flo
 
 @pytest.mark.parametrize("name", ["drop_remainder", "padded"])
 def test_alternative_that_raises_is_a_failure_of_its_own(name: str) -> None:
-    (item,) = compute_check(data_parallel_batches, _run(**{name: {**REFUSED, "phase": "train"}})).findings
+    (item,) = compute_check(data_parallel_batches, _run({name: {**REFUSED, "phase": "train"}})).findings
     assert item.finding.subject == f"training {name.replace('_', '-')}"
     assert item.finding.expected == "it trains on 2 devices"
 
@@ -84,6 +85,6 @@ def test_is_unknown_without_evidence_and_skipped_on_one_device_or_without_jax() 
     assert compute_check(data_parallel_batches, _run(replicas=1)).status is Status.SKIP
     absent = {"outcome": "skipped", "skip_reason": "JAX is not installed here"}
     names = [name.replace("-", "_") for name in (*FITTED, *INFERRED)]
-    result = compute_check(data_parallel_batches, _run(**dict.fromkeys(names, absent)))
+    result = compute_check(data_parallel_batches, _run(dict.fromkeys(names, absent)))
     assert result.status is Status.SKIP
     assert "JAX is not installed" in (result.reason or "")

@@ -1,0 +1,20 @@
+"""The scenarios of Keras 3 on torch."""
+
+from __future__ import annotations
+
+from kdoctor.smoke.definition import define
+
+ON_TORCH = (
+    define(
+        "smoke.torch-data-parallel",
+        strategy="distributed-data-parallel",
+        framework="torch",
+        title="Keras on torch over several processes",
+        expect="A custom loop over a model in DistributedDataParallel matches the weights and losses of one device. "
+        "A model without variables is refused, and a lost process ends the others with an error. What Model.fit and "
+        "keras.distribution do is reported.",
+        cases=("ddp", "batch-normalization", "uneven-tail", "model-built-late", "lost-rank", "fit", "distribution"),
+        typical_s=10.0,
+    ),
+)
+"""Trained over processes on the CPU that communicate over 127.0.0.1 (gloo)."""

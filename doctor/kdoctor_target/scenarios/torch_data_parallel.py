@@ -1,0 +1,176 @@
+"""Keras on torch over several processes: DistributedDataParallel as in the guide of Keras, Model.fit without it.
+
+Measures: ``ranks differ``, the largest difference of a weight between two ranks; ``statistics differ``, the same of the
+moving statistics of BatchNormalization; ``others_s``, the seconds from the
+loss of a rank until the others ended; ``devices used``, those that a model in the scope of DataParallel is on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, dense_model, make_batches
+from kdoctor_target.training.torch import (
+    compare,
+    largest_difference,
+    left_weights,
+    require,
+    run_ranks,
+    train_loop,
+    train_reference,
+)
+from kdoctor_target.training.workers import expect_all_trained
+
+PATIENCE_S = 25.0
+LAST_STEP = 3
+
+
+def ddp(case: Case) -> None:
+    """The guide's custom loop over a model in DistributedDataParallel."""
+    _train(case)
+
+
+def batch_normalization(case: Case) -> None:
+    """The same with BatchNormalization, which takes the moments of each rank's share."""
+    _train(case, normalised=True)
+
+
+def uneven_tail(case: Case) -> None:
+    """A final batch that does not divide: the mean of each rank counts the same."""
+    _train(case, tail=True)
+
+
+def model_built_late(case: Case) -> None:
+    """A model that has no variables yet when DistributedDataParallel takes it."""
+    ranks = require(case)
+    import keras
+
+    def rank(rank_case: Case, _: int) -> Any:
+        rank_case.phase("build")
+        return _wrapped(keras.Sequential([keras.layers.Dense(1)])).module
+
+    _describe(case, ranks, make_batches(ranks))
+    expect_all_trained(run_ranks(case, ranks, rank))
+
+
+def lost_rank(case: Case) -> None:
+    """The last rank is killed after its third step."""
+    ranks = require(case)
+    data = make_batches(ranks)
+    _describe(case, ranks, data)
+
+    def rank(rank_case: Case, number: int) -> Any:
+        model = _model()
+        if number == ranks - 1:
+            _die_after(rank_case, LAST_STEP)
+        train_loop(rank_case, _wrapped(model), data, number, ranks)
+        return model
+
+    began = time.monotonic()
+    patience = min(PATIENCE_S, 0.7 * case.deadline_s)
+    ended = run_ranks(case, ranks, rank, patience)
+    case.measure({"patience_s": patience})
+    if ended[0]["outcome"] != "timed-out":
+        case.measure({"others_s": time.monotonic() - began - ended[-1]["seconds"]})
+
+
+def fit(case: Case) -> None:
+    """``Model.fit`` in every rank, with the model in DistributedDataParallel."""
+    ranks = require(case)
+    import keras
+
+    data = make_batches(ranks)
+    _describe(case, ranks, data)
+    share = data.global_batch // ranks
+
+    def rank(rank_case: Case, number: int) -> Any:
+        model = _model()
+        _wrapped(model)
+        model.compile(optimizer=keras.optimizers.SGD(LEARNING_RATE), loss="mean_squared_error")
+        rank_case.phase("train")
+        mine = data.inputs[number::ranks], data.targets[number::ranks]
+        model.fit(*mine, batch_size=share, epochs=EPOCHS, shuffle=False, verbose=0)
+        return model
+
+    expect_all_trained(run_ranks(case, ranks, rank))
+    held = left_weights(case, ranks)
+    case.measure({"ranks differ": max(largest_difference(held[0], other) for other in held[1:])})
+
+
+def distribution(case: Case) -> None:
+    """``keras.distribution.DataParallel`` over several devices."""
+    ranks = require(case)
+    import keras
+
+    names = [f"cpu:{index}" for index in range(ranks)]
+    data = make_batches(ranks)
+    _describe(case, ranks, data)
+    case.phase("build")
+    with keras.distribution.DataParallel(devices=names).scope():
+        model = _model()
+        model.compile(optimizer=keras.optimizers.SGD(LEARNING_RATE), loss="mean_squared_error")
+        case.phase("train")
+        model.fit(data.inputs, data.targets, batch_size=data.global_batch, verbose=0)
+    used = {str(weight.value.device) for weight in model.weights}
+    case.measure({"devices used": len(used)})
+
+
+def _train(case: Case, *, tail: bool = False, **options: Any) -> None:
+    ranks = require(case)
+    data = make_batches(ranks, tail=2 * ranks - 1 if tail else 0)
+    _describe(case, ranks, data)
+    single = _model(**options)
+    reference = train_reference(case, single, data)
+
+    def rank(rank_case: Case, number: int) -> Any:
+        rank_case.phase("build")
+        model = _model(**options)
+        rank_case.note(losses=train_loop(rank_case, _wrapped(model), data, number, ranks))
+        return model
+
+    ended = run_ranks(case, ranks, rank)
+    expect_all_trained(ended)
+    compare(case, ranks, reference, len(single.trainable_variables), [facts["losses"] for facts in ended])
+
+
+def _describe(case: Case, ranks: int, data: Batches) -> None:
+    devices = [f"cpu (rank {number})" for number in range(ranks)]
+    case.note(strategy="DistributedDataParallel", replicas=ranks, devices=devices, optimizer="SGD", **data.facts())
+
+
+def _model(**options: Any) -> Any:
+    import keras
+
+    return dense_model(keras, **options)
+
+
+def _wrapped(model: Any) -> Any:
+    import torch
+
+    return torch.nn.parallel.DistributedDataParallel(model)
+
+
+def _die_after(case: Case, step: int) -> None:
+    note = case.note
+
+    def note_and_die(**facts: Any) -> None:
+        note(**facts)
+        if facts.get("steps") == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    case.note = note_and_die  # type: ignore[method-assign]
+
+
+CASES = {
+    "ddp": ddp,
+    "batch-normalization": batch_normalization,
+    "uneven-tail": uneven_tail,
+    "model-built-late": model_built_late,
+    "lost-rank": lost_rank,
+    "fit": fit,
+    "distribution": distribution,
+}

@@ -1,0 +1,135 @@
+"""Trainings with Keras 3 on torch: a process for each rank, which communicate over 127.0.0.1 with gloo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, Tuple
+
+import numpy as np
+
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, Batches, Reference
+from kdoctor_target.training.workers import Cluster, Facts, Task, note_workers
+
+MOST_RANKS = 4
+Function = Callable[[Case, int], Any]
+"""What a rank does with its case and its number; returns the model."""
+
+
+def require(case: Case) -> int:
+    """The number of ranks.
+
+    Raises:
+        NotHere: Keras uses another backend, or the trainings are to use GPUs, for which this is not tested.
+    """
+    import keras
+
+    backend = getattr(getattr(keras, "backend", None), "backend", lambda: "tensorflow")()
+    if backend != "torch":
+        case.skip(f"Keras uses the {backend} backend")
+    if case.devices_kind != "cpu":
+        case.skip("Keras on torch is trained on the CPU only")
+    return max(2, min(case.replicas or 2, MOST_RANKS))
+
+
+def batches_of(data: Batches, rank: int, ranks: int) -> Iterator[Tuple[Any, Any]]:
+    """The rank's part of each global batch, as a distributed sampler deals the examples."""
+    for start in range(0, len(data.inputs), data.global_batch):
+        part = slice(start + rank, min(start + data.global_batch, len(data.inputs)), ranks)
+        yield data.inputs[part], data.targets[part]
+
+
+def train_loop(case: Case, model: Any, data: Batches, rank: int = 0, ranks: int = 1) -> List[float]:
+    """The loop of the Keras guide, with plain SGD; returns the mean loss of each epoch."""
+    import torch
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    compute = torch.nn.MSELoss()
+    losses = []
+    steps = 0
+    for _ in range(EPOCHS):
+        epoch = []
+        for inputs, targets in batches_of(data, rank, ranks):
+            case.phase(f"step {steps + 1}" if steps else "first step")
+            optimizer.zero_grad()
+            loss = compute(model(torch.from_numpy(inputs), training=True), torch.from_numpy(targets))
+            loss.backward()
+            optimizer.step()
+            epoch.append(float(loss.detach()))
+            steps += 1
+            case.note(steps=steps)
+        losses.append(float(np.mean(epoch)))
+    return losses
+
+
+def train_reference(case: Case, model: Any, data: Batches) -> Reference:
+    """Train on one device, with the same initial weights and the same global batches."""
+    case.phase("reference")
+    losses = train_loop(case, model, data)
+    case.note(reference_losses=losses)
+    return Reference(losses, weights_of(model))
+
+
+def weights_of(model: Any) -> List[Any]:
+    """The model's weights as arrays, the trainable ones first."""
+    return [one.value.detach().numpy().copy() for one in (*model.trainable_variables, *model.non_trainable_variables)]
+
+
+def run_ranks(case: Case, ranks: int, function: Function, patience_s: float = 0.0) -> List[Facts]:
+    """Run the function in every rank. Each leaves its weights for :func:`left_weights`."""
+    case.phase("strategy")
+    stem = str(case.stem)
+    cluster = Cluster(case, rank=ranks)
+
+    def task(task_case: Case, me: Task) -> None:
+        import torch
+        import torch.distributed
+
+        torch.set_num_threads(1)
+        task_case.phase("strategy")
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"tcp://{cluster.addresses['rank'][0]}", rank=me.number, world_size=ranks
+        )
+        model = function(task_case, me.number)
+        task_case.phase("inspect")
+        np.savez(f"{stem}.{me.number}.npz", *weights_of(model))
+
+    try:
+        for index in range(ranks):
+            cluster.start(Task("rank", index), task, with_config=False)
+        ended = cluster.wait(patience_s or 0.7 * case.deadline_s, grace_s=None if patience_s else 10.0)
+    finally:
+        cluster.end()
+    note_workers(case, ended)
+    return ended
+
+
+def left_weights(case: Case, ranks: int) -> List[List[Any]]:
+    """The weights that each rank left."""
+    paths = [Path(f"{case.stem}.{rank}.npz") for rank in range(ranks)]
+    return [list(np.load(path).values()) for path in paths if path.exists()]
+
+
+def largest_difference(weights: List[Any], others: List[Any]) -> float:
+    """The largest difference of any weight."""
+    return max(float(np.max(np.abs(one - other))) for one, other in zip(weights, others))
+
+
+def compare(case: Case, ranks: int, reference: Reference, trainable: int, losses: List[List[float]]) -> None:
+    """Note how the weights of the ranks, and their mean losses, compare with those of one device.
+
+    Measure: ``statistics differ``, the largest difference of a weight that is not trained between two ranks.
+    """
+    case.phase("inspect")
+    held = left_weights(case, ranks)
+    count = trainable
+    nonfinite = [str(index) for index, weight in enumerate(held[0]) if not np.isfinite(weight).all()]
+    agree = all(largest_difference(held[0][:count], other[:count]) == 0.0 for other in held[1:])
+    if len(held[0]) > count:
+        apart = max(largest_difference(held[0][count:], other[count:]) for other in held[1:])
+        case.measure({"statistics differ": apart})
+    case.note(
+        weights={"variables": count, "mirrored": count, "nonfinite": nonfinite, "replicas_agree": agree},
+        weight_deviation=largest_difference(held[0], reference.weights),
+        losses=[float(np.mean(epoch)) for epoch in zip(*losses)],
+    )

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.facts import smoke_case, smoke_run
+from kdoctor.facts import SmokeRun, SmokeWorker, Weights
+from kdoctor.model import Severity, Status
+from kdoctor.testing import compute_check
+from kdoctor_checks.smoke.torch_data_parallel import torch_data_parallel
+
+REFUSED = SmokeWorker(name="rank 0", outcome="raised", phase="build", error_type="RuntimeError", error_message="no")
+HEALTHY: dict[str, dict[str, Any]] = {
+    "ddp": {},
+    "batch-normalization": {"weight_deviation": 0.05, "measures": {"statistics differ": 0.1}},
+    "uneven-tail": {"weight_deviation": 0.03},
+    "model-built-late": {"outcome": "raised", "error_type": "WorkerFailed", "workers": (REFUSED,)},
+    "lost-rank": {"workers": (REFUSED,), "measures": {"others_s": 0.8, "patience_s": 25.0}},
+}
+DISAGREE = Weights(variables=4, mirrored=4, nonfinite=(), replicas_agree=False)
+
+
+def _run(**changes: dict[str, Any]) -> SmokeRun:
+    shown = {name.replace("_", "-"): values for name, values in changes.items()}
+    cases = [smoke_case(name, 2, **{**HEALTHY[name], **shown.get(name, {})}) for name in HEALTHY]
+    return smoke_run("smoke.torch-data-parallel", 2, *cases, tensorflow=None, torch="2.15.0")
+
+
+def test_passes_with_differences_by_design() -> None:
+    result = compute_check(torch_data_parallel, _run())
+    assert result.status is Status.PASS
+    assert len(result.evidence) == len(HEALTHY)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("ddp", {"weight_deviation": 0.1}),
+        ("uneven_tail", {"weights": DISAGREE}),
+        ("batch_normalization", {"outcome": "raised", "error_type": "ValueError"}),
+        ("model_built_late", {"outcome": "trained", "workers": ()}),
+        ("lost_rank", {"measures": {"patience_s": 25.0}}),
+    ],
+)
+def test_each_defect_is_a_finding_about_its_case(name: str, change: dict[str, Any]) -> None:
+    result = compute_check(torch_data_parallel, _run(**{name: change}))
+    assert (result.status, result.severity) == (Status.FAIL, Severity.ERROR)
+    assert [item.finding.subject for item in result.findings] == [f"training {name.replace('_', '-')}"]
+
+
+def test_is_unknown_without_evidence_and_skipped_without_torch() -> None:
+    assert compute_check(torch_data_parallel, _run(lost_rank={"measures": {}})).status is Status.UNKNOWN
+    assert compute_check(torch_data_parallel, _run(uneven_tail={"weights": None})).status is Status.UNKNOWN
+    absent = {"outcome": "skipped", "skip_reason": "torch is not installed (optional: install torch)"}
+    result = compute_check(torch_data_parallel, _run(**dict.fromkeys([n.replace("-", "_") for n in HEALTHY], absent)))
+    assert result.status is Status.SKIP
+    assert "torch is not installed" in (result.reason or "")

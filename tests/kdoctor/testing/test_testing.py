@@ -4,15 +4,19 @@ import pytest
 
 from kdoctor.check import Check
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.facts import FactGroup, Gpus, Host, PciDevices, SmokeRun
+from kdoctor.facts import Diagnostics, FactGroup, Gpus, Host, PciDevices, SmokeRun
 from kdoctor.model import Status
 from kdoctor.testing import compute_check, healthy, with_gpu
 from kdoctor_checks.gpu.ecc_errors import ecc_errors
 from kdoctor_checks.host.shared_memory import shared_memory
 from kdoctor_checks.smoke.baseline import baseline
 
-CHECKS = [check for check in load_catalog().checks.values() if check.scenario in {None, "smoke.baseline"}]
-"""The node has a run of smoke.baseline only."""
+CHECKS = [
+    check
+    for check in load_catalog().checks.values()
+    if check.scenario in {None, "smoke.baseline"} and Diagnostics not in check.facts.values()
+]
+"""The node has a run of smoke.baseline only, and no results of other tools."""
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

@@ -20,7 +20,7 @@ _ELSEWHERE = "judged separately"
 """Marks what a check says about the cases that it was not given."""
 
 _ENDS: Mapping[str, FeatureResult] = {"raised": "raises", "timed-out": "hangs", "died": "crashes", "trained": "wrong"}
-_VERSIONS = re.compile(r" \([^()]*\bkeras [^()]*\)")
+_VERSIONS = re.compile(r" \([^()]*\b(?:tf_)?keras [^()]*\)")
 _VALUE = re.compile(r"[{\n].*", re.DOTALL)
 _LONGEST_MESSAGE = 110
 _ROUNDING = 0.01

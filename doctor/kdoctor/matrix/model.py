@@ -18,14 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from pydantic import AfterValidator, Field
 
-from kdoctor.matrix.keras import (
-    KerasBehaviour,
-    KerasFeature,
-    KerasRelease,
-    KnownFeature,
-    MeasuredFeature,
-    known_feature,
-)
+from kdoctor.matrix.keras import KerasBehaviour, KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
 from kdoctor.matrix.kernels import Kernels
 from kdoctor.matrix.values import (
     Architectures,
@@ -389,12 +382,8 @@ class VersionMatrix:
         return next(fitting, None)
 
     def keras_feature(self, feature: str, package: str, version: str) -> KnownFeature:
-        """What a release of Keras does with a feature over several replicas.
-
-        Raises:
-            packaging.version.InvalidVersion: the version is not valid.
-        """
-        return known_feature(self.keras_features, feature, package, version)
+        """What a release of Keras, which must be a valid version, does with a feature over several replicas."""
+        return KnownFeature.of(self.keras_features, feature, package, version)
 
     def known_bad_for(self, versions: Mapping[str, str]) -> Iterator[KnownBad]:
         """The known-bad combinations that these versions match.

@@ -75,7 +75,7 @@ def test_names_are_unique_over_all_kinds() -> None:
 
 def test_check_shows_what_each_release_does_with_its_features() -> None:
     shown = kdoctor("explain", "clipping").stdout
-    assert shown == kdoctor("explain", "smoke.clipping").stdout
+    assert shown.startswith(kdoctor("explain", "smoke.clipping").stdout)
     measured = shown.partition("\nMeasured\n")[2].partition("\nSource\n")[0]
     assert "clipnorm" in measured
     assert "keras 3.2.1" in measured

@@ -1,6 +1,6 @@
 """Trains scenarios with one interpreter over two CPU replicas, and stores the facts as a snapshot.
 
-A program of its own, so that a deadline can end it: ``python -m benchmarks.truth.measure PYTHON OUTPUT SCENARIO ...``.
+A separate program, so that a deadline can end it: ``python -m benchmarks.truth.measure PYTHON OUTPUT SCENARIO ...``.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Network, RdmaDevice
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks.network._rdma import NO_RDMA
 
 
@@ -37,7 +38,7 @@ def firmware_match(network: Network) -> Iterator[Outcome]:
             usual, count = versions.most_common(1)[0]
             tied = list(versions.values()).count(count) > 1
             if device.firmware == usual and not tied:
-                yield Evidence(subject=device.name, observed=f"firmware {usual}, as on {count} cards")
+                yield Evidence(subject=device.name, observed=f"firmware {usual}, as on {counted(count, 'card')}")
             else:
                 yield _finding(device, versions, None if tied else usual)
 

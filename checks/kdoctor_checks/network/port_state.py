@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, JobHosts, Network, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
+from kdoctor.text.lists import counted
 from kdoctor_checks.network._rdma import HCA, NO_RDMA, READ_ONLY, Port, alike, hca_list, inspect, ports
 
 
@@ -57,7 +58,13 @@ def _finding(one: Port, equal: list[str]) -> Finding:
         if unmanaged
         else "Check the cable, the transceiver and the switch port."
     )
-    others = f"; {len(equal)} equal ports are active" if len(equal) > 1 else f"; {equal[0]} is active" if equal else ""
+    others = (
+        f"; {counted(len(equal), 'equal port')} are active"
+        if len(equal) > 1
+        else f"; {equal[0]} is active"
+        if equal
+        else ""
+    )
     return Finding(
         subject=one.subject,
         observed=f"{_state(one)}{others}",

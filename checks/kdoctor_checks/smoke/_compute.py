@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kdoctor.facts import Gpus, SmokeCase, SmokeRun, Unavailable
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy
+from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import NO_ROLLBACK, evidence, judge_cases, unknown
 from kdoctor_checks.smoke._replica_gpus import replica_gpus
 
@@ -87,7 +88,9 @@ def _each(case: SmokeCase, gpus: Gpus | Unavailable, slowest_share: float) -> It
         if slow:
             yield _finding(name, observed, slow, usual, slowest_share)
         else:
-            yield evidence(name, observed + (f"; median of {len(equal)} others: {_rates(usual)}" if equal else ""))
+            yield evidence(
+                name, observed + (f"; median of {counted(len(equal), 'other')}: {_rates(usual)}" if equal else "")
+            )
 
 
 def _known(model: str | None) -> str | None:

@@ -38,7 +38,7 @@ def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
         if alike:
             return finding(
                 case,
-                f"the same numbers on {counted(case.replicas, 'replica')} in all {steps:.0f} steps: {some(alike, 6)} "
+                f"the same numbers on {counted(case.replicas, 'replica')} in all {counted(round(steps), 'step')}: {some(alike, 6)} "
                 f"({run.keras or 'Keras unknown'})",
                 "different random numbers on each replica",
                 _REMEDY,

@@ -186,7 +186,7 @@ class _Builder:
         Raises:
             MatrixError: the rows contradict each other.
         """
-        # The table of what distributed Keras does is a part of the shipped matrix, with a date of its own.
+        # The table of what distributed Keras does is a part of the shipped matrix, with its date.
         files = [file for file in self._files if file[0] != _TRUTH]
         _, last, root = files[-1]
         stated = [document.registering for _, document, _ in self._files if document.registering]

@@ -13,13 +13,8 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import Job, compare
-from kdoctor_target.training.regression import EPOCHS, FEATURES, LEARNING_RATE, STEPS
-
-NORM = 0.05
-"""A tenth and less of the norm of each gradient here, so that every step is clipped."""
-VALUE = 0.02
-LONGEST = {"clipnorm": NORM, "global_clipnorm": NORM, "clipvalue": VALUE * float(np.sqrt(8 * FEATURES))}
-"""Largest norm of a variable's clipped gradient; the largest variable has 8 * FEATURES elements."""
+from kdoctor_target.training.families import CLIPS, LONGEST, NORM
+from kdoctor_target.training.regression import EPOCHS, LEARNING_RATE, STEPS
 
 
 def compare_clipped(case: Case, way: str, job: Optional[Job] = None) -> None:
@@ -32,8 +27,7 @@ def compare_clipped(case: Case, way: str, job: Optional[Job] = None) -> None:
 
 def clipping_job(keras: Any, way: str) -> Job:
     """SGD that clips in this way."""
-    limit = VALUE if way == "clipvalue" else NORM
-    return Job(lambda: keras.optimizers.SGD(LEARNING_RATE, **{way: limit}))
+    return Job(lambda: keras.optimizers.SGD(LEARNING_RATE, **{way: CLIPS[way]}))
 
 
 class ClipsInStep(tf.keras.Model):  # type: ignore[misc]  # TensorFlow has no types here

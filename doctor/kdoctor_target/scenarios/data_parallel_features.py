@@ -148,36 +148,30 @@ def random_layers(case: Case) -> None:
 
 
 def _compare_masks(case: Case, distribution: Any, made: "List[Any]") -> None:
-    """Every device gets the same images, so that equal results are equal random numbers."""
+    """Every device gets the same images, so that equal results are equal random numbers. Each layer is made twice."""
     import keras
+
+    class Draws(keras.Model):  # type: ignore[misc,name-defined]  # Keras has no types here
+        """Calls layers as in a training, also in predict."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.drawing = [getattr(keras.layers, name)(seed=SEED, **options) for name, options in made * 2]
+
+        def call(self, inputs: Any) -> Any:
+            return [layer(inputs, training=True) for layer in self.drawing]
 
     devices, steps = distribution.device_mesh.devices.size, 2
     image = np.arange(SIDE * SIDE, dtype="float32").reshape(SIDE, SIDE, 1) + 1.0
     images = np.stack([image] * (IMAGES * devices * steps)) / float(SIDE * SIDE)
-
-    class Draws(keras.Model):  # type: ignore[misc,name-defined]  # Keras has no types here
-        """Calls a layer as in a training, also in predict."""
-
-        def __init__(self, layer: Any) -> None:
-            super().__init__()
-            self.layer = layer
-
-        def call(self, inputs: Any) -> Any:
-            return self.layer(inputs, training=True)
-
-    def draw(name: str, options: Dict[str, Any]) -> Any:
-        with distribution.scope():
-            model = Draws(getattr(keras.layers, name)(seed=SEED, **options))
-            drawn = model.predict(images, batch_size=IMAGES * devices, verbose=0)
-        return np.asarray(drawn).reshape(steps, devices, -1)
-
     case.phase("train")
-    equal = repeated = 0
-    for name, options in made:
-        first, second = draw(name, options), draw(name, options)
-        equal += sum(len({share.tobytes() for share in step}) < devices for step in first)
-        repeated += sum(np.array_equal(*pair) for pair in zip(first, second))
-    case.measure({"masks": len(made) * steps, "equal_masks": equal, "repeated_masks": repeated})
+    with distribution.scope():
+        drawn = Draws().predict(images, batch_size=IMAGES * devices, verbose=0)
+    shares = [np.asarray(one).reshape(steps, devices, -1) for one in drawn]
+    first, second = ([step for layer in half for step in layer] for half in (shares[: len(made)], shares[len(made) :]))
+    equal = sum(len({share.tobytes() for share in step}) < devices for step in first)
+    repeated = sum(np.array_equal(*pair) for pair in zip(first, second))
+    case.measure({"masks": len(first), "equal_masks": equal, "repeated_masks": repeated})
 
 
 def precision(policy: str) -> Callable[[Case], None]:

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.compared import History, Job, compare, fit
+from kdoctor_target.training.compared import Compared, History, Job, compare, fit
 from kdoctor_target.training.families import Optimizer
 from kdoctor_target.training.regression import EPOCHS, STEPS, Batches, make_batches
 from kdoctor_target.training.replicas import read_copies
@@ -50,7 +50,11 @@ def compare_state(
     case: Case, make: Callable[[], Any], train: Train = fit_once, data: Callable[[int], Batches] = one_epoch
 ) -> None:
     """Train with the optimizer, over the replicas with ``train``, and compare the optimizer's variables, too."""
-    trained = compare(case, Job(make, fit=train, data=data), Job(make, fit=fit_once, data=data))
+    measure_state(case, compare(case, Job(make, fit=train, data=data), Job(make, fit=fit_once, data=data)))
+
+
+def measure_state(case: Case, trained: Compared) -> None:
+    """Compare the optimizer's variables of both trainings."""
     started, ended = trained.single.started, trained.single.model.get_weights()
     case.measure({"moved": max(float(np.max(np.abs(after - before))) for before, after in zip(started, ended))})
     replicas = set(trained.strategy.extended.worker_devices)

@@ -26,7 +26,10 @@ _BUILD = Remedy(
     action=Action.CHANGE_CODE,
     look=("kdoctor explain --reproduce optimizer-built-late",),
 )
-_SEED = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
+_SEED = (
+    "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md). With tf_keras, add the "
+    "worker's index to the seed."
+)
 
 
 @check(
@@ -44,8 +47,9 @@ def multi_worker_features(
     Why: Keras 3 clips the gradient of each worker before they are added up, and draws the same Dropout masks on all
     workers, without an error. This is a warning because only jobs that use the feature are affected. The cases
     clip-after-reduction, adam-built-in-scope and dropout-per-replica train the alternatives. Measured with Keras
-    3.15.1: weights differ by 0.022 with global_clipnorm, and masks are equal in every step. With one device in each
-    worker, an optimizer that the first step builds is correct.
+    3.15.1: weights differ by 0.022 with global_clipnorm, and masks are equal in every step. tf_keras 2.21.0 clips
+    correctly, but workers with the same seed draw the same masks. With one device in each worker, an optimizer that
+    the first step builds is correct.
     Remedy: clip in the step after an all_reduce of the gradients, and add the replica's index to the seed of a layer.
     Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
     Failure modes: keras3_clips_each_replica, keras3_equal_masks

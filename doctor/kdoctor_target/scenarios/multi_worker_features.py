@@ -84,10 +84,12 @@ def dropout(case: Case, strategy: Any) -> None:
 
 
 def dropout_per_replica(case: Case, strategy: Any) -> None:
-    """The alternative: a Dropout layer that adds the replica's index to its seed."""
-    if not hasattr(tf.keras, "random"):
-        case.skip("Keras 2 needs no alternative: its layers have no SeedGenerator")
-    compare_masks(case, lambda: ReplicaDropout(0.5, seed=SEED), strategy)
+    """The alternative: a Dropout layer that adds the replica's index to its seed; in Keras 2, the worker's index."""
+    if hasattr(tf.keras, "random"):
+        compare_masks(case, lambda: ReplicaDropout(0.5, seed=SEED), strategy)
+    else:
+        worker = strategy.cluster_resolver.task_id
+        compare_masks(case, lambda: tf.keras.layers.Dropout(0.5, seed=SEED + worker), strategy)
 
 
 def _by_example(replicas: int) -> Batches:

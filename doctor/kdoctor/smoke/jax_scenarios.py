@@ -62,7 +62,7 @@ ON_JAX = (
             "float16",
             "bfloat16",
         ),
-        typical_s=20.0,
+        typical_s=30.0,
     ),
     define(
         "smoke.model-parallel",

@@ -151,7 +151,7 @@ def _compare_masks(case: Case, distribution: Any, made: "List[Any]") -> None:
     """Every device gets the same images, so that equal results are equal random numbers. Each layer is made twice."""
     import keras
 
-    class Draws(keras.Model):  # type: ignore[misc,name-defined]  # Keras has no types here
+    class Draws(keras.Model):  # type: ignore[misc]  # Keras has no types here
         """Calls layers as in a training, also in predict."""
 
         def __init__(self) -> None:

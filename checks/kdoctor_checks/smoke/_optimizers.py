@@ -30,6 +30,13 @@ FAMILIES = (
 _LEAST_MOVES = 100
 """Weights must move by this multiple of the tolerance, or an optimizer that does nothing would pass."""
 
+MOVED_LITTLE = "one device's weights moved too little to compare them"
+
+
+def has_moved(compare: Comparison, case: SmokeCase) -> bool:
+    """Whether the weights of one device moved far enough to compare them."""
+    return (case.measures.get("moved") or 0.0) >= _LEAST_MOVES * compare.tolerance
+
 
 def judge_optimizer(compare: Comparison, case: SmokeCase) -> Outcome:
     """Evidence if the weights moved, and weights, losses and the optimizer's variables are those of one device."""
@@ -39,9 +46,9 @@ def judge_optimizer(compare: Comparison, case: SmokeCase) -> Outcome:
     names = ("moved", "state", "mirrored_state", "state_deviation")
     if not {*names} <= case.measures.keys():
         return unknown(case, "the optimizer's variables were not compared with one device")
-    moved, state, mirrored, deviation = (case.measures[name] for name in names)
-    if moved is None or moved < _LEAST_MOVES * compare.tolerance:
-        return unknown(case, "one device's weights moved too little to compare them")
+    state, mirrored, deviation = (case.measures[name] for name in names[1:])
+    if not has_moved(compare, case):
+        return unknown(case, MOVED_LITTLE)
     if state is None or mirrored is None or mirrored < state:
         observed = (
             f"only {mirrored or 0:.0f} of {counted(round(state or 0), 'optimizer variable')} are equal on every replica"

@@ -14,26 +14,28 @@ def judge_random_layers(
     run: SmokeRun, names: tuple[str, ...], remedy: str, explained_by: tuple[str, ...]
 ) -> Iterator[Outcome]:
     """Evidence for each case whose replicas drew different numbers, and the same again with the same seed."""
+    yield from judge_cases(run, names, lambda case: judge_masks(run, case, remedy, explained_by))
 
-    def judge(case: SmokeCase) -> Outcome:
-        masks, equal = case.measures.get("masks"), case.measures.get("equal_masks")
-        if not masks or equal is None:
-            return unknown(case, "its masks were not compared")
-        observed = f"equal masks on {counted(case.replicas, 'replica')} in {equal:.0f} of {masks:.0f} steps"
-        if equal:
-            return finding(
-                case,
-                f"{observed} ({run.keras or 'Keras unknown'})",
-                "a different mask on each replica",
-                remedy,
-                brief="draw the same numbers on every replica",
-                explained_by=explained_by,
-            )
-        repeated = case.measures.get("repeated_masks", masks)  # not measured for the alternative in Dataset.map
-        if repeated != masks:
-            observed = f"with the same seed, {repeated or 0:.0f} of {masks:.0f} steps drew the same again"
-            brief = "a seed does not reproduce the random numbers"
-            return finding(case, observed, "the same masks with the same seed", remedy, brief=brief)
-        return evidence(case, observed)
 
-    yield from judge_cases(run, names, judge)
+def judge_masks(run: SmokeRun, case: SmokeCase, remedy: str, explained_by: tuple[str, ...] = ()) -> Outcome:
+    """Evidence if the replicas drew different numbers, and the same again with the same seed."""
+    masks, equal = case.measures.get("masks"), case.measures.get("equal_masks")
+    if not masks or equal is None:
+        return unknown(case, "its masks were not compared")
+    observed = f"equal masks on {counted(case.replicas, 'device' if run.jax else 'replica')}"
+    observed += f" in {equal:.0f} of {masks:.0f} steps"
+    if equal:
+        return finding(
+            case,
+            f"{observed} ({run.keras or 'Keras unknown'})",
+            "a different mask on each replica",
+            remedy,
+            brief="draw the same numbers on every replica",
+            explained_by=explained_by,
+        )
+    repeated = case.measures.get("repeated_masks", masks)  # not measured for the alternative in Dataset.map
+    if repeated != masks:
+        observed = f"with the same seed, {repeated or 0:.0f} of {masks:.0f} steps drew the same again"
+        brief = "a seed does not reproduce the random numbers"
+        return finding(case, observed, "the same masks with the same seed", remedy, brief=brief)
+    return evidence(case, observed)

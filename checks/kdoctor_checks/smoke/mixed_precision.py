@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity
-from kdoctor.text.lists import counted
+from kdoctor.facts import Packages, SmokeRun, Target, Unavailable
+from kdoctor.model import Outcome, Severity
 from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, Problem, evidence, judge_cases, unknown
+from kdoctor_checks.smoke._judging import TENSORFLOW, Comparison, judge_cases
+from kdoctor_checks.smoke._precision import judge_precision
 
 
 @check(
@@ -30,21 +30,4 @@ def mixed_precision(
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance, loss_tolerance=10 * tolerance)
 
-    def judge(case: SmokeCase) -> Outcome:
-        outcome = compare.judge(case)
-        if not isinstance(outcome, Evidence) or case.weights is None:
-            return outcome
-        scale, single = case.measures.get("loss_scale"), case.measures.get("variables_float32")
-        if single is None or "loss_scale" not in case.measures:
-            return unknown(case, "the precision of its variables was not read")
-        if single < case.weights.variables:
-            observed = f"{single:.0f} of {counted(case.weights.variables, 'variable')} are float32"
-            return compare.wrong(case, Problem(observed, "variables are not float32"))
-        if case.name != "float16":
-            return outcome
-        if scale is None or scale < 1:
-            observed = "the optimizer has no loss scale" if scale is None else f"loss scale fell to {scale}"
-            return compare.wrong(case, Problem(observed, observed))
-        return evidence(case, f"loss scale {scale:g}; {outcome.observed}")
-
-    yield from judge_cases(run, ("float16", "bfloat16"), judge)
+    yield from judge_cases(run, ("float16", "bfloat16"), lambda case: judge_precision(compare, case))

@@ -4,20 +4,17 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     TENSORFLOW,
     TOLERANCE,
     Comparison,
-    Problem,
     bit_equal,
-    evidence,
     judge_cases,
-    unknown,
-    weights_differ,
 )
+from kdoctor_checks.smoke._workers import judge_workers
 
 
 @check(
@@ -42,19 +39,7 @@ def multi_worker(
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 
     def judge(case: SmokeCase) -> Outcome:
-        outcome = compare.judge(case)
-        if not isinstance(outcome, Evidence):
-            return outcome
-        if len(case.workers) < 2 or case.replicas is None or case.replicas < len(case.workers):  # noqa: PLR2004
-            return unknown(case, "fewer than two workers trained together")
-        for worker in case.workers:
-            if worker.weight_deviation is None or worker.losses != case.losses:
-                observed = f"losses or weights of {worker.name} are not those of {case.workers[0].name}"
-                return compare.wrong(case, Problem(observed, "the workers hold different weights", "weights"))
-            if worker.weight_deviation > tolerance:
-                problem = weights_differ(worker.weight_deviation, tolerance)
-                return compare.wrong(case, problem._replace(observed=f"on {worker.name}, {problem.observed}"))
-        return evidence(case, f"{counted(len(case.workers), 'worker')} agree: {outcome.observed}")
+        return judge_workers(compare, case, compare.judge(case))
 
     yield from judge_cases(run, ("custom-loop",), judge, replicated=False)
     yield from judge_cases(run, ("chief-saves",), _judge_saved, replicated=False)

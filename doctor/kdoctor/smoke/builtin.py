@@ -82,6 +82,23 @@ SCENARIOS = (
         typical_s=5.0,
     ),
     _scenario(
+        "smoke.multi-worker-features",
+        kind="edge-case",
+        strategy="multi-worker",
+        title="Features of real jobs in custom loops over two workers",
+        expect="Adam that is built in the scope, a metric, and clipping after the reduction match one device. So do "
+        "Adam that the first step builds, and an optimizer that clips. Dropout draws a different mask on each worker.",
+        cases=(
+            "adam-built-late",
+            "adam-built-in-scope",
+            "global-clipnorm",
+            "clip-after-reduction",
+            "dropout",
+            "dropout-per-replica",
+        ),
+        typical_s=12.0,
+    ),
+    _scenario(
         "smoke.batch-normalization",
         kind="edge-case",
         title="BatchNormalization, plain and synchronized",

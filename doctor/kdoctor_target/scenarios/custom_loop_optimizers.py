@@ -10,7 +10,8 @@ from typing import Any, Callable
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.compared import History
 from kdoctor_target.training.custom_loop import one_step
-from kdoctor_target.training.optimizers import FAMILIES, cases_of, compare_state
+from kdoctor_target.training.families import FAMILIES
+from kdoctor_target.training.optimizers import cases_of, compare_state
 from kdoctor_target.training.regression import Batches
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.optimizers import cases_of, compare_state, one_epoch, optimizer
+from kdoctor_target.training.families import optimizer
+from kdoctor_target.training.optimizers import cases_of, compare_state, one_epoch
 from kdoctor_target.training.regression import Batches
 
 schedules = tf.keras.optimizers.schedules

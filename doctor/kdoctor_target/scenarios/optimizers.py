@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from kdoctor_target.training.optimizers import OPTIMIZERS, cases_of, compare_state
+from kdoctor_target.training.families import OPTIMIZERS
+from kdoctor_target.training.optimizers import cases_of, compare_state
 
 CASES = cases_of(compare_state, OPTIMIZERS)

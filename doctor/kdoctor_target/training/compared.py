@@ -70,15 +70,16 @@ class Compared(NamedTuple):
     replicated: Training
 
 
-def compare(case: Case, job: Job, single: Optional[Job] = None) -> Compared:
+def compare(case: Case, job: Job, single: Optional[Job] = None, strategy: Any = None) -> Compared:
     """Train the job on one device and over the replicas, and note losses, metrics, weights and their difference.
 
     Args:
         case: the case that trains.
         job: what is trained over the replicas.
         single: what is trained on one device, if it differs.
+        strategy: a ``MirroredStrategy`` over the requested replicas if None.
     """
-    strategy = make_strategy(case)
+    strategy = strategy or make_strategy(case)
     batches = job.data(strategy.num_replicas_in_sync)
     case.phase("reference")
     reference = _train(_build(single or job), single or job, batches)

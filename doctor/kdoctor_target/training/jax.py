@@ -193,15 +193,15 @@ def inspect_weights(case: Case, distribution: Any, model: Any, reference: Option
     """
     case.phase("inspect")
     everywhere = [str(name) for name in np.ravel(distribution.device_mesh.devices)]
-    trainable = [_parts(variable) for variable in model.trainable_variables]
-    slots = [_parts(one) for one in model.optimizer.variables if len(one.shape) and "momentum" in one.path]
+    trainable = [parts_of(variable) for variable in model.trainable_variables]
+    slots = [parts_of(one) for one in model.optimizer.variables if len(one.shape) and "momentum" in one.path]
     case.note(
         weights={
             "variables": len(trainable),
-            "mirrored": sum(_is_mirrored(parts, everywhere) for parts in trainable),
+            "mirrored": sum(is_mirrored(parts, everywhere) for parts in trainable),
             "sharded": sum(_is_sharded(parts, everywhere) for parts in trainable),
             "nonfinite": [one.path for one in model.variables if not _is_finite(one)],
-            "replicas_agree": all(map(_copies_agree, trainable)) if trainable else None,
+            "replicas_agree": all(map(copies_agree, trainable)) if trainable else None,
         }
     )
     held = [sum(_bytes_on(name, parts) for parts in trainable) for name in everywhere]
@@ -226,7 +226,8 @@ class _Part(NamedTuple):
     whole: bool
 
 
-def _parts(variable: Any) -> Sequence[_Part]:
+def parts_of(variable: Any) -> Sequence[_Part]:
+    """The parts of a variable on the devices."""
     array = variable.value
     return [
         _Part(
@@ -239,7 +240,8 @@ def _parts(variable: Any) -> Sequence[_Part]:
     ]
 
 
-def _is_mirrored(parts: Sequence[_Part], everywhere: Sequence[str]) -> bool:
+def is_mirrored(parts: Sequence[_Part], everywhere: Sequence[str]) -> bool:
+    """Whether every device holds the whole variable."""
     return {part.device for part in parts} == set(everywhere) and all(part.whole for part in parts)
 
 
@@ -247,7 +249,7 @@ def _is_sharded(parts: Sequence[_Part], everywhere: Sequence[str]) -> bool:
     return {part.device for part in parts} == set(everywhere) and not any(part.whole for part in parts)
 
 
-def _copies_agree(parts: Sequence[_Part]) -> bool:
+def copies_agree(parts: Sequence[_Part]) -> bool:
     """Whether devices that hold the same part of a variable hold equal values."""
     first: Dict[str, Any] = {}
     return all(np.array_equal(first.setdefault(part.share, part.values), part.values, equal_nan=True) for part in parts)
@@ -258,4 +260,4 @@ def _bytes_on(device: str, parts: Sequence[_Part]) -> int:
 
 
 def _is_finite(variable: Any) -> bool:
-    return all(bool(np.isfinite(part.values).all()) for part in _parts(variable))
+    return all(bool(np.isfinite(part.values).all()) for part in parts_of(variable))

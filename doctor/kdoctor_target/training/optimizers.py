@@ -1,4 +1,4 @@
-"""The optimizers that Keras ships, and what one knows after a training.
+"""Trainings with an optimizer, and what one knows after them.
 
 Measures: ``moved``, the largest change of a weight on one device; ``state``, the number of the optimizer's variables;
 ``mirrored_state``, those with a copy on every replica, all equal; ``state_deviation``, the largest difference of such a
@@ -7,57 +7,16 @@ variable from one device's, as a part of the largest value that the variable has
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Any, Callable, Dict
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.compared import History, Job, compare, fit
+from kdoctor_target.training.compared import Compared, History, Job, compare, fit
+from kdoctor_target.training.families import Optimizer
 from kdoctor_target.training.regression import EPOCHS, STEPS, Batches, make_batches
 from kdoctor_target.training.replicas import read_copies
-
-
-class Optimizer(NamedTuple):
-    """A class of ``tf.keras.optimizers`` and its options."""
-
-    name: str
-    options: Dict[str, Any]
-
-    def make(self) -> Any:
-        """The optimizer."""
-        return getattr(tf.keras.optimizers, self.name)(**self.options)
-
-
-def optimizer(name: str, learning_rate: Any, **options: Any) -> Optimizer:
-    """An optimizer that moves the weights of the scenarios by a tenth or more, so that an error shows."""
-    return Optimizer(name, {"learning_rate": learning_rate, **options})
-
-
-FAMILIES = {
-    "sgd": optimizer("SGD", 0.1),
-    "momentum": optimizer("SGD", 0.05, momentum=0.9),
-    "adam": optimizer("Adam", 0.01),
-    "adamw": optimizer("AdamW", 0.01, weight_decay=0.1),
-    "adamax": optimizer("Adamax", 0.02),
-    "adadelta": optimizer("Adadelta", 20.0),
-    "adagrad": optimizer("Adagrad", 0.1),
-    "rmsprop": optimizer("RMSprop", 0.01),
-    "nadam": optimizer("Nadam", 0.01),
-    "lion": optimizer("Lion", 0.01),
-    "adafactor": optimizer("Adafactor", 0.05),
-    "ftrl": optimizer("Ftrl", 0.1),
-    "muon": optimizer("Muon", 0.01),
-    "lamb": optimizer("Lamb", 0.02),
-}
-"""One for each class, and SGD with state."""
-
-OPTIMIZERS = {
-    **FAMILIES,
-    "nesterov": optimizer("SGD", 0.05, momentum=0.9, nesterov=True),
-    "amsgrad": optimizer("Adam", 0.01, amsgrad=True),
-    "centered-rmsprop": optimizer("RMSprop", 0.01, centered=True, momentum=0.5),
-}
 
 
 def one_epoch(replicas: int) -> Batches:
@@ -80,7 +39,7 @@ def cases_of(train: Callable[[Case, Callable[[], Any]], Any], optimizers: Dict[s
         def run(case: Case) -> None:
             if not hasattr(tf.keras.optimizers, one.name):
                 case.skip(f"this Keras has no optimizer {one.name}")
-            train(case, one.make)
+            train(case, lambda: one.make(tf.keras))
 
         return run
 
@@ -91,7 +50,11 @@ def compare_state(
     case: Case, make: Callable[[], Any], train: Train = fit_once, data: Callable[[int], Batches] = one_epoch
 ) -> None:
     """Train with the optimizer, over the replicas with ``train``, and compare the optimizer's variables, too."""
-    trained = compare(case, Job(make, fit=train, data=data), Job(make, fit=fit_once, data=data))
+    measure_state(case, compare(case, Job(make, fit=train, data=data), Job(make, fit=fit_once, data=data)))
+
+
+def measure_state(case: Case, trained: Compared) -> None:
+    """Compare the optimizer's variables of both trainings."""
     started, ended = trained.single.started, trained.single.model.get_weights()
     case.measure({"moved": max(float(np.max(np.abs(after - before))) for before, after in zip(started, ended))})
     replicas = set(trained.strategy.extended.worker_devices)

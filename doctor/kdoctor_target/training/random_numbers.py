@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, List
 
+import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
@@ -21,9 +22,15 @@ STEPS = 3
 SEED = 3
 
 
-def compare_masks(case: Case, make: Callable[[], Any]) -> None:
-    """Compare what the layer makes of the same images on each replica, and what a second such layer makes of them."""
-    strategy = make_strategy(case)
+def compare_masks(case: Case, make: Callable[[], Any], strategy: Any = None) -> None:
+    """Compare what the layer makes of the same images on each replica, and what a second such layer makes of them.
+
+    Args:
+        case: the case.
+        make: makes the layer.
+        strategy: a ``MirroredStrategy`` over the requested replicas if None.
+    """
+    strategy = strategy or make_strategy(case)
     case.phase("build")
     images = tf.reshape(tf.range(IMAGES * SIDE * SIDE, dtype=tf.float32) + 1.0, (IMAGES, SIDE, SIDE, 1))
     images /= float(IMAGES * SIDE * SIDE)
@@ -49,7 +56,13 @@ def _steps(strategy: Any, make: Callable[[], Any], images: Any) -> Callable[[], 
     def step() -> Any:
         return strategy.run(lambda: layer(images, training=True))
 
-    return lambda: [drawn.numpy().tobytes() for drawn in strategy.experimental_local_results(step())]
+    def drawn() -> List[bytes]:
+        if len(strategy.extended.worker_devices) < strategy.num_replicas_in_sync:  # the others belong to other workers
+            return [each.tobytes() for each in np.split(strategy.gather(step(), axis=0).numpy(), replicas)]
+        return [each.numpy().tobytes() for each in strategy.experimental_local_results(step())]
+
+    replicas = strategy.num_replicas_in_sync
+    return drawn
 
 
 class ReplicaDropout(tf.keras.layers.Dropout):  # type: ignore[misc]  # TensorFlow has no types here

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kdoctor.check import check
+from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.model import Action, Finding, Outcome, Remedy, Severity
+from kdoctor_checks._causes import NO_GPU
+from kdoctor_checks.smoke._clipping import judge_clipping
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, TOLERANCE, Comparison, judge_cases
+from kdoctor_checks.smoke._optimizers import judge_optimizer
+from kdoctor_checks.smoke._random_layers import judge_masks
+from kdoctor_checks.smoke._values import values_problem
+from kdoctor_checks.smoke._workers import judge_workers
+
+_CASES = ("adam-built-late", "adam-built-in-scope", "global-clipnorm", "clip-after-reduction")
+_MASKS = ("dropout", "dropout-per-replica")
+_CLIP = Remedy(
+    summary="Add up the gradients of the workers with all_reduce in the step, then clip them.",
+    action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce clipping",),
+)
+_BUILD = Remedy(
+    summary="Call optimizer.build(model.trainable_variables) in the strategy's scope.",
+    action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce optimizer-built-late",),
+)
+_SEED = (
+    "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md). With tf_keras, add the "
+    "worker's index to the seed."
+)
+
+
+@check(
+    "smoke.multi-worker-features",
+    severity=Severity.WARNING,
+    requires=TENSORFLOW,
+    explained_by=NO_GPU,
+    scenario="smoke.multi-worker-features",
+)
+def multi_worker_features(
+    run: SmokeRun, target: Target | Unavailable, packages: Packages | Unavailable, *, tolerance: float = TOLERANCE
+) -> Iterator[Outcome]:
+    """Adam, a metric, clipping and Dropout in a custom loop over two workers match one device.
+
+    Why: Keras 3 clips the gradient of each worker before they are added up, and draws the same Dropout masks on all
+    workers, without an error. This is a warning because only jobs that use the feature are affected. The cases
+    clip-after-reduction, adam-built-in-scope and dropout-per-replica train the alternatives. Measured with Keras
+    3.15.1: weights differ by 0.022 with global_clipnorm, and masks are equal in every step. tf_keras 2.21.0 clips
+    correctly, but workers with the same seed draw the same masks. With one device in each worker, an optimizer that
+    the first step builds is correct.
+    Remedy: clip in the step after an all_reduce of the gradients, and add the replica's index to the seed of a layer.
+    Source: https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl
+    Failure modes: keras3_clips_each_replica, keras3_equal_masks
+    """
+    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
+
+    def judge(case: SmokeCase) -> Outcome:
+        if case.name in _MASKS:
+            return judge_masks(run, case, _SEED, ("smoke.random-layers",))
+        clipped = case.name in _CASES[2:]
+        outcome = judge_clipping(compare, case, "smoke.clipping") if clipped else judge_optimizer(compare, case)
+        outcome = judge_workers(compare, case, outcome)
+        if isinstance(outcome, Finding):
+            return outcome if outcome.remedy.commands else replace(outcome, remedy=_CLIP if clipped else _BUILD)
+        wrong = values_problem(case)
+        return replace(compare.wrong(case, wrong), rollback=NO_ROLLBACK) if wrong else outcome
+
+    yield from judge_cases(run, (*_CASES, *_MASKS), judge, replicated=False)

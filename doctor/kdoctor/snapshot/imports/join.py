@@ -15,13 +15,15 @@ from kdoctor.facts import (
     Gpu,
     GpuPair,
     Gpus,
+    ImportedLines,
     KernelDriver,
     KernelLog,
     KernelLogEvent,
     PciDevices,
 )
 from kdoctor.snapshot.imports.part import CUT, GpuPart, Kind, PairPart, Part
-from kdoctor.text.lists import counted
+from kdoctor.snapshot.imports.unread import collected
+from kdoctor.text.lists import counted, some
 
 _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
@@ -87,6 +89,11 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     ]
     if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
         found[Diagnostics] = Diagnostics(results=tuple(verdicts))
+    unread = collected(line for part in parts for line in part.unread)
+    if unread:
+        found[ImportedLines] = unread
+        files = some(tuple(dict.fromkeys(line.file for line in unread.lines)), 3)
+        notes.append(f"{files}: {counted(unread.count, 'line was', 'lines were')} not understood (-v lists them)")
     _compare(found, of_gpus, pci)
     _compare_logs(found, parts, pci)
     return found, tuple(notes)

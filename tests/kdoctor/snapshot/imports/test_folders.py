@@ -95,7 +95,7 @@ def test_devices_and_hard_links_of_an_archive_are_left_out(tmp_path: Path) -> No
 
 
 def test_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    size = folders._MOST_BYTES + 1  # noqa: SLF001 - the limit
+    size = folders._MOST_BYTES + 1
     path = tmp_path / "report.tar"
     path.write_bytes(member("dmesg", size=size).tobuf() + bytes(10_240))
     with pytest.raises(UsageError, match="limit for an archive"):

@@ -15,9 +15,12 @@ MOST = 200
 _WORD = re.compile(r"\w")
 _FRAME = re.compile(
     r"\s*(?:\w{3} \w{3}\s+\d+ [\d:]{8}(?: \w+)? \d{4}|\w{3} \d{1,2} \w{3} \d{4} .*|nvidia-smi(?: -.*)?"
-    r"|Failed to properly shut down NVML: Driver Not Loaded)\s*"
+    r"|Failed to properly shut down NVML: Driver Not Loaded|\*\*\* .*"
+    r"|/[\w./-]+/(?:nvidia-smi|lspci|dmesg|journalctl)\b.*)\s*"
 )
-"""The time above a table, as nvidia-smi and date write it, a command alone, and what follows a reported failure."""
+"""The time above a table, as nvidia-smi and date write it, a command alone, what follows a reported failure, and the
+titles in a bug report.
+"""
 _LEGEND = r"\s*(?:NIC )?Legend:\s*|\s+\S+\s+= .*|\s*NIC\d+: \S+\s*"
 _READ: dict[Kind, re.Pattern[str]] = {
     kind: re.compile(pattern, re.IGNORECASE)

@@ -22,37 +22,25 @@ _FRAME = re.compile(
 titles in a bug report.
 """
 _LEGEND = r"\s*(?:NIC )?Legend:\s*|\s+\S+\s+= .*|\s*NIC\d+: \S+\s*"
-_READ: dict[Kind, re.Pattern[str]] = {
-    kind: re.compile(pattern, re.IGNORECASE)
-    for kind, pattern in (
-        (
-            # A row of the GPUs has three columns. Gpus.not_understood lists those that are not known.
-            "nvidia-smi",
-            (
-                r"\|(?:[^|]*\|){3,}\s*|\|\s*NVIDIA-SMI .*|\|\s*(?:Processes|MIG devices):.*|\|\s*GPU\s.*\bPID\b.*"
-                r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|Usage)\b.*"
-                r"|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
-            ),
-        ),
-        (
-            "nvidia-smi topo -m",
-            rf"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|{_LEGEND}",
-        ),
-        ("nvidia-smi topo -p2p", rf"\s*GPU\d+\b.*|{_LEGEND}"),
-        (
-            "nvidia-smi nvlink -s",
-            r"GPU \d+: .*|\s+Link \d+: .*|.*(?:links are inactive|not have or support nvlink).*|\s+MIG .*",
-        ),
-        (
-            "lspci -vvv",
-            (
-                r"\s.*|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .*|[0-9a-f]{2,3}: .*"
-                r"|(?:Slot|Class|S?Vendor|S?Device|PhySlot|Rev|ProgIf|Driver|Module|NUMANode|IOMMUGroup|DTNode|Label):\s.*"
-            ),
-        ),
-        ("/proc/driver/nvidia/version", r"(?:NVRM|GCC) version:.*"),
-    )
+_PATTERNS: dict[Kind, str] = {
+    # A row of the GPUs has three columns. Gpus.not_understood lists those that are not known.
+    "nvidia-smi": (
+        r"\|(?:[^|]*\|){3,}\s*|\|\s*NVIDIA-SMI .*|\|\s*(?:Processes|MIG devices):.*|\|\s*GPU\s.*\bPID\b.*"
+        r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|Usage)\b.*"
+        r"|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
+    ),
+    "nvidia-smi topo -m": (r"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|" + _LEGEND),
+    "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,
+    "nvidia-smi nvlink -s": (
+        r"GPU \d+: .*|\s+Link \d+: .*|.*(?:links are inactive|not have or support nvlink).*|\s+MIG .*"
+    ),
+    "lspci -vvv": (
+        r"\s.*|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .*|[0-9a-f]{2,3}: .*"
+        r"|(?:Slot|Class|S?Vendor|S?Device|PhySlot|Rev|ProgIf|Driver|Module|NUMANode|IOMMUGroup|DTNode|Label):\s.*"
+    ),
+    "/proc/driver/nvidia/version": r"(?:NVRM|GCC) version:.*",
 }
+_READ = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 """The lines of each kind that are read, or that are known to report no fault."""
 _ENDS: dict[Kind, str] = {
     "nvidia-smi -q -x": "</nvidia_smi_log>",

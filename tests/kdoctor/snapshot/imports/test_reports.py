@@ -30,7 +30,7 @@ def bug_report() -> str:
     """A report of nvidia-bug-report.sh with the sections that are read, and some that are not."""
     sections = (
         "Start of NVIDIA bug report log file.  Please include this file, along\nwith a detailed description.\n",
-        f"*** /proc/driver/nvidia/./version\n*** ls: -r--r--r-- 1 root root 0 version\n{VERSION}GCC version:  gcc 11.4\n",
+        f"*** /proc/driver/nvidia/./version\n*** ls: -r--r--r-- 1 root version\n{VERSION}GCC version:  gcc 11.4\n",
         "*** /etc/frobnication.conf\n*** ls: -rw-r--r-- 1 root root 42 /etc/frobnication.conf\nfrob = failed\n",
         f"/usr/bin/lspci -nnDvvxxxx\n\n{LSPCI}",
         f"/usr/bin/nvidia-smi --query\n{query('3B', 'AF')}",

@@ -13,6 +13,7 @@ from kdoctor.cli.deliver import save
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError
+from kdoctor.facts import Facts, Gpus, ImportedLines
 from kdoctor.output import check_writable
 from kdoctor.run.log import warn
 from kdoctor.run.plan import RunOptions
@@ -45,6 +46,9 @@ def snapshot(
     replicas: options.ReplicasOption = None,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
     plugin: options.PluginOption = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="List the lines of --import that were not understood.")
+    ] = False,
 ) -> None:
     """Record the facts of this machine as JSON, including the checklist's trainings.
 
@@ -61,6 +65,8 @@ def snapshot(
         imported = import_files([*first_files, *(more_files or ())])
         for note in imported.notes:
             warn(f"kdoctor: {note}")
+        if verbose:
+            _list_unread(imported.facts)
         save(output, imported.facts)
         return
     catalog = load_catalog(plugin or ())
@@ -70,3 +76,14 @@ def snapshot(
     save(output, examined.facts)
     if examined.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _list_unread(facts: Facts) -> None:
+    """Write the lines of imported output that were not understood to stderr."""
+    unread, gpus = facts.get(ImportedLines), facts.get(Gpus)
+    for line in unread.lines if isinstance(unread, ImportedLines) else ():
+        warn(f"{line.file}:{line.line}: not understood: {line.text}")
+    if isinstance(unread, ImportedLines) and unread.count > len(unread.lines):
+        warn(f"and {unread.count - len(unread.lines)} more")
+    for text in gpus.not_understood if isinstance(gpus, Gpus) else ():
+        warn(f"not understood: {text}")

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from kdoctor.check import Check
 from kdoctor.errors import UsageError
-from kdoctor.facts import Diagnostics, FactGroup, GpuSampling, SmokeRun, SmokeRuns
+from kdoctor.facts import Diagnostics, FactGroup, GpuSampling, ImportedLines, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
 from kdoctor.probes.probe import Probe
@@ -248,7 +248,8 @@ def _collect_probes(
     probes = tuple(_collect(contributions, "probes", Probe, lambda probe: probe.name, problems).values())
     groups: dict[str, type[FactGroup]] = {SmokeRuns.group: SmokeRuns, GpuSampling.group: GpuSampling}
     providers = dict.fromkeys(groups, "the smoke trainings")
-    groups[Diagnostics.group], providers[Diagnostics.group] = Diagnostics, "the import of command output"
+    for imported in (Diagnostics, ImportedLines):
+        groups[imported.group], providers[imported.group] = imported, "the import of command output"
     for probe in probes:
         for group in probe.provides:
             name = group.group

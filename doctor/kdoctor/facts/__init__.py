@@ -16,6 +16,7 @@ from kdoctor.facts.gpus import (
     TopologyLevel,
 )
 from kdoctor.facts.host import Disk, Host, NumaNode, ResourceLimit
+from kdoctor.facts.imported import ImportedLines, UnreadLine
 from kdoctor.facts.job import (
     JobComparison,
     JobData,
@@ -50,12 +51,12 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics", "Disk",
     "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess",
-    "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "JobComparison", "JobData", "JobEvaluation", "JobHost",
-    "JobHosts", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice", "Kernel",
-    "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy", "Network",
-    "NetworkInterface", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
-    "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort", "RecoveryAction",
-    "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns",
-    "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile",
-    "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
+    "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines", "JobComparison", "JobData", "JobEvaluation",
+    "JobHost", "JobHosts", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
+    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
+    "Network", "NetworkInterface", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault",
+    "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort",
+    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun",
+    "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "UnreadLine",
+    "Weights", "XlaFile", "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

@@ -198,8 +198,9 @@ _KEPT = b"ABCDEGHIKLMNOPRUVX\ndiuv"
 DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 """What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
 SIGNS = re.compile(
-    rb"NVRM|vidi|vu(?<=uvu)|Xid|AER|PCIBuE|EDAC|HdE|DMAR|AMDVi|vuv(?<=uvuv)|U(?<=uiuU)|Ldi[ud]|Ld[du]|Liuvi|NV(?:IDIA)?MI|Kii|BUG|PiP|OP"
+    rb"V(?:RM|MI|IDIAMI|i(?<=AMDVi))|v(?:idi|u(?<=uvu))|Xid|R(?<=AER)|B(?:UG|uE(?<=PCIBuE))|D(?:MAR|AC(?<=EDAC))|HdE"
+    rb"|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Kii|P(?:iP|(?<=OP))"
 )
-"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. No alternative begins with a frequent letter."""
+"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

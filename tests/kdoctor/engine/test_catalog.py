@@ -8,7 +8,7 @@ import pytest
 
 from helpers.catalogs import contribute, gpu_check, host_check, probe, scenario, small_catalog, smoke_check
 from kdoctor.engine.catalog import CatalogError, Contribution, assemble, load_catalog, load_probes
-from kdoctor.facts import Diagnostics, Gpus, GpuSampling, Host, SmokeRun, SmokeRuns
+from kdoctor.facts import Diagnostics, Gpus, GpuSampling, Host, ImportedLines, SmokeRun, SmokeRuns
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions
 
@@ -48,6 +48,7 @@ def test_catalog_contains_contributions() -> None:
         "smoke": SmokeRuns,
         "gpu_sampling": GpuSampling,
         "diagnostics": Diagnostics,
+        "imported_lines": ImportedLines,
     }
 
 

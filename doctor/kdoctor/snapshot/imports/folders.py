@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
+import platform
 import re
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +25,7 @@ _DUMPS = re.compile(
 _SUFFIXES = (".txt", ".log", ".xml", ".csv", ".out", ".json", "")
 _MOST_BYTES = 512 * 1024**2
 _MOST_FILES = 20_000
+_UNPACK = "Unpack it yourself and import the folder."
 
 
 def is_collection(path: Path) -> bool:
@@ -46,12 +50,17 @@ def opened(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield path
         return
+    if not hasattr(tarfile, "data_filter"):
+        why = f"Python {platform.python_version()} cannot unpack archives safely"
+        raise UsageError(f"{path}: {why} (Python 3.10.12, 3.11.4 or newer can)", hint=_UNPACK)
     with tempfile.TemporaryDirectory(prefix="kdoctor-import-") as folder:
         try:
             with tarfile.open(path) as archive:
                 members = _small(path, archive)
                 archive.extractall(folder, members=members, filter="data")
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except tarfile.FilterError as error:
+            raise UsageError(f"{path}: the archive is not safe to unpack: {error}", hint=_UNPACK) from error
+        except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             raise UsageError(f"{path}: damaged archive: {error}") from error
         yield Path(folder)
 
@@ -59,9 +68,9 @@ def opened(path: Path) -> Iterator[Path]:
 def _small(path: Path, archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
     members: list[tarfile.TarInfo] = []
     size = 0
-    for member in archive:
+    for count, member in enumerate(archive, start=1):
         size += member.size
-        if size > _MOST_BYTES or len(members) > _MOST_FILES:
+        if size > _MOST_BYTES or count > _MOST_FILES:
             raise UsageError(
                 f"{path}: larger than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files, the limit for an archive"
             )

@@ -31,6 +31,7 @@ from kdoctor.snapshot.imports import (
 from kdoctor.snapshot.imports.join import join
 from kdoctor.snapshot.imports.part import Kind, Part, Section
 from kdoctor.snapshot.imports.split import UNDERSTOOD, is_log_alone, read_sections
+from kdoctor.snapshot.imports.unread import unread_lines
 from kdoctor.text.lists import counted, some
 
 __all__ = ["UNDERSTOOD", "Imported", "import_files"]
@@ -107,10 +108,5 @@ def _of_file(path: Path) -> list[Part]:
 
 
 def _parse(section: Section) -> Part:
-    """The content of a section. Lines before it that belong to no known output are counted, with the first one."""
-    part = _PARSERS[section.kind](section)
-    if not section.skipped:
-        return part
-    lines = f"{counted(len(section.skipped), 'line')} before {section.kind}"
-    note = f"{section.file}: {lines} not understood, the first one {section.skipped[0].strip()[:60]!r}"
-    return replace(part, notes=(*part.notes, note))
+    """The content of a section, and the lines that were not read."""
+    return replace(_PARSERS[section.kind](section), unread=unread_lines(section))

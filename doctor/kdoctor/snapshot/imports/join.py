@@ -15,13 +15,15 @@ from kdoctor.facts import (
     Gpu,
     GpuPair,
     Gpus,
+    ImportedLines,
     KernelDriver,
     KernelLog,
     KernelLogEvent,
     PciDevices,
 )
 from kdoctor.snapshot.imports.part import CUT, GpuPart, Kind, PairPart, Part
-from kdoctor.text.lists import counted
+from kdoctor.snapshot.imports.unread import collected
+from kdoctor.text.lists import counted, some
 
 _KIND_ORDER: tuple[Kind, ...] = (
     "nvidia-smi -q -x",
@@ -87,6 +89,11 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
     ]
     if verdicts or any(isinstance(group, Diagnostics) for part in parts for group in part.groups):
         found[Diagnostics] = Diagnostics(results=tuple(verdicts))
+    unread = collected(line for part in parts for line in part.unread)
+    if unread:
+        found[ImportedLines] = unread
+        files = some(tuple(dict.fromkeys(line.file for line in unread.lines)), 3)
+        notes.append(f"{files}: {counted(unread.count, 'line was', 'lines were')} not understood (-v lists them)")
     _compare(found, of_gpus, pci)
     _compare_logs(found, parts, pci)
     return found, tuple(notes)
@@ -146,16 +153,25 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
         for name, value in part.driver.items():
             if name in {"driver_version", "cuda_driver_version"} and facts.get(name, value) != value:
                 raise _not_one_machine(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
-            if name == "count" and name in facts and part.kind not in _READINGS:
-                if value > facts[name]:
+            if name == "count" and name in facts:
+                if _contradicts(sources[name], facts[name], part, value):
                     raise _not_one_machine(sources[name], part, f"{facts[name]} GPUs and {value}")
-                continue
+                if part.kind not in _READINGS:
+                    continue
             facts[name], sources[name] = value, part
             errors.pop(name, None)
     working = next((part for part in parts if part.gpus), None)
     if working and facts.get("state", "ready") != "ready":
         raise _not_one_machine(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
     return facts, errors
+
+
+def _contradicts(first: Part, count: int, second: Part, other: int) -> bool:
+    """Whether two numbers of GPUs cannot be from one machine. ``nvidia-smi -q`` also counts GPUs that do not answer."""
+    is_total, is_other_total = first.kind in _READINGS, second.kind in _READINGS
+    if is_total == is_other_total:
+        return count != other
+    return other > count if is_total else count > other
 
 
 def _devices(parts: Sequence[Part]) -> list[_Device]:

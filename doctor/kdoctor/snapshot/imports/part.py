@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kdoctor.facts import FactGroup
+from kdoctor.facts.imported import UnreadLine
 
 Kind = Literal[
     "nvidia-smi -q",
@@ -63,8 +64,11 @@ class Section:
     """Whether something follows the section, if only an empty line. If not, lines may be missing."""
     command: str | None = None
     """The command above it, if the file has one."""
-    skipped: tuple[str, ...] = ()
-    """The lines between the section before and this one that belong to no known output."""
+    first: int = 1
+    """Number of the first line in the file."""
+    skipped: tuple[tuple[int, str], ...] = ()
+    """The lines before the section that belong to no known output, with their numbers; of the last one, also those
+    after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,5 +117,7 @@ class Part:
     """Version of the kernel module, which nvidia-smi reports for driver 610 and later."""
     not_understood: tuple[str, ...] = ()
     """Lines that kdoctor does not know, apart from those of a GPU."""
+    unread: tuple[UnreadLine, ...] = ()
+    """Lines that belong to no known output."""
     notes: tuple[str, ...] = ()
     """Notes for the user."""

@@ -9,7 +9,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kdoctor.errors import UsageError, refuse_named_pipe
@@ -43,7 +43,8 @@ _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
 _ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
 _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
 _COMMAND = re.compile(
-    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ )(?P<command>(?:sudo )?(?:nvidia-smi|lspci|dmesg|journalctl|cat )\b.*)"
+    r"(?:# \$ |[\w.@~:/-]*[$#] ?|\+ |(?:PS )?[A-Za-z]:\\[^>|]*> ?)(?:& )?"
+    r"(?P<command>(?:sudo )?\"?(?:[A-Za-z]:\\[^|\"]*\\|\.\\|/[\w./-]*/)?(?:nvidia-smi|lspci|dmesg|journalctl|cat)\b.*)"
 )
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
 _JSON_LINES = 400
@@ -91,7 +92,7 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
     whole = lines[-1] == ""
     if whole:
         lines.pop()
-    return tuple(_Splitter(name, lines, whole=whole).sections())
+    return _Splitter(name, lines, whole=whole).sections()
 
 
 def unquote(lines: list[str]) -> list[str]:
@@ -107,7 +108,7 @@ def is_log_alone(start: bytes) -> bool:
     if start.startswith(_NOT_TEXT) or b"\0" in start:
         return False
     lines = start.decode("utf-8", "replace").split("\n")
-    sections = tuple(_Splitter("", lines, whole=False).sections())
+    sections = _Splitter("", lines, whole=False).sections()
     return [section.kind for section in sections] == ["kernel log"]
 
 
@@ -151,6 +152,7 @@ class _Open:
 
     kind: Kind
     command: str | None
+    first: int
     lines: list[str] = field(default_factory=list)
 
 
@@ -163,32 +165,44 @@ class _Splitter:
         self._whole = whole
         self._open: _Open | None = None
         self._command: str | None = None
-        self._skipped: list[str] = []
-        self._before: list[str] = []
+        self._skipped: list[tuple[int, str]] = []
+        self._before: list[tuple[int, str]] = []
         """Lines before the first dump. If that is a kernel log, they belong to it."""
 
-    def sections(self) -> Iterator[Section]:
-        """The dumps, in the order of the file."""
+    def sections(self) -> tuple[Section, ...]:
+        """The dumps, in the order of the file. Unknown lines after the last one belong to it."""
+        found = list(self._sections())
+        left = (*self._skipped, *self._before)
+        if found and left:
+            found[-1] = replace(found[-1], skipped=(*found[-1].skipped, *left))
+        return tuple(found)
+
+    def _sections(self) -> Iterator[Section]:
         for place, line in enumerate(self._lines):
             command = _COMMAND.match(line)
             if command or _RULE.fullmatch(line):
                 yield from self._close(last=False)
                 self._command = command["command"].strip() if command else self._command
-                self._skipped += filter(str.strip, self._before)
-                self._before.clear()
+                self._skip_before()
                 continue
             kind = self._begins(line, place)
             if kind:
                 yield from self._close(last=False)
-                before = self._before if kind == "kernel log" else []
-                self._skipped += [] if before else filter(str.strip, self._before)
-                self._open = _Open(kind=kind, command=self._command, lines=[*before])
-                self._before = []
+                before = [text for _, text in self._before] if kind == "kernel log" else []
+                if before:
+                    self._before.clear()
+                self._skip_before()
+                self._open = _Open(kind=kind, command=self._command, first=place + 1 - len(before), lines=before)
             if self._open:
                 self._open.lines.append(line)
             else:
-                self._before.append(line)
+                self._before.append((place + 1, line))
         yield from self._close(last=True)
+
+    def _skip_before(self) -> None:
+        """Keep the lines before a dump as unknown."""
+        self._skipped += self._before
+        self._before.clear()
 
     def _close(self, *, last: bool) -> Iterator[Section]:
         opened, self._open = self._open, None
@@ -203,6 +217,7 @@ class _Splitter:
                 whole=not last or self._whole,
                 ended=not last or (self._whole and not lines[-1].strip()),
                 command=opened.command,
+                first=opened.first,
                 skipped=tuple(self._skipped),
             )
             self._skipped = []

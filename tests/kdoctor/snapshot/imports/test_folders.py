@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import tarfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from helpers.dumps import LOG, LSPCI, query
 from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus, KernelLog, PciDevices
+from kdoctor.snapshot.imports import folders
 from kdoctor.snapshot.imports.importer import import_files
 
 
@@ -57,12 +59,84 @@ def test_links_out_of_a_copy_of_sys_are_refused(tmp_path: Path) -> None:
         import_files([tmp_path / "copy"])
 
 
+def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """An archive with these members."""
+    path = folder / "report.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for member, content in members:
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def member(name: str, *, size: int = 0, link: str = "", kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    """The head of a member of an archive."""
+    info = tarfile.TarInfo(name)
+    info.size, info.linkname, info.type = size, link, kind
+    return info
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../outside"])
+def test_links_out_of_an_archive_are_refused(tmp_path: Path, target: str) -> None:
+    path = archive_of(tmp_path, (member("dmesg", link=target, kind=tarfile.SYMTYPE), b""))
+    with pytest.raises(UsageError, match="not safe"):
+        import_files([path])
+
+
+def test_devices_and_hard_links_of_an_archive_are_left_out(tmp_path: Path) -> None:
+    log = LOG.encode()
+    path = archive_of(
+        tmp_path,
+        (member("nvidia0", kind=tarfile.CHRTYPE), b""),
+        (member("nvidia-pipe", kind=tarfile.FIFOTYPE), b""),
+        (member("nvidia-link", link="/etc/passwd", kind=tarfile.LNKTYPE), b""),
+        (member("dmesg", size=len(log)), log),
+    )
+    assert set(import_files([path]).facts) == {KernelLog}
+
+
+def test_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    size = folders._MOST_BYTES + 1
+    path = tmp_path / "report.tar"
+    path.write_bytes(member("dmesg", size=size).tobuf() + bytes(10_240))
+    with pytest.raises(UsageError, match="limit for an archive"):
+        import_files([path])
+
+
+def test_archive_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "_MOST_FILES", 3)
+    path = archive_of(tmp_path, *((member(f"dmesg.{number}"), b"") for number in range(5)))
+    with pytest.raises(UsageError, match="3 files"):
+        import_files([path])
+
+
+def test_archive_of_too_many_members_that_are_left_out_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_MOST_FILES", 3)
+    devices = ((member(f"nvidia{number}", kind=tarfile.CHRTYPE), b"") for number in range(5))
+    with pytest.raises(UsageError, match="3 files"):
+        import_files([archive_of(tmp_path, *devices)])
+
+
+def test_damaged_archive_is_refused(tmp_path: Path) -> None:
+    log = LOG.encode() + random.Random(1).randbytes(40_000)  # noqa: S311 - nothing secret
+    path = archive_of(tmp_path, (member("dmesg", size=len(log)), log))
+    path.write_bytes(path.read_bytes()[:20_000])
+    with pytest.raises(UsageError, match="damaged archive"):
+        import_files([path])
+
+
+def test_python_that_cannot_unpack_safely_refuses_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = archive_of(tmp_path, (member("dmesg", size=len(LOG)), LOG.encode()))
+    monkeypatch.delattr(tarfile, "data_filter")
+    with pytest.raises(UsageError, match="cannot unpack"):
+        import_files([path])
+
+
 @pytest.mark.parametrize("name", ["../dmesg", "/dmesg"])
 def test_members_that_lead_out_of_an_archive_are_refused(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "report.tar", "w") as archive:
-        member = tarfile.TarInfo(name)
-        member.size = len(LOG.encode())
-        archive.addfile(member, io.BytesIO(LOG.encode()))
+        archive.addfile(member(name, size=len(LOG.encode())), io.BytesIO(LOG.encode()))
     if name.startswith("/"):  # the leading slash is dropped
         assert set(import_files([tmp_path / "report.tar"]).facts) == {KernelLog}
         return

@@ -13,7 +13,15 @@ from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules._keras_features import MEASURED_FROM, MEASURED_TO
 from kdoctor_lint.script import read_script
 
-NAMES = ("clipping", "steps-per-execution", "optimizer-built-late", "random-layers")
+NAMES = (
+    "clipping",
+    "steps-per-execution",
+    "optimizer-built-late",
+    "random-layers",
+    "scalar-loss",
+    "predict-on-batch",
+    "ema-overwrite",
+)
 MEASURED = "(Keras 3.10 to 3.15)"
 
 
@@ -43,7 +51,7 @@ def test_keras_2_has_no_finding(tmp_path: Path, name: str) -> None:
     assert messages(tmp_path, name, {"tensorflow": (2, 15), "keras": (2, 15)}) == []
 
 
-@pytest.mark.parametrize("feature", ["clipping", "steps-per-execution", "random-layers"])
+@pytest.mark.parametrize("feature", ["features/clipnorm", "features/steps-per-execution", "features/dropout"])
 def test_matrix_agrees(feature: str) -> None:
     rows = [row for row in load_matrix().keras_features if (row.feature, row.package) == (feature, "keras")]
     measured = {

@@ -13,7 +13,15 @@ from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules._keras_features import MEASURED_FROM, MEASURED_TO
 from kdoctor_lint.script import read_script
 
-NAMES = ("clipping", "steps-per-execution", "optimizer-built-late", "random-layers")
+NAMES = (
+    "clipping",
+    "steps-per-execution",
+    "optimizer-built-late",
+    "random-layers",
+    "scalar-loss",
+    "predict-on-batch",
+    "ema-overwrite",
+)
 MEASURED = "(Keras 3.10 to 3.15)"
 
 

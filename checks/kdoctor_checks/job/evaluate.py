@@ -26,6 +26,7 @@ def evaluate(run: SmokeRun, *, tolerance: float = 1e-3) -> Iterator[Outcome]:
     This is a warning because the job may evaluate full batches only.
     Remedy: evaluate batches that divide by the number of replicas.
     Source: https://keras.io/api/models/model_training_apis/
+    Failure modes: keras3_output_losses
     """
     training, replicas = training_of(run), replicas_of(run)
     if isinstance(training, Unjudged):

@@ -27,6 +27,7 @@ def custom_loop_optimizers(
     smoke.custom-loop, an error, uses SGD. The Nadam of tf_keras 2.21.0 ends with NaN weights here.
     Remedy: train with an optimizer that passes, or with another release of Keras.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
+    Failure modes: keras2_nadam_custom_loop
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
     names = [f"{family}-built-in-scope" for family in FAMILIES]

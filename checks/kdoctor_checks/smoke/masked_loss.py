@@ -26,6 +26,7 @@ def masked_loss(
     is small if all replicas have about as many tokens. The case token-weights trains the alternative.
     Remedy: give the mask as a sample weight for each token, which does not change the divisor.
     Source: https://keras.io/guides/understanding_masking_and_padding/
+    Failure modes: keras_masked_loss
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

@@ -22,8 +22,8 @@ _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distribut
 def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
     """The other layers with random numbers draw different ones on each replica, and a seed repeats them.
 
-    Why: as for smoke.random-layers, which has Dropout. These are its relatives and the random augmentation layers, each
-    of which has its own generator. Two masks of 64 elements are equal by chance once in 2**64 times. The case
+    Why: as for smoke.random-layers, which has Dropout. These are its relatives, noise and random augmentation, each of
+    which has its own generator. Two masks of 64 elements are equal by chance once in 2**64 times. The case
     seed-per-replica runs the alternative, which changes the generator of any layer, and trains with it.
     Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
     Source: https://keras.io/api/random/seed_generator/

@@ -28,6 +28,7 @@ def predict_on_batch(run: SmokeRun) -> Iterator[Outcome]:
     predict are not affected. The case predict runs the alternative.
     Remedy: call predict instead of predict_on_batch, and fit instead of train_on_batch.
     Source: https://keras.io/api/models/model_training_apis/
+    Failure modes: keras3_predict_on_batch
     """
 
     def judge(case: SmokeCase) -> Outcome:

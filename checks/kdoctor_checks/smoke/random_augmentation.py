@@ -9,18 +9,8 @@ from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import TENSORFLOW
 from kdoctor_checks.smoke._random_layers import judge_random_layers
 
-_CASES = (
-    "gaussian-noise",
-    "random-translation",
-    "random-flip",
-    "random-rotation",
-    "dropout-per-replica",
-    "augmented-in-map",
-)
-_REMEDY = (
-    "Augment in Dataset.map, before batches are split, or train with tf_keras. For noise, add replica_id_in_sync_group "
-    "to the seed."
-)
+_CASES = ("dropout-per-replica", "augmented-in-map")
+_REMEDY = "Train with tf_keras, whose layers draw different numbers on each replica."
 
 
 @check(
@@ -31,11 +21,12 @@ _REMEDY = (
     scenario="smoke.features",
 )
 def random_augmentation(run: SmokeRun) -> Iterator[Outcome]:
-    """Noise and random preprocessing layers draw different numbers on each replica.
+    """The alternatives to Dropout and augmentation layers draw different numbers on each replica.
 
-    Why: as for smoke.random-layers, which has Dropout. The cases dropout-per-replica and augmented-in-map run the
-    alternatives. Two replicas flip all 64 images alike by chance once in 2**64 times.
-    Remedy: augment in Dataset.map, or add the replica's index to the seed of the layer, or train with tf_keras.
+    Why: in Keras 3 all replicas draw the same numbers (smoke.random-layers, smoke.other-random-layers). A Dropout layer
+    that adds the replica's index to its seed, and augmentation in Dataset.map, before a batch is split, must draw
+    different ones. This is a warning because the gradients are correct, but vary more.
+    Remedy: train with tf_keras.
     Source: https://keras.io/api/layers/preprocessing_layers/image_augmentation/
     Failure modes: keras3_equal_masks
     """

@@ -30,6 +30,7 @@ def scalar_loss(
     case scalar-loss-repeated trains the alternative.
     Remedy: return the loss for each example, or multiply the number by tf.ones(tf.shape(y_true)[:1]).
     Source: https://keras.io/api/losses/
+    Failure modes: keras3_scalar_loss
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

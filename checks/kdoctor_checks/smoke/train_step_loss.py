@@ -33,6 +33,7 @@ def train_step_loss(
     the alternative.
     Remedy: add up the losses of the replicas before updating the metric.
     Source: https://keras.io/guides/custom_train_step_in_tensorflow/
+    Failure modes: keras3_train_step_loss
     """
     compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
 

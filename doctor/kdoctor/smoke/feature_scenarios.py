@@ -36,10 +36,10 @@ FEATURES = (
     define(
         "smoke.features",
         kind="edge-case",
-        version=2,
-        title="Other ways of clipping, steps_per_execution, random layers, and alternatives to each",
-        expect="Clipping and several steps per execution match one device, and random layers draw different numbers on "
-        "each replica. What Keras 3 does instead is reported, and the alternatives work.",
+        version=3,
+        title="Other ways of clipping, steps_per_execution, and alternatives to these and to random layers",
+        expect="Clipping and several steps per execution match one device. What Keras 3 does instead is reported, and "
+        "the alternatives work. Those to random layers draw different numbers on each replica.",
         cases=(
             "global-clipnorm",
             "clipvalue",
@@ -47,14 +47,10 @@ FEATURES = (
             "tf-keras",
             "steps-per-execution",
             "steps-in-function",
-            "gaussian-noise",
-            "random-translation",
-            "random-flip",
-            "random-rotation",
             "dropout-per-replica",
             "augmented-in-map",
         ),
-        typical_s=14.0,
+        typical_s=11.0,
     ),
     define(
         "smoke.optimizers",

@@ -57,11 +57,12 @@ MODELS = (
     define(
         "smoke.other-random-layers",
         kind="edge-case",
+        version=2,
         title="The other layers with random numbers",
         expect="Each replica draws its own random numbers, and a seed repeats them. What Keras 3 does instead is "
         "reported, and so is an alternative for any layer.",
         cases=("noise", "augmentation", "colors", "seed-per-replica"),
-        typical_s=5.0,
+        typical_s=6.0,
     ),
     define(
         "smoke.callbacks",

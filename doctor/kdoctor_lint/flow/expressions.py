@@ -17,6 +17,7 @@ from kdoctor_lint.flow.removals import note_name
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
+    Averaged,
     Class,
     Counted,
     Dataset,
@@ -92,6 +93,8 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return Many([*left.items, *right.items])
     if any(isinstance(value, Number) and value.scaled for value in (left, right)):
         return Number(None, scaled=True)
+    if isinstance(node.op, ast.Add | ast.Sub) and {type(left), type(right)} == {Averaged, Number}:
+        return left if isinstance(left, Averaged) else right
     return UNKNOWN
 
 

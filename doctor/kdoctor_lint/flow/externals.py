@@ -151,6 +151,8 @@ def _optimizer(call: Call, name: str) -> Value:
         rate=rate,
         algorithm=algorithm,
         clipping=tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), Number)),
+        overwrites=not _is(call.keywords.get("use_ema"), default=False)
+        and isinstance(call.keywords.get("ema_overwrite_frequency"), Number),
         slots=slots,
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.values import UNKNOWN, Averaged, Counted, Many, Number, Text, Value
+from kdoctor_lint.flow.values import NONE, UNKNOWN, Averaged, Counted, Many, Number, ScalarLoss, Text, Value
 
 
 def _range(call: Call) -> Value:
@@ -16,6 +17,12 @@ def _range(call: Call) -> Value:
 def _mean(call: Call) -> Value:
     """A mean over all axes. With an axis it may be one over features."""
     return Averaged(call.node) if len(call.args) == 1 and not call.keywords and not call.spread else UNKNOWN
+
+
+def _overlap_loss(call: Call) -> Value:
+    """Dice or Tversky, which return one number unless they have an axis."""
+    whole = call.get(2, "axis") in {None, NONE} and not call.spread
+    return ScalarLoss(ast.unparse(call.node.func)) if whole else UNKNOWN
 
 
 def _averaged(call: Call) -> Value:
@@ -40,6 +47,10 @@ def _joined(call: Call) -> Value:
 KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "tensorflow.reduce_mean": _mean,
     "tensorflow.math.reduce_mean": _mean,
+    "keras.ops.mean": _mean,
+    "keras.backend.mean": _mean,
+    "keras.losses.Dice": _overlap_loss,
+    "keras.losses.Tversky": _overlap_loss,
     "builtins.zip": _averaged,
     "builtins.range": _range,
     "builtins.len": _len,

@@ -9,7 +9,7 @@ from typing import Any
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.pipelines import pipeline
-from kdoctor_lint.flow.trace import Compiled, Fitted
+from kdoctor_lint.flow.trace import Compiled, Fitted, OnBatch
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Averaged,
@@ -23,13 +23,18 @@ from kdoctor_lint.flow.values import (
     Object,
     Optimizer,
     Place,
+    ScalarLoss,
     Scope,
     Strategy,
+    Text,
     Truth,
     Value,
 )
 
 _UPDATES = frozenset({"apply_gradients", "apply", "minimize", "update_state"})
+_ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
+_SCALAR_LOSSES = frozenset({"dice", "tversky"})
+"""Names of losses that return one number."""
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 
@@ -81,6 +86,8 @@ def _model_method(call: Call, model: Model | None, name: str) -> Value:
         _compiled(call, model)
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
+    elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
+        call.interpreter.trace.on_batch.append(OnBatch(call.node, name, model))
     elif name in {"save", "save_weights", "export"} and model is not None:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
@@ -102,8 +109,29 @@ def _compiled(call: Call, model: Model | None) -> None:
         metrics=[item for item in metrics.items if isinstance(item, Metric)] if isinstance(metrics, Many) else [],
         jit=isinstance(jit, Truth) and jit.value,
         steps=_several_steps(call),
+        scalar_loss=_scalar_loss(call),
     )
     call.interpreter.trace.compiled.append(event)
+
+
+def _scalar_loss(call: Call) -> str:
+    """The loss as code, if it certainly returns one number for the whole batch."""
+    loss = call.get(1, "loss")
+    if isinstance(loss, ScalarLoss):
+        return loss.name
+    if isinstance(loss, Text):
+        return repr(loss.value) if loss.value in _SCALAR_LOSSES else ""
+    name, function = "", loss
+    if isinstance(loss, Object) and loss.cls is not None and "keras.losses.Loss" in loss.cls.external_bases():
+        member = loss.cls.member("call")
+        name, function = loss.cls.node.name, member
+        if isinstance(member, Function):
+            function = Function(member.node, member.env, loss)
+    if not isinstance(function, Function) or call.interpreter.place is not Place.INSIDE:
+        return ""
+    with call.interpreter.scoped(Place.UNSURE, None):
+        returned = call.interpreter.follow(function, [UNKNOWN, UNKNOWN], {})
+    return (name or getattr(function.node, "name", "the lambda")) if isinstance(returned, Averaged) else ""
 
 
 def _several_steps(call: Call) -> ast.AST | None:

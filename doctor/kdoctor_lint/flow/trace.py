@@ -38,6 +38,8 @@ class Compiled(NamedTuple):
     """Whether it has ``jit_compile=True``."""
     steps: ast.AST | None = None
     """The value of ``steps_per_execution``, if it is certainly more than one."""
+    scalar_loss: str = ""
+    """The loss, if it certainly returns one number for the whole batch, as code."""
 
 
 class Fitted(NamedTuple):
@@ -60,6 +62,14 @@ class Fitted(NamedTuple):
         if self.model is not None:
             return self.model.strategy if self.model.place is Place.INSIDE else None
         return self.strategy if self.place is Place.INSIDE else None
+
+
+class OnBatch(NamedTuple):
+    """``model.predict_on_batch(...)`` or one of its relatives."""
+
+    node: ast.AST
+    name: str
+    model: Model
 
 
 class Named(NamedTuple):
@@ -94,6 +104,7 @@ class Trace:
     models: list[Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
     fitted: list[Fitted] = field(default_factory=list)
+    on_batch: list[OnBatch] = field(default_factory=list)
     distributed: list[tuple[Strategy, Dataset]] = field(default_factory=list)
     """Calls of ``strategy.experimental_distribute_dataset(dataset)``."""
     used: list[tuple[Made, Strategy | None]] = field(default_factory=list)

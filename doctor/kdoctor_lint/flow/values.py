@@ -69,6 +69,13 @@ class Averaged(Value):
 
 
 @dataclass(eq=False, slots=True)
+class ScalarLoss(Value):
+    """A loss of Keras that returns one number for the whole batch."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
 class Many(Value):
     """A list or a tuple with known items."""
 
@@ -185,6 +192,8 @@ class Optimizer(Made):
     """The name of its class, if it is not a class of the script."""
     clipping: tuple[str, ...] = ()
     """The options that make it clip gradients."""
+    overwrites: bool = False
+    """Whether it writes moving averages to the weights every few steps."""
     slots: bool = False
     """Whether it certainly has variables for each variable of the model, which it creates when it is built."""
     built: bool = False

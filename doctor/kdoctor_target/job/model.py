@@ -12,6 +12,8 @@ from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
 _NAMES_SHOWN = 6
+_RATES = ("dropout", "recurrent_dropout", "rate", "stddev", "addition_factor", "threshold_factor")
+"""Attributes without which a layer with a generator draws nothing, if it has any of them and all are zero."""
 CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 """The options of every optimizer of Keras that clip gradients."""
 
@@ -72,9 +74,10 @@ def random_layers(model: Any) -> List[Any]:
 
 
 def _draws(layer: Any) -> bool:
-    # Recurrent layers have a generator even if they drop nothing.
-    rates = [getattr(layer, name, None) for name in ("dropout", "recurrent_dropout")]
-    if rates == [0, 0]:
+    # A layer may have a generator that it does not use: recurrent and attention layers without dropout, every Dropout
+    # of Keras 2, and Solarization, whose ranges are empty by default.
+    rates = [value for value in (getattr(layer, name, None) for name in _RATES) if value is not None]
+    if rates and not any(np.any(rate) for rate in rates):
         return False
     owned = [value for name, value in vars(layer).items() if not name.startswith("_self")]
     return any(type(value).__name__ in ("SeedGenerator", "RandomGenerator") for value in owned)

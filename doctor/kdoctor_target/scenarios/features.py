@@ -1,4 +1,4 @@
-"""Features of real jobs over several replicas: clipping, several steps per execution, random layers; and alternatives.
+"""Features of real jobs over several replicas: clipping, several steps per execution; and alternatives.
 
 Measures: see ``kdoctor_target.training.clipping`` and ``kdoctor_target.training.random_numbers``.
 """
@@ -97,19 +97,6 @@ def augmented_in_map(case: Case) -> None:
     count_equal(case, [[one.numpy().tobytes() for one in strategy.experimental_local_results(each)] for each in data])
 
 
-RANDOM_LAYERS = {
-    "gaussian-noise": ("GaussianNoise", {"stddev": 1.0}),
-    "random-translation": ("RandomTranslation", {"height_factor": 0.4, "width_factor": 0.4}),
-    "random-flip": ("RandomFlip", {"mode": "horizontal"}),
-    "random-rotation": ("RandomRotation", {"factor": 0.4}),
-}
-
-
-def draws(name: str, options: Any) -> Callable[[Case], None]:
-    """A case for this layer."""
-    return lambda case: compare_masks(case, lambda: getattr(tf.keras.layers, name)(seed=SEED, **options))
-
-
 CASES = {
     "global-clipnorm": clips("global_clipnorm"),
     "clipvalue": clips("clipvalue"),
@@ -117,7 +104,6 @@ CASES = {
     "tf-keras": tf_keras,
     "steps-per-execution": steps_per_execution,
     "steps-in-function": steps_in_function,
-    **{case: draws(name, options) for case, (name, options) in RANDOM_LAYERS.items()},
     "dropout-per-replica": dropout_per_replica,
     "augmented-in-map": augmented_in_map,
 }

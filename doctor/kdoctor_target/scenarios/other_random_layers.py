@@ -28,8 +28,12 @@ NOISE: Dict[str, Dict[str, Any]] = {
     "AlphaDropout": {"rate": 0.5},
     "GaussianDropout": {"rate": 0.5},
     "SpatialDropout1D": {"rate": 0.5},
+    "GaussianNoise": {"stddev": 1.0},
 }
 AUGMENTATION: Dict[str, Dict[str, Any]] = {
+    "RandomTranslation": {"height_factor": 0.4, "width_factor": 0.4},
+    "RandomFlip": {"mode": "horizontal"},
+    "RandomRotation": {"factor": 0.4},
     "RandomZoom": {"height_factor": 0.5},
     "RandomCrop": {"height": 4, "width": 4},
     "RandomContrast": {"factor": 0.9},
@@ -41,7 +45,7 @@ COLORS: Dict[str, Dict[str, Any]] = {
     "RandomSharpness": {"factor": 0.9},
     "RandomGrayscale": {"factor": 0.5},
 }
-CHANGED: Dict[str, Dict[str, Any]] = {"RandomTranslation": {"height_factor": 0.5, "width_factor": 0.5}}
+CHANGED = {"RandomTranslation": AUGMENTATION["RandomTranslation"]}
 
 
 def noise(case: Case) -> None:

@@ -17,7 +17,6 @@ from kdoctor_checks.smoke.clipping import clipping
 from kdoctor_checks.smoke.clipping_options import clipping_options
 from kdoctor_checks.smoke.optimizer_options import optimizer_options
 from kdoctor_checks.smoke.optimizers import optimizers
-from kdoctor_checks.smoke.random_augmentation import random_augmentation
 from kdoctor_checks.smoke.random_layers import random_layers
 
 pytestmark = pytest.mark.smoke_full
@@ -27,12 +26,11 @@ CHECKS: tuple[Check, ...] = (
     clipping_options,
     optimizer_options,
     optimizers,
-    random_augmentation,
     random_layers,
 )
 TRAINED = {
     "smoke.silent-features": ("clipnorm", "dropout"),
-    "smoke.features": ("global-clipnorm", "random-flip"),
+    "smoke.features": ("global-clipnorm",),
     "smoke.optimizers": ("sgd", "momentum", "adam"),
     "smoke.optimizer-options": ("weight-decay", "ema", "exponential-decay"),
 }
@@ -49,7 +47,7 @@ class Defect:
     """Whether it is planted into tf_keras, in which no case fails without a defect."""
 
 
-FAIL_ANYWAY = {"clipnorm", "global-clipnorm", "dropout", "random-flip"}
+FAIL_ANYWAY = {"clipnorm", "global-clipnorm", "dropout"}
 """What fails with Keras 3 without a defect."""
 
 DEFECTS = {

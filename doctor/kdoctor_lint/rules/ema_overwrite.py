@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    for event in trace.compiled:
+        optimizer = event.optimizer
+        scoped = event.place is Place.INSIDE and is_mirrored(event.strategy)
+        if optimizer is not None and optimizer.overwrites and scoped:
+            yield optimizer.node, f"`ema_overwrite_frequency` fails on several replicas{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.ema-overwrite",
+    code="KD507",
+    severity=Severity.ERROR,
+    title="Checks for `ema_overwrite_frequency` under MirroredStrategy with Keras 3.",
+    why="""The first step on several replicas raises a RuntimeError about `merge_call`. `use_ema` alone works: `fit`
+writes the averages to the weights at its end. tf_keras trains correctly, so scripts that use it are not reported.""",
+    fix="Leave out `ema_overwrite_frequency`.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    optimizer = keras.optimizers.Adam(use_ema=True, ema_overwrite_frequency=100)
+    model.compile(optimizer=optimizer, loss="mse")
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    optimizer = keras.optimizers.Adam(use_ema=True)
+    model.compile(optimizer=optimizer, loss="mse")
+""",
+    sources=("https://keras.io/api/optimizers/", SOURCE),
+    judge=_judge,
+)

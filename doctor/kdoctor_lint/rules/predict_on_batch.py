@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    for event in trace.on_batch:
+        if event.model.place is Place.INSIDE and is_mirrored(event.model.strategy):
+            wrong = "returns its predictions" if event.name == "predict_on_batch" else "computes the whole batch"
+            yield event.node, f"`{event.name}` {wrong} once for each replica{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.predict-on-batch",
+    code="KD506",
+    severity=Severity.WARNING,
+    title="Checks for `predict_on_batch` and its relatives under MirroredStrategy with Keras 3.",
+    why="""Keras 3 gives the whole batch to every replica. `predict_on_batch` returns the predictions of all replicas,
+so there are several for each example. `train_on_batch` and `test_on_batch` return correct results, but are not faster
+than on one GPU. Scripts that use tf_keras are not reported.""",
+    fix="Call `predict`, `fit` or `evaluate` instead.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+predictions = model.predict_on_batch(images)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+predictions = model.predict(images)
+""",
+    sources=("https://keras.io/api/models/model_training_apis/", SOURCE),
+    judge=_judge,
+)

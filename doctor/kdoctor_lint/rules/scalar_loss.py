@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.values import Place
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._keras_features import SOURCE, is_mirrored, releases, uses_keras_3
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    if not uses_keras_3(trace):
+        return
+    for event in trace.compiled:
+        if event.scalar_loss and event.place is Place.INSIDE and is_mirrored(event.strategy):
+            message = f"`{event.scalar_loss}` returns one number, so gradients are summed over replicas"
+            yield event.node, f"{message}{releases(trace)}"
+
+
+RULE = Rule(
+    id="lint.scalar-loss",
+    code="KD505",
+    severity=Severity.ERROR,
+    title="Checks for losses that are one number for the batch under MirroredStrategy with Keras 3.",
+    why="""Keras 3 divides the losses of the examples by the number of replicas, but not a loss that is already one
+number. Gradients are then summed over the replicas instead of averaged, and fit reports a multiple of the loss.
+`keras.losses.Dice` and `Tversky` without `axis`, and functions that end in a mean over everything, return one number.
+tf_keras trains correctly, so scripts that use it are not reported.""",
+    fix="Return the loss of each example: `kdoctor explain --reproduce scalar-loss` shows it.",
+    bad="""import keras
+import tensorflow as tf
+
+
+def squared_error(targets, predictions):
+    return tf.reduce_mean(tf.square(targets - predictions))
+
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss=squared_error)
+""",
+    good="""import keras
+import tensorflow as tf
+
+
+def squared_error(targets, predictions):
+    return tf.reduce_mean(tf.square(targets - predictions), axis=-1)
+
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss=squared_error)
+""",
+    sources=("https://keras.io/api/losses/", SOURCE),
+    judge=_judge,
+)

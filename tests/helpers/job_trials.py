@@ -217,7 +217,7 @@ def _scales(_: Any) -> dict[str, list[float]]:
 
     found = {}
     for name, kind in vars(keras.optimizers).items():
-        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer"):
+        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap"):
             once, more = way(kind, 1.0), way(kind, 4.0)
             found[name] = [float(np.max(np.abs(more - times * once)) / np.max(np.abs(once))) for times in (1, 4)]
     return found

@@ -254,7 +254,7 @@ def _draws(strategy: Any) -> dict[str, Any]:
     names = {id(layer): name for name, layer in vars(model).items() if isinstance(layer, keras.layers.Layer)}
     ordered = [names[id(layer)] for layer in random_layers(model)]
     found = draw(model, strategy, np.ones((4, 8), "float32"), ordered)
-    vars(closed)["call"] = None
+    object.__setattr__(closed, "call", None)
     return {"found": found, "closed": draw(closed, strategy, np.ones((4, 8), "float32"), ordered)}
 
 

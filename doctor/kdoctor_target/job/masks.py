@@ -24,7 +24,7 @@ def draw(model: Any, strategy: Any, batch: Any, names: Sequence[str]) -> Dict[st
         model: a copy of the job's model, whose layers still draw.
         strategy: under which it was made.
         batch: an element of the data.
-        names: the names of its random layers in the job's model. Keras numbers those of a copy anew.
+        names: the names of its random layers in the job's model. Keras numbers the layers of a copy again.
     """
     equal: List[str] = []
     different: List[str] = []

@@ -30,7 +30,10 @@ FOUND_BY = {
     "clipnorm": "job.clipping",
     "several-steps": "job.steps-per-execution",
 }
-"""The only check that finds each pitfall."""
+"""The check that finds each pitfall."""
+
+ALSO = {"scalar-loss": {"job.evaluate", "job.metrics"}}
+"""Other checks that find a pitfall: the mean of a share of the batch, summed over the replicas, is wrong there, too."""
 
 NORMALISED = ("cnn",)
 RANDOM = ("cnn", "transfer", "transformer")
@@ -61,12 +64,12 @@ def expected(model: str, pitfall: str) -> set[str]:
     always |= {UNEVEN[model]} if model in UNEVEN else set()
     if pitfall == "none" or (pitfall == "starved" and model not in NORMALISED):
         return always
-    return {FOUND_BY[pitfall], *always}
+    return {FOUND_BY[pitfall], *ALSO.get(pitfall, ()), *always}
 
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", QUICK)
-def test_planted_pitfall_is_the_only_finding(runs: dict[str, Any], name: str) -> None:
+def test_planted_pitfall_has_no_findings_but_its_own(runs: dict[str, Any], name: str) -> None:
     model, pitfall = name.split(":")
     assert findings(runs[name], pitfall) == expected(model, pitfall)
     assert runs[name]["unknown"] == {}

@@ -20,6 +20,8 @@ import tensorflow as tf
 
 import kdoctor
 from helpers import job_classes, job_hazards, job_models
+from kdoctor_target.job.masks import draw
+from kdoctor_target.job.model import random_layers
 
 STEPS = 3
 
@@ -34,6 +36,8 @@ def main(kind: str, *names: str) -> None:
         "guard": _guard,
         "classes": _classes,
         "hazards": _hazards,
+        "scales": _scales,
+        "draws": _draws,
     }
     sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
 
@@ -213,10 +217,45 @@ def _scales(_: Any) -> dict[str, list[float]]:
 
     found = {}
     for name, kind in vars(keras.optimizers).items():
-        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer"):
+        if isinstance(kind, type) and name not in ("Optimizer", "LossScaleOptimizer", "MultiOptimizer", "OptimizerMap"):
             once, more = way(kind, 1.0), way(kind, 4.0)
             found[name] = [float(np.max(np.abs(more - times * once)) / np.max(np.abs(once))) for times in (1, 4)]
     return found
+
+
+class Refusing(keras.layers.Dropout):  # type: ignore[misc]  # Keras has no types
+    """Cannot be called alone."""
+
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        if training:
+            raise ValueError("not alone")
+        return inputs
+
+
+class Drawing(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Calls random layers in several ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.same, self.zeros, self.never = (keras.layers.Dropout(0.5) for _ in range(3))
+        self.other = job_hazards.ReplicaDropout(0.5)
+        self.refusing = Refusing(0.5)
+
+    def call(self, inputs: Any, training: bool = False) -> Any:  # noqa: FBT001, FBT002 - the signature of Keras
+        called = [layer(inputs, training=training) for layer in (self.same, self.other, self.refusing)]
+        return sum([*called, self.zeros(0 * inputs, training=training)])
+
+
+def _draws(strategy: Any) -> dict[str, Any]:
+    """What is measured of each layer; also of a model that cannot be called."""
+    with strategy.scope():
+        model, closed = Drawing(), Drawing()
+    model(np.ones((4, 8), "float32"))
+    names = {id(layer): name for name, layer in vars(model).items() if isinstance(layer, keras.layers.Layer)}
+    ordered = [names[id(layer)] for layer in random_layers(model)]
+    found = draw(model, strategy, np.ones((4, 8), "float32"), ordered)
+    object.__setattr__(closed, "call", None)
+    return {"found": found, "closed": draw(closed, strategy, np.ones((4, 8), "float32"), ordered)}
 
 
 class Notes(logging.Handler):

@@ -15,6 +15,7 @@ from kdoctor_checks.smoke._judging import evidence, finding, unknown
 _SUBJECT = "random layers"
 _EXPECTED = "different random numbers on each replica"
 _BRIEF = "draw the same numbers on every replica"
+_UNSEEN = "no copy of the model was trained"
 _REMEDY = "Add replica_id_in_sync_group to the seed of the layer (docs/distributed-keras.md), or train with tf_keras."
 
 
@@ -31,8 +32,8 @@ def random_layers(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
     Why: in Keras 3 the generator of a layer is a mirrored variable, so every replica draws the same Dropout mask and
     the same augmentation. A batch on R replicas has 1/R of the random masks that it has on one device. This is a
     warning because the gradients are still correct; they vary more. tf_keras draws different numbers. kdoctor calls
-    each layer on every replica with the same inputs. For a layer that cannot be called alone, the version matrix has
-    what was measured with each release.
+    each layer on every replica with the same inputs. For a layer of Keras that cannot be called alone, the version
+    matrix has what was measured with each release. For one of another class, the result is then unknown.
     Remedy: add the replica's index to the seed of the layer, or train with tf_keras.
     Source: https://keras.io/api/random/seed_generator/
     Failure modes: keras3_equal_masks
@@ -67,6 +68,10 @@ def _judge(
     if different:
         yield evidence(_SUBJECT, f"{some(different)}: different numbers on each replica (measured here)")
     rest = [name for name in layers if name not in (*equal, *different)]
+    others = [name for name in rest if _is_unlisted(name, model, training)]
+    for name in others:
+        yield unknown(_SUBJECT, f"{name} was not measured: {training.undrawn.get(name) or training.not_run or _UNSEEN}")
+    rest = [name for name in rest if name not in others]
     if rest and not equal:
         yield judge_feature(
             run,
@@ -80,3 +85,8 @@ def _judge(
             remedy=_REMEDY,
             brief=_BRIEF,
         )
+
+
+def _is_unlisted(name: str, model: JobModel, training: JobTraining) -> bool:
+    """Whether the layer may be of a class about which the version matrix says nothing."""
+    return name in model.own_random_layers or (model.random_layers is None and name in training.undrawn)

@@ -56,6 +56,8 @@ class JobModel:
     if they were not read."""
     random_layers: tuple[str, ...] | None = None
     """Layers that draw random numbers during training; None if the layers are not known before the first batch."""
+    own_random_layers: tuple[str, ...] = ()
+    """Those whose class is not of Keras."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +198,8 @@ class JobTraining:
     """Random layers that were called on every replica and drew the same numbers on two of them."""
     different_draws: tuple[str, ...] = ()
     """Random layers that drew different numbers on every replica."""
+    undrawn: Mapping[str, str] = field(default_factory=dict)
+    """Random layers that were not measured, and why."""
     evaluations: tuple[JobEvaluation, ...] = ()
     memory: tuple[JobMemory, ...] = ()
     """Empty if no replica is on a GPU."""

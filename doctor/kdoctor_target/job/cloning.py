@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List
 
 from kdoctor_target.job.model import layers_of, raw_compile
 from kdoctor_target.job.options import optimizers_of
-from kdoctor_target.job.parts import describe, is_model
+from kdoctor_target.job.parts import describe, is_model, is_own_class
 
 _UNSET = object()
 _UNREGISTERED = r"(?:Could not locate \w+ '|object of type `|identifier: .*'registered_name': ')(\w+)['`]"
@@ -146,11 +146,6 @@ def same_attributes(keras: Any, model: Any, made: Any) -> None:
                     f"attribute {name} of {type(one).__name__} is {value!r}, and {theirs!r} in a copy: pass a function "
                     "that builds the model and sets it"
                 )
-
-
-def is_own_class(kind: Any) -> bool:
-    """Whether the class is the user's: not of Keras, TensorFlow or Python."""
-    return kind.__module__.split(".")[0] not in ("keras", "tf_keras", "tensorflow", "builtins")
 
 
 def is_plain(value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
-from kdoctor_target.job.parts import is_default, keras_of
+from kdoctor_target.job.parts import is_default, is_own_class, keras_of
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
@@ -39,7 +39,9 @@ def examine_model(model: Any, strategy: Any) -> Facts:
     keras = keras_of(model)
     facts["keras"] = f"{keras.__name__.partition('.')[0]} {getattr(keras, '__version__', '')}".strip()
     facts["steps_per_execution"] = steps_per_execution(model)
-    facts["random_layers"] = [layer.name for layer in random_layers(model)] if facts["built"] else None
+    drawing = random_layers(model)
+    facts["random_layers"] = [layer.name for layer in drawing] if facts["built"] else None
+    facts["own_random_layers"] = [layer.name for layer in drawing if is_own_class(type(layer))]
     return facts
 
 

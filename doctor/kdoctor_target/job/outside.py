@@ -16,10 +16,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import tensorflow as tf
 
-from kdoctor_target.job.cloning import flat, is_own_class
+from kdoctor_target.job.cloning import flat
 from kdoctor_target.job.functions import cells, codes, plain_function
 from kdoctor_target.job.model import layers_of, raw_compile
-from kdoctor_target.job.parts import INSTALLED, is_model
+from kdoctor_target.job.parts import INSTALLED, is_model, is_own_class
 
 _WRITERS = ("write_file", "makedirs", "mkdir", "unlink", "rmtree", "write_text", "write_bytes", "savez", "savetxt")
 """Names of functions that write or delete files."""

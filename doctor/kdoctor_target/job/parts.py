@@ -132,6 +132,11 @@ def replica_devices(strategy: Any) -> List[str]:
     return [str(device) for device in strategy.extended.worker_devices]
 
 
+def is_own_class(kind: Any) -> bool:
+    """Whether the class is the user's: not of Keras, TensorFlow or Python."""
+    return kind.__module__.split(".")[0] not in ("keras", "tf_keras", "tensorflow", "builtins")
+
+
 def is_default(strategy: Any) -> bool:
     """Whether this is TensorFlow's default strategy: no distribution."""
     return type(strategy).__name__ == "_DefaultDistributionStrategy"
@@ -146,10 +151,11 @@ def describe(error: BaseException) -> str:
     """The error in one line: its class, the first informative line, and where the user's code raised it."""
     lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", str(error))).splitlines()]
     lines = [line for line in lines if line]
-    informative = next(iter([line for line in lines if not line.startswith(_HEADLINES)] or lines), "")
+    kind = type(error).__name__
+    telling = [line for line in lines if not line.replace(f"{kind}: ", "", 1).startswith(_HEADLINES)]
+    informative = next(iter(telling or lines), "")
     if len(informative) > _LONGEST:
         informative = informative[: _LONGEST - 3] + "..."
-    kind = type(error).__name__
     text = informative if informative.startswith(f"{kind}:") else f"{kind}: {informative}" if informative else kind
     place = _place(error)
     return f"{text} ({place})" if place else text

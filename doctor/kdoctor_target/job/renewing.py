@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdoctor_target.job.cloning import CopyError, arguments_of, is_own_class, is_plain
-from kdoctor_target.job.parts import describe
+from kdoctor_target.job.cloning import CopyError, arguments_of, is_plain
+from kdoctor_target.job.parts import describe, is_own_class
 
 _ADVICE = "pass a function that builds and compiles the model"
 

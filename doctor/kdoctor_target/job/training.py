@@ -76,11 +76,12 @@ class JobTrainer:
         finally:
             self._say(memory=_memory(self._trials.strategy))
         copy = self._trials.mirrored
-        self._say(**self._first_steps(copy, trained), stilled=[layer.name for layer in random_layers(copy)])
+        names = self._names_of(random_layers(copy))
+        self._say(**self._first_steps(copy, trained), stilled=names)
         if self._trials.strategy.num_replicas_in_sync == 1:
             return
         phase("reference")
-        self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0]))
+        self._say(**masks.draw(copy, self._trials.strategy, self._trials.batches[0], names))
         reason = why_incomparable(self._model, strategies)
         if reason:
             self._say(not_compared=reason)
@@ -93,6 +94,11 @@ class JobTrainer:
             comparison.compare_sgd()
         except Exception as error:
             self._say(not_compared=str(error) if isinstance(error, (CopyError, SpentError)) else describe(error))
+
+    def _names_of(self, layers: List[Any]) -> List[str]:
+        """The names of a copy's random layers in the job's model, if it has as many."""
+        own = random_layers(self._model)
+        return [layer.name for layer in (own if len(own) == len(layers) else layers)]
 
     def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
         """The first steps as the job takes them, or without the options with which they fail.

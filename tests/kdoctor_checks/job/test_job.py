@@ -97,6 +97,9 @@ CLIPS = {"clipping": ("clipnorm=1",)}
 WRONG = {"effect": 0.4, "deviation": 0.3, "without": 1e-6}
 RIGHT = {"effect": 0.4, "deviation": 1e-6}
 
+OWN_RANDOM = {"random_layers": ("mine",), "own_random_layers": ("mine",)}
+UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alone raised ValueError"}}
+
 
 def run(
     *, model: dict[str, Any] | None = None, data: dict[str, Any] | None = None, training: dict[str, Any] | None = None,
@@ -204,6 +207,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.random-layers", {"model": {"random_layers": ("drop",)}, "training": {"equal_draws": ("drop",)}}, "here"),
     ("job.random-layers", {"model": {"random_layers": ("dropout",)}}, "dropout on 4 replicas"),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"stilled": ("noise",)}}, "noise on 4"),
+    ("job.random-layers", {"model": {"random_layers": ("drop",)}, "training": UNDRAWN}, "drop on 4 replicas"),
     ("job.input-bound", {"data": {"seconds_per_batch": 0.02}}, "0.02 s"),
     ("job.memory-headroom", {"training": {"memory": (JobMemory(device="g", peak_bytes=75, limit_bytes=80),)}}, "94%"),
     ("job.trains", {"training": {"problem": "OOM"}}, "OOM"),
@@ -244,6 +248,9 @@ UNJUDGED: list[tuple[str, dict[str, Any]]] = [
         {"model": {"steps_per_execution": 2, "keras": "keras 3.1.1"}, "training": {"own": None}},
     ),
     ("job.random-layers", {"model": {"random_layers": None}, "training": {"deviation": None, "own_losses": ()}}),
+    ("job.random-layers", {"model": OWN_RANDOM, "training": UNDRAWN}),
+    ("job.random-layers", {"model": OWN_RANDOM, "training": {"steps": 0, "not_run": "no copy"}}),
+    ("job.random-layers", {"model": {"random_layers": None}, "training": {**UNDRAWN, "stilled": ("drop",)}}),
     ("job.options", {"model": {"options": None}}),
     ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": {"own": None}}),
     ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}, "training": own(rounded_share=0.9)}),
@@ -312,6 +319,7 @@ def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) ->
         ("job.clipping", {"model": CLIPS, "training": option("clipping", "clipnorm=1", **RIGHT)}),
         ("job.steps-per-execution", {"model": {"steps_per_execution": 8}}),
         ("job.random-layers", {"model": {"random_layers": ("a",)}, "training": {"different_draws": ("a",)}}),
+        ("job.random-layers", {"model": OWN_RANDOM, "training": {"different_draws": ("mine",)}}),
         ("job.options", {"model": {"options": {"use_ema": "use_ema=True"}}}),
         ("job.equals-one-device", {"training": SGD}),
         ("job.reported-loss", {"training": SGD}),

@@ -115,6 +115,18 @@ CONVERTED_MESSAGE = """in user code:
 
     ValueError: matmul: size 4 is different from 3
 """
+CONVERTED_KERAS_MESSAGE = """in user code:
+
+    File "/opt/job/train.py", line 9, in call  *
+        raise ValueError("not alone")
+
+    ValueError: Exception encountered when calling Net.call().
+
+    \x1b[1mnot alone\x1b[0m
+
+    Arguments received by Net.call():
+      • training=True
+"""
 QUOTED_MESSAGE = """ValueError: cannot reshape array of size 3 into shape (7,)
 Traceback (most recent call last):
 
@@ -135,6 +147,7 @@ Exception encountered: Cannot deserialize object of type `Reg`."""
     [
         (KERAS_MESSAGE, "ValueError: Matrix size-incompatible: In[0]: [32,1], In[1]: [4,4]"),
         (CONVERTED_MESSAGE, "ValueError: matmul: size 4 is different from 3 (/opt/job/train.py:14)"),
+        (CONVERTED_KERAS_MESSAGE, "ValueError: not alone (/opt/job/train.py:9)"),
         (QUOTED_MESSAGE, "ValueError: cannot reshape array of size 3 into shape (7,) (/opt/job/data.py:10)"),
         (NESTED_MESSAGE, "ValueError: Cannot deserialize object of type `Reg`."),
         ("", "ValueError"),

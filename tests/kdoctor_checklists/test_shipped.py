@@ -13,7 +13,7 @@ from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.judge import judge
 from kdoctor.engine.report import Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Environment, FactGroup, Gpus, PciDevices
+from kdoctor.facts import Diagnostics, Environment, FactGroup, Gpus, ImportedLines, PciDevices
 from kdoctor.model import Status
 from kdoctor.run.plan import with_matrix
 from kdoctor.smoke.own_model import OWN_MODEL
@@ -119,11 +119,15 @@ def one_gpu() -> tuple[FactGroup, ...]:
     )
 
 
+ONLY_IMPORTED = (Diagnostics, ImportedLines)
+"""Groups that no probe of this machine reads."""
+
+
 def judged(catalog: Catalog, name: str, *facts: FactGroup) -> dict[str, Result]:
     """The results without trainings on the healthy node with these facts."""
     checklist = load_checklist(name, catalog)
     checks = plan(checklist, catalog, smoke=False)
-    node = [healthy(group) for group in catalog.fact_groups.values()]
+    node = [healthy(group) for group in catalog.fact_groups.values() if group not in ONLY_IMPORTED]
     results = judge(checks, fact_table(*node, *facts), with_matrix(checklist.rules(today=TODAY), checks))
     return {result.id: result for result in results}
 

@@ -66,7 +66,10 @@ def test_standard_tier_matches_docs() -> None:
 
 @pytest.mark.tensorflow
 def test_standard_tier_on_jax_matches_docs() -> None:
-    assert outcomes("standard", framework="jax") == measured("standard", "jax") == measured("standard", "older jax")
+    statuses = outcomes("standard", framework="jax")
+    assert statuses == measured("standard", "jax")
+    older = {check: status for check, status in measured("standard", "older jax").items() if status != "not"}
+    assert older.items() <= statuses.items()
 
 
 @pytest.mark.smoke_full

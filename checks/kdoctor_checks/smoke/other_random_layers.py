@@ -38,8 +38,8 @@ def other_random_layers(run: SmokeRun) -> Iterator[Outcome]:
         if alike:
             return finding(
                 case,
-                f"the same numbers on {counted(case.replicas, 'replica')} in all {counted(round(steps), 'step')}: {some(alike, 6)} "
-                f"({run.keras or 'Keras unknown'})",
+                f"the same numbers on {counted(case.replicas, 'replica')} in all {counted(round(steps), 'step')}: "
+                f"{some(alike, 6)} ({run.keras or 'Keras unknown'})",
                 "different random numbers on each replica",
                 _REMEDY,
                 brief="draw the same numbers on every replica",

@@ -22,7 +22,7 @@ DEADLINE_S = 1500.0
 _TIERS = ("quick", "standard")
 _STRATEGIES = ("mirrored", "multi-worker")
 _ABOUT_THE_MACHINE = ("smoke.closed-form", "smoke.cross-device", "smoke.determinism")
-"""Scenarios whose cases are no features of jobs."""
+"""Scenarios about the machine, not about features of jobs."""
 
 
 def feature_scenarios(catalog: Catalog) -> tuple[Scenario, ...]:

@@ -107,5 +107,5 @@ def title(feature: str, catalog: Catalog) -> str:
         return _TITLES[feature]
     scenario, _, case = feature.partition("/")
     only = len(catalog.scenarios[f"smoke.{scenario}"].cases) == 1
-    words = scenario if only else case if scenario == "features" else f"{scenario}: {case}"
+    words = scenario if only else case if scenario.endswith("features") else f"{scenario}: {case}"
     return words.replace("-", " ")

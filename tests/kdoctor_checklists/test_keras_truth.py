@@ -35,7 +35,8 @@ def test_known_bad_releases_of_keras_are_those_that_were_measured_wrong() -> Non
 def test_tf_keras_trains_the_baseline_as_one_device() -> None:
     releases = [row.release for row in MATRIX.keras_releases if row.package == "tf_keras"]
     assert releases
-    assert {MATRIX.keras_feature("baseline/mirrored", "tf_keras", release).result for release in releases} == {"right"}
+    known = [MATRIX.keras_feature("baseline/mirrored", "tf_keras", release) for release in releases]
+    assert {item.result for item in known if item.measured} == {"right"}
 
 
 def test_known_failures_of_features_are_in_the_table() -> None:

@@ -83,7 +83,7 @@ def test_docs_have_a_row_for_every_check_of_the_wider_tiers() -> None:
     wider = {
         scenario.id: scenario.tier
         for scenario in catalog.scenarios.values()
-        if scenario.tier not in ("quick", "job") and scenario.framework != "torch"  # a table of its own, by case
+        if scenario.tier not in ("quick", "job") and scenario.framework != "torch"  # its table is by case
     }
     checks = {check.id: wider[check.scenario] for check in catalog.checks.values() if check.scenario in wider}
     assert {check: tier for (check, _), (tier, _) in MEASURED.items()} == checks

@@ -21,7 +21,7 @@ def judge_feature(
     run: SmokeRun,
     model: JobModel,
     matrix: VersionMatrix,
-    cases: Sequence[str],
+    features: Sequence[str],
     *,
     option: str,
     subject: str,
@@ -36,7 +36,7 @@ def judge_feature(
         run: the run of the job.
         model: the job's model.
         matrix: what was measured.
-        cases: the cases of the smoke suite that measured what the model uses; a defect of any of them counts.
+        features: what the model uses, by the names in the matrix; a defect of any of them counts.
         option: its name in the facts about the training, whose result on this machine counts more than the matrix;
             empty if it is not an option.
         subject: the subject of the outcome.
@@ -53,7 +53,7 @@ def judge_feature(
     here = judge_measured(run, option, used, subject=subject, expected=expected, remedy=remedy, brief=brief)
     if option and here is not None:
         return here
-    found = _known(run, model, matrix, cases, subject)
+    found = _known(run, model, matrix, features, subject)
     if isinstance(found, Unjudged):
         return found
     observed = f"{used} on {counted(replicas, 'replica')}: {found.observed} ({found.basis})"
@@ -63,9 +63,9 @@ def judge_feature(
 
 
 def _known(
-    run: SmokeRun, model: JobModel, matrix: VersionMatrix, cases: Sequence[str], subject: str
+    run: SmokeRun, model: JobModel, matrix: VersionMatrix, features: Sequence[str], subject: str
 ) -> KnownFeature | Unjudged:
-    """What the model's Keras did in these cases, or why that is not known."""
+    """What the model's Keras does with the features, or why that is not known."""
     package, _, version = (model.keras or "").partition(" ")
     case = run.case(SCENARIO.removeprefix("smoke."))
     strategy = case.strategy if case else None
@@ -73,12 +73,9 @@ def _known(
         return unknown(subject, f"measured under {_MEASURED} only, not under {strategy or 'an unknown strategy'}")
     if parse_version(version) is None:
         return unknown(subject, "the version of the model's Keras is not known")
-    names = [name for name in matrix.features if name.partition("/")[2] in cases]
-    known = [matrix.keras_feature(name, package, version) for name in names]
+    known = [matrix.keras_feature(name, package, version) for name in features]
     defects = [item for item in known if item.result is not None and item.result not in HARMLESS]
     if defects:
         return defects[0]
-    if not known:
-        return unknown(subject, f"the version matrix does not list {', '.join(cases)}")
     unmeasured = [item for item in known if item.result is None]
     return unknown(subject, unmeasured[0].basis) if unmeasured else known[0]

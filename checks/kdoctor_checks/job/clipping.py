@@ -11,6 +11,11 @@ from kdoctor_checks.job._keras_features import judge_feature
 from kdoctor_checks.job._user_model import SCENARIO, model_of
 from kdoctor_checks.smoke._judging import evidence, unknown
 
+_FEATURES = {
+    "clipnorm": "silent-features/clipnorm",
+    "global_clipnorm": "features/global-clipnorm",
+    "clipvalue": "features/clipvalue",
+}
 _REMEDY = Remedy(
     summary="Remove the option, and clip in train_step after adding up the gradients of the replicas.",
     action=Action.CHANGE_CODE,
@@ -46,7 +51,7 @@ def clipping(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcome]:
             run,
             model,
             matrix,
-            [option.partition("=")[0].replace("_", "-") for option in model.clipping],
+            [_FEATURES[option.partition("=")[0]] for option in model.clipping],
             option="clipping",
             subject=subject,
             used=", ".join(model.clipping),

@@ -77,7 +77,7 @@ def _judge(
             run,
             model,
             matrix,
-            ["dropout"],
+            ["silent-features/dropout"],
             option="",
             subject=_SUBJECT,
             used=some(rest),

@@ -50,7 +50,7 @@ def steps_per_execution(run: SmokeRun, matrix: VersionMatrix) -> Iterator[Outcom
             run,
             model,
             matrix,
-            ["steps-per-execution"],
+            ["features/steps-per-execution"],
             option="steps_per_execution",
             subject=_SUBJECT,
             used=str(model.steps_per_execution),

@@ -42,10 +42,10 @@ def spans(matrix: VersionMatrix, feature: str) -> Iterator[Span]:
             for release in row.releases
         }
         ordered = sorted(releases, key=Version)
-        for result, group in groupby(ordered, key=lambda release: releases[release].result):
+        for _, group in groupby(ordered, key=lambda release: releases[release].result):
             members = tuple(group)
-            observed = releases[members[-1]].observed
-            yield Span(package=package, releases=members, result=result, observed=observed)
+            newest = releases[members[-1]]
+            yield Span(package=package, releases=members, result=newest.result, observed=newest.observed)
 
 
 def titles(matrix: VersionMatrix, features: Iterable[str]) -> list[str]:

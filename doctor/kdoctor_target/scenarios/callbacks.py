@@ -43,7 +43,7 @@ def best_epoch(case: Case) -> None:
     def train(model: Any, batches: Batches) -> History:
         callbacks = tf.keras.callbacks
         path = str(case.file("weights.h5"))
-        early = callbacks.EarlyStopping(monitor="val_loss", patience=1, restore_best_weights=True)
+        early: Any = callbacks.EarlyStopping(monitor="val_loss", patience=1, restore_best_weights=True)
         save = callbacks.ModelCheckpoint(path, monitor="val_loss", save_best_only=True, save_weights_only=True)
         checked = batches._replace(targets=HALF_WAY * batches.targets).dataset()
         history = fit(model, batches, epochs=EPOCHS, callbacks=[early, save], validation_data=checked)

@@ -166,7 +166,8 @@ def _compare_masks(case: Case, distribution: Any, made: "List[Any]") -> None:
     images = np.stack([image] * (IMAGES * devices * steps)) / float(SIDE * SIDE)
     case.phase("train")
     with distribution.scope():
-        drawn = Draws().predict(images, batch_size=IMAGES * devices, verbose=0)
+        model: Any = Draws()
+        drawn = model.predict(images, batch_size=IMAGES * devices, verbose=0)
     shares = [np.asarray(one).reshape(steps, devices, -1) for one in drawn]
     first, second = ([step for layer in half for step in layer] for half in (shares[: len(made)], shares[len(made) :]))
     equal = sum(len({share.tobytes() for share in step}) < devices for step in first)

@@ -14,7 +14,7 @@ from kdoctor_target.training.families import optimizer
 from kdoctor_target.training.optimizers import cases_of, compare_state, one_epoch
 from kdoctor_target.training.regression import Batches
 
-schedules = tf.keras.optimizers.schedules
+schedules: Any = tf.keras.optimizers.schedules
 
 OPTIONS = {
     "weight-decay": optimizer("SGD", 0.1, weight_decay=0.1),

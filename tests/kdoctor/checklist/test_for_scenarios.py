@@ -31,8 +31,9 @@ def test_each_tier_includes_the_smaller_ones(catalog: Catalog) -> None:
 
 def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:
     assert ids(catalog, "lost-worker", "smoke.baseline") == ("smoke.lost-worker", "smoke.baseline")
-    assert ids(catalog, strategy="multi-worker") == ("smoke.multi-worker", "smoke.lost-worker")
-    assert ids(catalog, strategy="multi-worker", tier="standard") == ("smoke.multi-worker",)
+    standard = ("smoke.multi-worker", "smoke.multi-worker-features")
+    assert ids(catalog, strategy="multi-worker", tier="standard") == standard
+    assert ids(catalog, strategy="multi-worker") == (*standard, "smoke.lost-worker")
 
 
 @pytest.mark.parametrize(

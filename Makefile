@@ -39,7 +39,7 @@ contracts: $(DEV_STAMP) ## Check the import contracts
 	@$(BIN)/lint-imports
 
 pytest: $(DEV_STAMP) ## Run the tests, including real trainings, with the coverage gate
-	@$(BIN)/pytest --numprocesses auto --dist loadscope --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder --cov --cov-report= --cov-fail-under=$(COVERAGE) $(PYTEST_OPTIONS)
 
 test-wheels: $(DEV_STAMP) ## Read the real wheels again: rows of the matrix, lookup of libraries (downloads 15 GB)
 	@$(BIN)/pytest -m wheels $(PYTEST_OPTIONS)

@@ -23,6 +23,13 @@ class _Screen(SingleFileSnapshotExtension):
     file_extension = "txt"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Modules that train come first: a long one at the end would leave the other processes without work."""
+    training = {item.path for item in items if item.get_closest_marker("tensorflow")}
+    items.sort(key=lambda item: item.path not in training)
+
+
 @pytest.fixture
 def screen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """The reviewed text of a whole screen: ``assert text == screen``. ``make snapshots`` rewrites the files."""

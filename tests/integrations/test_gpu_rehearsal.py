@@ -122,7 +122,15 @@ def test_interpreter_without_packages_names_them(tmp_path: Path) -> None:
 def test_make_target_needs_no_environment(tmp_path: Path) -> None:
     """``make test-gpu`` must not create the virtual environment, which needs a network."""
     done = subprocess.run(
-        ["make", "--no-print-directory", "--dry-run", "test-gpu", "PYTHON=python3.12", "WHEELS=wheels"],
+        [
+            "make",
+            "--no-print-directory",
+            "--dry-run",
+            "test-gpu",
+            "PYTHON=python3.12",
+            "WHEELS=wheels",
+            "PYTEST_OPTIONS=",
+        ],
         check=True,
         capture_output=True,
         text=True,

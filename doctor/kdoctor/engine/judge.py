@@ -31,7 +31,7 @@ _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
 _OF_GPUS = ("gpu", "topology", "network")
 """Families that need a GPU to judge."""
 _OF_NETWORK = frozenset({Network, JobHosts})
-"""Facts that command output does not contain, and that a job on one machine does not need. An environment may name them."""
+"""Facts that command output does not contain, and that a job on one machine does not need."""
 
 
 @dataclass(frozen=True, kw_only=True)

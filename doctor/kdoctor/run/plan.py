@@ -26,7 +26,6 @@ from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, UserModel
 from kdoctor.smoke.scenario import Strategy, Tier
 
-
 _ONE_GPU = "single-gpu-keras"
 
 

@@ -89,8 +89,10 @@ class RunOptions:
         """
         gpus = facts.get(Gpus)
         is_imported = Environment not in facts and Target not in facts
-        is_one = is_imported and self.gpus is self.lock is None and isinstance(gpus, Gpus) and gpus.count == 1
-        return replace(self, checklist=_ONE_GPU) if is_one else self
+        names_number = self.gpus is not None or self.lock is not None
+        if is_imported and not names_number and isinstance(gpus, Gpus) and gpus.count == 1:
+            return replace(self, checklist=_ONE_GPU)
+        return self
 
     @property
     def scope(self) -> str:

@@ -14,6 +14,7 @@ _WITHOUT_XID: dict[str, _xids.Action] = {
     "fallen-off-the-bus": "reboot",
     "init-failed": "reboot",
     "uvm-fatal": "reboot",
+    "pcie-error": "reboot",
     "version-mismatch": "reboot",
     "reset-required": "reset",
     "gsp-failed": "reset",

@@ -19,7 +19,7 @@ _FIRST = re.compile(
 )
 _SECOND = re.compile(
     r"\|\s*(?P<fan>N/A|ERR!|\d+%)\s+(?P<temperature>\S+)\s+(?P<state>\S+)\s+(?P<power>\S+?)\s*/\s*\S+\s*"
-    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|Not Supported|N/A|ERR!|Unknown Error)\s*"
+    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|Not Supported|N/A|ERR!|(?P<why>Unknown Error|GPU [a-z ]+))\s*"
     r"\|\s*(?P<busy>\S+)\s+(?P<mode>\S.*?)\s*\|"
 )
 _THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig>\S+)\s*\|")
@@ -101,6 +101,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         found = _SECOND.match(line) or _THIRD.match(line)
         if row and found:
             row = {**found.groupdict(default=""), **row}
+            row["used"] = row.get("used") or row.get("why", "")
     if row:
         yield row
 

@@ -122,7 +122,8 @@ def _mark(filled: list[str]) -> str | None:
         found = " " * width or None
     if found is None or found == _MARKS[0]:
         return found
-    is_log = any(is_kernels(re.sub(f"^{found}", "", line)) for line in filled[:_FEW])
+    first = [re.sub(f"^{found}", "", line) for line in filled[:_FEW]]
+    is_log = any(map(is_kernels, first if found in _MARKS else [*first, *filled[:_FEW]]))
     return None if is_log else found
 
 

@@ -218,3 +218,10 @@ def test_lines_of_several_hosts_are_not_one_machine(tmp_path: Path) -> None:
     lines = [f"{host}: {line}" for line in TABLE.splitlines() for host in ("node17", "node18")]
     with pytest.raises(UsageError):
         imported(tmp_path, "\n".join(lines))
+
+
+def test_name_of_the_driver_is_not_a_host(tmp_path: Path) -> None:
+    lines = "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python\n" * 9
+    log = imported(tmp_path, lines).facts[KernelLog]
+    assert isinstance(log, KernelLog)
+    assert {event.code for event in log.events} == {31}

@@ -28,6 +28,8 @@ RESPONDING = "gpu.responding"
 _ACRONYMS = {
     name.lower(): name for name in ("BAR1", "CPU", "ECC", "GPU", "MIG", "NVLinks", "PCIe", "SM", "SRAM", "TPC", "UUID")
 }
+_GONE = ("gpuislost", "resetrequired", "requiresreset")
+_NO_STATE = ("err", "unknownerror")
 _NO_PERMISSION = ("nopermission", "insufficientpermissions", "operatingsystem")
 """What NVML and nvidia-smi report for a GPU that a control group or the file mode of its node withholds."""
 
@@ -42,10 +44,12 @@ def lost(gpu: Gpu) -> str | None:
     """Why the GPU cannot be used; None if it can.
 
     One of its calls returned the NVML error "GPU is lost" or "reset required" (15 and 16), or the driver could not open
-    it. A missing permission does not count.
+    it. nvidia-smi shows an error in place of the performance state of a GPU that does not respond. A missing permission
+    does not count.
     """
-    for error in gpu.errors.values():
-        if _plain(error).endswith(("gpuislost", "resetrequired")):
+    for name, error in gpu.errors.items():
+        plain = _plain(error)
+        if plain.endswith(_GONE) or (name == "performance_state" and plain in _NO_STATE):
             return error
     opening = gpu.errors.get("handle")
     if opening and (opening.startswith("no answer within") or _plain(opening).endswith(_NO_PERMISSION)):

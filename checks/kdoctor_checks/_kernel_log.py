@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, NotApplicable, Unjudged
@@ -24,6 +24,12 @@ def is_failure(event: KernelLogEvent) -> bool:
 def is_unclassified(event: KernelLogEvent) -> bool:
     """Whether the event is not explained: an unknown Xid, or an unknown message of a driver."""
     return event.kind == "unclassified" or (event.kind == "xid" and classify(event) == "unclassified")
+
+
+def is_fatal_pcie(event: KernelLogEvent, addresses: Collection[str]) -> bool:
+    """Whether the link of an NVIDIA device failed. ``addresses`` are those that are known."""
+    is_ours = event.bus_id in addresses or event.text.startswith("nvidia ")
+    return event.kind == "pcie-error" and is_ours and "(Fatal)" in event.text
 
 
 def describe(event: KernelLogEvent) -> str:

@@ -142,6 +142,7 @@ JUDGED_IN_PART = {
     ("gpu.responding", Gpus),
     ("topology.pcie-generation", Gpus),
     ("topology.pcie-width", Gpus),
+    ("driver.loaded", Gpus),
     ("driver.loaded", KernelDriver),
     ("driver.library-matches-module", KernelDriver),
     ("network.nccl-devices", Network),

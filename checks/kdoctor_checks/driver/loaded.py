@@ -17,7 +17,7 @@ from kdoctor.facts import (
     missing_group,
 )
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART
 from kdoctor_checks.driver._nodes import NODE, create_nodes
 from kdoctor_checks.driver._runtime import with_runtime
@@ -28,7 +28,7 @@ _SUBJECT = "NVIDIA driver"
 @check("driver.loaded", severity=Severity.ERROR, needs_gpus=True)
 def loaded(
     kernel: KernelDriver | Unavailable,
-    gpus: Gpus,
+    gpus: Gpus | Unavailable,
     pci: PciDevices | Unavailable,
     host: Host | Unavailable,
     settings: Kernel | Unavailable,
@@ -49,6 +49,9 @@ def loaded(
         https://github.com/tensorflow/tensorflow/issues/37689
     Failure modes: libcuda_missing
     """
+    if isinstance(gpus, Unavailable):
+        yield _by_bus(gpus, pci)
+        return
     if unsuited := _unsuited(gpus):
         yield _finding(unsuited)
         return
@@ -125,6 +128,20 @@ def _no_cuda(gpus: Gpus) -> _Failure:
     )
     brief = f"nvidia-smi works, but CUDA does not (CUDA Version: {printed})"
     return brief, f"{brief}, driver {gpus.driver_version}", remedy, READ_ONLY
+
+
+def _by_bus(gpus: Unavailable, pci: PciDevices | Unavailable) -> Outcome:
+    """What a recording of the bus alone shows: whether other drivers own all GPUs."""
+    listed = pci.gpus if isinstance(pci, PciDevices) and missing_group(gpus.unavailable) else ()
+    drivers = {device.driver for device in listed}
+    owners = sorted(driver for driver in drivers if driver)
+    if not owners or drivers & {None, "nvidia"}:
+        return Unjudged(subject=_SUBJECT, reason=gpus.unavailable)
+    if owners == ["nouveau"]:
+        return _finding(_nouveau())
+    _, _, remedy, rollback = _no_module(pci)
+    brief = f"GPUs are bound to {some(owners)}, none to nvidia"
+    return _finding((brief, brief, remedy, rollback))
 
 
 def _by_nvml(gpus: Gpus, kernel: Unavailable) -> Outcome:

@@ -14,6 +14,7 @@ _WITHOUT_XID: dict[str, _xids.Action] = {
     "fallen-off-the-bus": "reboot",
     "init-failed": "reboot",
     "uvm-fatal": "reboot",
+    "pcie-error": "reboot",
     "version-mismatch": "reboot",
     "reset-required": "reset",
     "gsp-failed": "reset",
@@ -24,10 +25,11 @@ _REPORT = "sudo nvidia-bug-report.sh"
 def recovery(bus_id: str | None, events: Sequence[KernelLogEvent]) -> tuple[Remedy, Rollback]:
     """The fix for these events of the GPU at this address, and how to undo it.
 
-    Xid 154 sums up what the Xids before it need, so its action counts alone.
+    Xid 154 sums up what the Xids before it need, so its action counts alone. After a reset it asks for nothing, and
+    then the others count.
     """
     summed_up = [event for event in events if event.kind == "xid" and event.code == _xids.XID_RECOVERY]
-    wanted = {_action(event) for event in (summed_up[-1:] or events)}
+    wanted = {_action(event) for event in (summed_up[-1:] or events)} - {"nothing"} or set(map(_action, events))
     found = next((action for action in _STRENGTH if action in wanted), "reboot")
     if found == "reset" and bus_id:
         return _reset(bus_id), RESTART

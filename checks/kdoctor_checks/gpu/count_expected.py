@@ -12,6 +12,7 @@ from kdoctor.model import (
     Action,
     Assumptions,
     Evidence,
+    Finding,
     GpuAssumption,
     Outcome,
     Remedy,
@@ -39,6 +40,12 @@ _ONE_GPU = Remedy(
 )
 
 _LONGEST = 60
+_FAULTS = (
+    *("gpu.responding", "gpu.kernel-log", "gpu.recovery-action", "gpu.diagnostics", "gpu.clocks"),
+    *("gpu.ecc-errors", "gpu.sram-errors", "gpu.retired-pages", "gpu.row-remapping", "gpu.unrepairable-memory"),
+    *("topology.fabric", "topology.nvlink", "topology.nvswitch-errors", "topology.iommu-faults"),
+)
+"""Faults of the machine, which come first where a recording does not show whether GPUs are missing."""
 
 
 @check(
@@ -78,10 +85,15 @@ def count_expected(
         is_recording = missing_group(environment.unavailable) is not None
         fits = wanted.count in (None, len(answering(gpus)))
         unknown = None if too_few or (is_recording and fits) else environment.unavailable
-    yield Unjudged(subject="GPUs", reason=unknown) if unknown else _judge(gpus, pci, mask, wanted)
+    if unknown:
+        yield Unjudged(subject="GPUs", reason=unknown)
+        return
+    outcome = _judge(gpus, pci, mask, wanted)
+    is_imported = isinstance(environment, Unavailable) and missing_group(environment.unavailable)
+    yield replace(outcome, after=_FAULTS) if isinstance(outcome, Finding) and is_imported else outcome
 
 
-def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAssumption) -> Outcome:
+def _judge(gpus: Gpus, pci: PciDevices | Unavailable, mask: Mask, wanted: GpuAssumption) -> Evidence | Finding:
     usable = [gpu for gpu in answering(gpus) if gpu in mask.visible]
     gone = [gpu for gpu in mask.visible if gpu not in usable]
     found, exact, least = len(usable), wanted.count, 1 if wanted.at_least is None else wanted.at_least

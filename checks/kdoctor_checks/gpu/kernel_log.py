@@ -21,9 +21,11 @@ from kdoctor_checks._kernel_log import (
     by_device,
     codes,
     is_failure,
+    is_fatal_pcie,
     is_unclassified,
     log_subject,
     nothing_logged,
+    nvidia_addresses,
     summary,
 )
 from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
@@ -53,7 +55,8 @@ def kernel_log(
     pending recovery actions (154) return under load and end the job. NVIDIA's catalog decides for each code. A code
     that it does not explain is unknown, and so is a message of the driver that kdoctor does not know. GPUs that do not
     respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
-    gpu.logged-remapping. If the log is not readable, this check is skipped and driver.kernel-log gives the reason.
+    gpu.logged-remapping, and PCIe errors that are not fatal by topology.logged-pcie-errors. If the log is not readable,
+    this check is skipped and driver.kernel-log gives the reason.
     Remedy: what the catalog asks for: reset the GPU, restart the machine, check its power, or contact support.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -67,7 +70,10 @@ def kernel_log(
     known = subjects(gpus, pci)
     # A driver that was read is judged by driver.library-matches-module, and the mismatch may be over.
     kinds = _KINDS if isinstance(gpus, Gpus) else (*_KINDS, _MISMATCH)
-    found = _by_gpu([event for event in log.events if is_failure(event) or event.kind in kinds])
+    addresses = nvidia_addresses(gpus, pci)
+    found = _by_gpu(
+        [event for event in log.events if is_failure(event) or event.kind in kinds or is_fatal_pcie(event, addresses)]
+    )
     for bus_id, events in found.items():
         remedy, rollback = (_UNLOAD, RESTART) if _is_owned(events) else recovery(bus_id, events)
         yield Finding(

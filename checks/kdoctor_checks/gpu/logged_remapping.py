@@ -25,12 +25,14 @@ def logged_remapping(
     """The driver reports every memory replacement that the kernel logged.
 
     Why: Xid 63 means that a faulty row or page will be replaced at the next reset. Xid 94 is a contained memory error:
-    it ended one program, and the bad memory stays in use until then. If the driver reports pending
-    replacements, gpu.row-remapping-pending and gpu.retired-pages-pending check them. If it does not, the log is the
-    only source.
+    it ended one program, and the bad memory stays in use until then. Other programs are not affected: NVIDIA's catalog
+    asks for nothing after Xid 63 and to restart the program after Xid 94, so this is a warning. If the driver reports
+    pending replacements, gpu.row-remapping-pending and gpu.retired-pages-pending check them. If it does not, the log is
+    the only source.
     Remedy: check whether a replacement is pending, and reset the GPU.
     Sources:
-        https://docs.nvidia.com/deploy/xid-errors/
+        https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+        https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
         https://docs.nvidia.com/deploy/dynamic-page-retirement/visibility.html
     """
     if not isinstance(log, KernelLog):

@@ -98,7 +98,8 @@ def _observed(gpu: Gpu, events: list[KernelLogEvent]) -> tuple[str, str]:
     if error == gpu.errors.get("handle") and "lost" not in (error or "").lower():
         state = f"cannot be opened ({error})"
     else:
-        state = "does not respond until it is reset" if "reset" in (error or "").lower() else "lost"
+        word = (error or "").lower()
+        state = "lost" if "lost" in word else "does not respond" + (" until it is reset" if "reset" in word else "")
     xid = next((f" (Xid {event.code})" for event in reversed(events) if event.kind == "xid"), "")
     return f"does not respond ({error})", f"{state}{xid}"
 

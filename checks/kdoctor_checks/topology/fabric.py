@@ -45,7 +45,8 @@ def fabric(gpus: Gpus) -> Iterator[Outcome]:
 
 def _judge(gpu: Gpu, peers: Sequence[Gpu]) -> Outcome:
     state = f"fabric state {gpu.fabric_state}"
-    if gpu.fabric_state != "completed" and gpu.virtualization_mode in _VIRTUAL:
+    is_used = any(peer.fabric_state == "completed" for peer in peers)
+    if gpu.fabric_state != "completed" and gpu.virtualization_mode in _VIRTUAL and not is_used:
         reason = f"{state}, in a virtual machine ({gpu.virtualization_mode}) whose host may not use the fabric"
         return Unjudged(subject=gpu.subject, reason=reason)
     if gpu.fabric_state != "completed":

@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Severity
 from kdoctor_checks._gpus import READ_ONLY, inspect, subjects
-from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, nothing_logged, summary
+from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, is_fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 
 @check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True)
@@ -28,6 +28,7 @@ def logged_pcie_errors(
         return
     names = subjects(gpus, pci)
     ours = _addresses(pci, names)
+    addresses = nvidia_addresses(gpus, pci)
     found = False
     for bus_id, events in by_device(
         item for item in log.events if item.kind in ("pcie-error", "pcie-corrected")
@@ -50,6 +51,7 @@ def logged_pcie_errors(
                 "sudo lspci -vvv -t",
             ),
             rollback=READ_ONLY,
+            explained_by=("gpu.kernel-log",) if any(is_fatal_pcie(event, addresses) for event in fatal) else (),
         )
     if not found:
         yield nothing_logged(log, gpus, pci, "PCIe errors of a GPU", of_driver=False)

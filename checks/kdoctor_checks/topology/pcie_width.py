@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, PciDevices, Unavailable, missing_group
+from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import inspect, judge, readings
 from kdoctor_checks.topology._pcie import bus_links, read_links
@@ -22,7 +22,8 @@ def pcie_width(
 
     Why: a bad seat or riser can make a link come up narrow (x1 of x16). Input and gradients are then many times slower,
     and every replica waits. Results stay correct, so this is only a warning. Idle GPUs lower the generation, and some
-    of them the width, so the link of an idle GPU is not judged. Without the driver, the width that lspci shows counts.
+    of them the width, so the link of an idle GPU is not judged, unless most idle GPUs of its model have full width.
+    Without the driver, the width that lspci shows counts.
     Remedy: compare the link's status with its capability under load. Restart, reseat the GPU or replace the riser.
     Sources:
         https://docs.nvidia.com/deploy/nvidia-smi/index.html
@@ -48,7 +49,7 @@ def pcie_width(
         elif not ok and state is None:
             error = gpu.errors.get("performance_state", "no reason given")
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, and whether it is idle was not read ({error})")
-        elif not ok and state is not None and state >= idle_from:
+        elif not ok and state is not None and state >= idle_from and not _wide(gpu, known, narrow, idle_from):
             yield Unjudged(subject=gpu.subject, reason=f"{observed}, but the GPU is idle; read it again under load")
         else:
             yield judge(
@@ -60,6 +61,12 @@ def pcie_width(
                 brief=f"PCIe x{width} of x{widest}",
                 value="" if all_nvlink else f"PCIe x{width}" + (f" gen {gpu.pcie_generation}" if at_full else ""),
             )
+
+
+def _wide(gpu: Gpu, known: Sequence[Gpu], narrow: Sequence[Gpu], idle_from: int) -> bool:
+    """Whether most of the idle GPUs of this model have the full width."""
+    idle = [other for other in known if other.name == gpu.name and (other.performance_state or 0) >= idle_from]
+    return len(idle) > 2 * sum(other in narrow for other in idle)
 
 
 def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: float) -> Iterator[Outcome]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 
+import typer
+
 from kdoctor.cli import options
-from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
+from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, is_named, refuse_with
 from kdoctor.cli.deliver import ReportFormatOption, asked_command, deliver, keep_run, save
 from kdoctor.cli.stderr import answer_as_service
 from kdoctor.engine.catalog import load_catalog, load_probes
@@ -20,6 +22,7 @@ from kdoctor.run.session import examination, read_snapshot
 
 
 def check(
+    context: typer.Context,
     *,
     python: options.PythonOption = None,
     checklist: options.ChecklistOption = options.DEFAULT_CHECKLIST,
@@ -84,6 +87,8 @@ def check(
     if snapshot:
         catalog = load_catalog(plugin or ())
         collected = read_snapshot(snapshot, catalog)
+        if not is_named(context, "checklist"):
+            wanted = wanted.for_recording(collected.facts)
         plan = wanted.plan(catalog, own_model=has_own_model(collected.facts))
     else:
         with examination(load_probes(plugin or ()), python, timeout) as examined:

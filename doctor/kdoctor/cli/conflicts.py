@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import typer
+
 from kdoctor.errors import UsageError
 
 SNAPSHOT_IS_USED = "A snapshot has the facts of the run in which it was recorded."
@@ -24,6 +26,12 @@ def refuse_with(option: str, given: object, others: Mapping[str, object], *, why
     named = [name for name, value in others.items() if _is_given(value)]
     if _is_given(given) and named:
         raise UsageError(f"{' and '.join(named)} cannot be used with {option}", hint=why)
+
+
+def is_named(context: typer.Context, parameter: str) -> bool:
+    """Whether the user gave the option, even with its default as value."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _is_given(value: object) -> bool:

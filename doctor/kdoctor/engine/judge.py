@@ -11,7 +11,17 @@ from typing import Any
 
 from kdoctor.check import Check
 from kdoctor.engine.report import JudgedFinding, Result, Waiver
-from kdoctor.facts import Environment, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable, not_collected
+from kdoctor.facts import (
+    Environment,
+    Facts,
+    Gpus,
+    JobHosts,
+    Network,
+    SmokeRun,
+    SmokeRuns,
+    Unavailable,
+    not_collected,
+)
 from kdoctor.facts.visible import VARIABLE, hidden_gpus
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Severity, Status, Unjudged
@@ -20,6 +30,8 @@ from kdoctor.text.subjects import gpu_index
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
 _OF_GPUS = ("gpu", "topology", "network")
 """Families that need a GPU to judge."""
+_OF_NETWORK = frozenset({Network, JobHosts})
+"""Facts that command output does not contain, and that a job on one machine does not need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +134,8 @@ def _judge_one(
         return replace(base, reason=entry.deselected)
     if check.needs_gpus and not rules.assumptions.expects_gpus:
         return replace(base, reason="the checklist expects no GPUs")
+    if _OF_NETWORK.intersection(check.facts.values()) and facts.keys().isdisjoint({*_OF_NETWORK, Environment}):
+        return replace(base, reason="the recording has no facts about the network")
     blocker = _blocker(check, earlier)
     if blocker:
         return replace(base, blocked_by=blocker, reason=f"requires {blocker}, which failed")

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
 _ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
-_SHORT = rf"(?:\b\w{{3}} +\d{{1,2}}|\d{{1,2}}月 +\d{{1,2}}) {_CLOCK}"
+_SHORT = rf"(?:\b\w{{3,5}}\.? +\d{{1,2}}|\d{{1,2}}月 +\d{{1,2}}) {_CLOCK}"
+_LONG = r"\w{1,5}\.? +\w{2,5}\.? +\d+ [\d:]{8} \d{4}"
+"""``dmesg -T``. The names of days and months are those of a locale: ``Mon Jan``, ``lun. janv.``."""
 _FULL = rf"\w{{2,3}} {_ISO}(?: [A-Z]{{3,5}})?"
 
 ESCAPES = re.compile(
@@ -25,12 +27,18 @@ ESCAPES = re.compile(
 
 _DRIVER = r"(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|modeset|nvswitch\d*)\b|nouveau )"
 _QUICK = re.compile(
-    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b"
+    r"\s*\[|[\s>|`*-]*<\d|kern|\d+,\d+,|.{0,80}\bkernel\b|\{.*\"MESSAGE\" ?:"
     r"|.*(?:NVRM: |nvidia[-_](?:uvm|peermem|nvlink|nvswitch)|nouveau |SXid)"
-    r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{3} \w{3} )"
+    r"|.{0,60}(?:\[ *\d+\.\d{6}|\[\w{1,5}\.? +\w{2,5}\.? +\d)"
 )
 """What a line needs to have so that it can be the kernel's."""
 _STARTS = re.compile(_DRIVER)
+_ANYWHERE = re.compile(r"NVRM: (?:GPU at \S+ )?Xid \(|nvidia-nvswitch\d+: SXid \(")
+"""What only the driver writes, whatever is written before it: fields of other tools, a sentence of a mail."""
+_AFTER = " `\t\"'},|"
+"""What other tools write after the message."""
+_FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
+"""The message in JSON: journalctl, and tools that collect logs."""
 _WORDS = re.compile(r"NVRM|nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;)")
@@ -49,7 +57,7 @@ _PLACES = tuple(
         r"\{\d+\}(?=\[Hardware Error\])",  # a record of APEI
         # pdsh, clush
         rf"[\w.-]+: (?=\[ *\d+\.\d{{6}}|\[\w{{3}} ?\w{{3}} |<\d+>|{_ISO}|{_SHORT}|kernel: |{_DRIVER}|kern *:)",
-        r"(?:MESSAGE=|\"MESSAGE\" *: *\")",  # journalctl -o verbose, export and json-pretty
+        r"(?:MESSAGE=|\"(?:MESSAGE|msg)\" *: *\")",  # journalctl -o verbose, export and json-pretty; dmesg --json
     )
 )
 """What other tools write before the time, or around the line."""
@@ -57,7 +65,7 @@ _TIMES = tuple(
     re.compile(pattern)
     for pattern in (
         r"\[ *(?P<boot>\d+\.\d+)(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
-        r"\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] ?",  # dmesg -T
+        rf"\[{_LONG}\] ?",  # dmesg -T
         r"\[ *(?:[+<] *[\d.]+>?|\w{3} ?\d{1,2} [\d:]{5,8})\] ?",  # dmesg -H, dmesg -d
         rf"{_FULL} ",
         rf"{_ISO} ",
@@ -65,7 +73,7 @@ _TIMES = tuple(
         r"\d{10}\.\d{3,6} (?=\S+ kernel: )",  # journalctl -o short-unix
     )
 )
-_TIME_TEXT = re.compile(rf"{_FULL}|{_ISO}|{_SHORT}|\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}}")
+_TIME_TEXT = re.compile(rf"{_FULL}|{_ISO}|{_LONG}|{_SHORT}")
 _KERNEL = re.compile(r"(?:\S+ )?kernel(?:\[\d+\])?(?:: ?| - - (?:- )?)")
 """The host and the name of the kernel in syslog and journalctl."""
 _ANY_KERNEL = re.compile(r".{0,60}?\d\d:\d\d:\d\d.{0,60}? kernel: ")
@@ -96,11 +104,11 @@ def split_line(raw: str) -> Line:
         seconds, number = int(record["microseconds"]) / 1e6, int(record["sequence"])
         return Line(text=raw[record.end() :], boot_s=seconds, sequence=number, marked=True)
     raw = ESCAPES.sub("", raw).rstrip("\r\n") if not raw.isprintable() else raw
-    if raw.startswith(("{", "data: {")) and '"MESSAGE"' in raw:
+    if raw.startswith(("{", "data: {")) and _FIELD.search(raw):
         return _of_json(raw.removeprefix("data: "))
     boot: float | None = None
     time: str | None = None
-    marked = False
+    marked, is_field = False, bool(_FIELD.search(raw))
     for _ in range(_MOST_PIECES):
         length, piece_boot, is_marked, is_time = _piece(raw)
         if not length:
@@ -111,7 +119,10 @@ def split_line(raw: str) -> Line:
             time = found[0].strip() if found else None
         marked = marked or is_marked
         raw = raw[length:]
-    return Line(text=raw.rstrip(" `\t"), boot_s=boot, time=time, marked=marked)
+    found = None if _STARTS.match(raw) else _ANYWHERE.search(raw)
+    text = raw[found.start() :] if found else raw
+    text = text.rstrip(_AFTER if found or is_field else " `\t")
+    return Line(text=text, boot_s=boot, time=time, marked=marked)
 
 
 def is_kernels(raw: str) -> bool:
@@ -149,7 +160,7 @@ def _of_json(raw: str) -> Line:
         record = json.loads(raw)
     except ValueError:
         return Line(text=raw)
-    message = record.get("MESSAGE")
+    message = next((record[name] for name in ("MESSAGE", "message", "msg", "log") if name in record), None)
     if isinstance(message, list):
         message = bytes(item for item in message if item in range(256)).decode("utf-8", "replace")
     boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
@@ -158,5 +169,5 @@ def _of_json(raw: str) -> Line:
         text=inner.text,
         boot_s=int(boot) / 1e6 if isinstance(boot, str) and boot.isdecimal() else inner.boot_s,
         time=inner.time,
-        marked=record.get("_TRANSPORT", "kernel") == "kernel",
+        marked=record.get("_TRANSPORT", "kernel" if "MESSAGE" in record else "") == "kernel",
     )

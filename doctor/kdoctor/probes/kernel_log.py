@@ -19,6 +19,8 @@ from kdoctor.probes.kernel_lines import Line, split_line
 from kdoctor.probes.kernel_messages import DROPPED, FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
+_BYTES = re.compile(r'"MESSAGE" ?: ?\[ ?\d')
+"""A message of ``journalctl -o json`` that is not text, as its bytes."""
 _RECORD_BYTES = 16 * 1024
 """Longer than any record of /dev/kmsg; reading one into a shorter buffer fails."""
 _ALIKE = 50
@@ -113,6 +115,8 @@ class LogReader:
     def read(self, raw: str) -> None:
         """Read one line."""
         self._lines += 1
+        if raw.startswith("{") and _BYTES.search(raw):
+            raw = split_line(raw).text
         if not RELEVANT.search(raw):
             self._named = None
             if self._first is None and raw.strip():

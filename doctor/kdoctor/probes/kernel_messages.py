@@ -20,6 +20,7 @@ _APEI = "https://github.com/torvalds/linux/blob/master/drivers/firmware/efi/cper
 _MCE = "https://docs.kernel.org/arch/x86/x86_64/machinecheck.html"
 _EDAC = "https://docs.kernel.org/driver-api/edac.html"
 _NOUVEAU = "https://nouveau.freedesktop.org/TroubleShooting.html"
+_JOURNAL = "https://systemd.io/JOURNAL_EXPORT_FORMATS/"
 _PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
 
 
@@ -166,6 +167,9 @@ _HARDWARE = (
     ),
     # The other lines of a record describe the error that its first line announces.
     _message(None, r"\[Hardware Error\]:", _APEI),
+    _message(None, r"^nvidia \S+: +(?:device \[|\[ *\d+\] |TLP Header: )", _AER),
+    # A message that is not text, over several lines (journalctl -o json-pretty).
+    _message("unclassified", r'^"MESSAGE" : \[$', _JOURNAL),
     _message(None, r"^EDAC (?!.*(?:error|fail))", _EDAC),
     _message(None, r"^EDAC .*(?:will not load|ECC error reporting|not be loaded|ECC disabled)", _EDAC),
 )
@@ -190,7 +194,7 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|nouveau|Xid|AER: |PCIe Bus Error|EDAC |Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U"
     r"|Kernel panic - not|(?:Panic|Oops)#\d+ Part|BUG: (?:unable|kernel|soft|Bad)"
-    r"|Loading of [um]|Lockdown: |Linux version"
+    r"|Loading of [um]|Lockdown: |Linux version|\"MESSAGE\" : \[$"
 )
 """A line without any of these words is about something else."""
 
@@ -198,9 +202,10 @@ _KEPT = b"ABCDEGHIKLMNOPRUVX\ndiuv"
 DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 """What is left out of a block of lines before ``SIGNS`` are searched in it. The rest is a tenth of most logs."""
 SIGNS = re.compile(
-    rb"V(?:RM|MI|IDIAMI|i(?<=AMDVi))|v(?:idi|u(?<=uvu))|Xid|R(?<=AER)|B(?:UG|uE(?<=PCIBuE))|D(?:MAR|AC(?<=EDAC))|HdE"
-    rb"|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Kii|P(?:iP|(?<=OP))"
+    rb"V(?:RM|MI|IDIAMI|i(?<=AMDVi))|v(?:idi|iu(?<=uviu)|u(?<=uvu))|Xid|R(?<=AER)|B(?:UG|uE(?<=PCIBuE))|D(?:MAR|AC(?<=EDAC))|HdE"
+    rb"|U(?<=uiuU)|L(?:di[ud]|d[du]|iuvi)|Kii|P(?:iP|(?<=OP))|MEAGE"
 )
-"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare."""
+"""What is left of the words of ``RELEVANT`` and ``FOREIGN``. Each alternative begins with a letter that is rare. The
+last one is left of "MESSAGE" in JSON, which may be a list of bytes."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")
 """What nvidia-smi prints and the kernel does not."""

@@ -16,7 +16,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import Catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, asks_for
 from kdoctor.errors import UsageError
-from kdoctor.facts import Facts, SmokeRuns
+from kdoctor.facts import Environment, Facts, Gpus, SmokeRuns, Target
 from kdoctor.lock.document import Lock
 from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
@@ -25,6 +25,8 @@ from kdoctor.model import Severity
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, OWN_MODEL, UserModel
 from kdoctor.smoke.scenario import Strategy, Tier
+
+_ONE_GPU = "single-gpu-keras"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,19 @@ class RunOptions:
     lock: Path | None = None
     use_lock: bool = True
     command: str = ""
+
+    def for_recording(self, facts: Facts) -> RunOptions:
+        """The options where the user names no checklist.
+
+        Output of other tools with one GPU does not show whether more were expected, so it is judged as a machine with
+        one. A snapshot of this machine also contains the environment, and is judged like the machine.
+        """
+        gpus = facts.get(Gpus)
+        is_imported = Environment not in facts and Target not in facts
+        names_number = self.gpus is not None or self.lock is not None
+        if is_imported and not names_number and isinstance(gpus, Gpus) and gpus.count == 1:
+            return replace(self, checklist=_ONE_GPU)
+        return self
 
     @property
     def scope(self) -> str:

@@ -12,7 +12,7 @@ from helpers.judging import TODAY
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge, unused_waivers
 from kdoctor.engine.report import Result, Waiver
-from kdoctor.facts import Environment, FactGroup, Gpus, Host, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, FactGroup, Gpus, Host, Network, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import (
@@ -436,3 +436,32 @@ def test_indices_of_different_models_hide_only_in_bus_order() -> None:
     assert on_four_gpus(LOST, FINE, mask="0,1,3", odd="NVIDIA T4").status is Status.FAIL
     in_order = on_four_gpus(LOST, FINE, mask="0,1,3", odd="NVIDIA T4", CUDA_DEVICE_ORDER="PCI_BUS_ID")
     assert in_order.status is Status.PASS
+
+
+@check("network.it", severity=Severity.WARNING)
+def of_network(network: Network) -> Iterator[Outcome]:
+    """The network exists.
+
+    Why: for this test.
+    Remedy: none.
+    Source: https://example.org
+    """
+    yield Evidence(subject="network", observed=f"{len(network.rdma)} devices")
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({}, Status.SKIP),  # output of other tools
+        ({Gpus: gpus(1)}, Status.SKIP),
+        ({Environment: environment()}, Status.UNKNOWN),  # a snapshot of an older kdoctor
+        ({Network: Unavailable(unavailable="the probe hung")}, Status.UNKNOWN),
+        ({Network: Network()}, Status.PASS),
+    ],
+)
+def test_network_of_imported_output_is_skipped(
+    facts: dict[type[FactGroup], FactGroup | Unavailable], status: Status
+) -> None:
+    (result,) = judge([PlannedCheck(check=of_network, severity=Severity.WARNING)], facts, Rules(today=TODAY))
+    assert result.status is status
+    assert result.status is Status.PASS or result.reason

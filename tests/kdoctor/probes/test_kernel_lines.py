@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdoctor.facts import KernelLog, KernelLogEvent
+from kdoctor.facts import Diagnostics, KernelLog, KernelLogEvent
 from kdoctor.probes.kernel_lines import is_kernels, split_line
 from kdoctor.probes.kernel_log import LogReader, parse_log
 from kdoctor.probes.kernel_messages import DROPPED, RELEVANT, SIGNS
@@ -47,6 +47,23 @@ FORMS = {
     "a Chinese locale": "4月 19 22:36:49 node17 kernel: {}",
     "a German locale": "Mär 19 22:36:49 node17 kernel: {}",
     "a French locale": "dimanche 23 février 2025, 16:24:18 node17 kernel: {}",
+    "a French locale, short": "févr. 23 16:24:18 node17 kernel: {}",
+    "dmesg -T, a German locale": "[So Feb 23 16:24:18 2025] {}",
+    "dmesg -T, a French locale": "[dim. févr. 23 16:24:18 2025] {}",
+    "dmesg -T, a Chinese locale": "[日 2月  23 16:24:18 2025] {}",
+    "dmesg -T, a Russian locale": "[\u0412\u0441 \u0444\u0435\u0432 23 16:24:18 2025] {}",
+    "dmesg --json": '{{\n   "dmesg": [\n      {{\n         "pri": 4,\n         "msg": "{}"\n      }}\n   ]\n}}',
+    "syslog-ng with a year": "2025 Feb 23 16:24:18 node17 kernel: [ 1843.308145] {}",
+    "fluentd": '{{"time":"2025-02-23T16:24:18Z","ident":"kernel","message":"{}"}}',
+    "containerd": '{{"log":"{}","stream":"stdout"}}',
+    "logfmt": 'time="2025-02-23T16:24:18Z" level=warning msg="{}"',
+    "a row of CSV": '"2025-02-23T16:24:18Z","node17","{}"',
+    "columns": "node17\tkernel\t{}",
+    "a table in Markdown": "| 16:24 | `{}` |",
+    "salt": "node17:\n    [ 1843.308145] {}",
+    "ansible": "node17 | CHANGED | rc=0 >>\n[ 1843.308145] {}",
+    "a sentence": "Since yesterday, we see this: {}",
+    "a serial console": "[ 1843.308145] {}\r\r",
     "a quotation": "> [ 1843.308145] {}",
     "a quotation of a quotation": "> > [ 1843.308145] {}",
     "indented": "    [ 1843.308145] {}",
@@ -100,9 +117,33 @@ def test_time_is_kept(line: str, boot_s: float | None, time: str | None) -> None
     assert (found.text, found.boot_s, found.time) == ("text", boot_s, time)
 
 
-def test_message_of_bytes_in_json() -> None:
-    line = json.dumps({"MESSAGE": list(XID.encode()), "_TRANSPORT": "kernel"})
+@pytest.mark.parametrize("text", [XID, f"\x1b[31m{XID}\x1b[0m"])
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_message_of_bytes_in_json(tmp_path: Path, text: str, separators: tuple[str, str]) -> None:
+    line = json.dumps({"MESSAGE": list(text.encode()), "_TRANSPORT": "kernel"}, separators=separators)
     assert split_line(line).text == XID
+    reader = LogReader()
+    reader.read_block(b'{"MESSAGE":"usb 1-1: new device"}\n')
+    reader.read_block(f"{line}\n".encode())
+    assert [event.code for event in reader.log(source="x").events] == [119]
+    assert [event.code for event in read(tmp_path, f"{line}\n".encode())] == [119]
+
+
+def test_message_of_bytes_over_several_lines_is_unclassified(tmp_path: Path) -> None:
+    lines = '{\n\t"_TRANSPORT" : "kernel",\n\t"MESSAGE" : [\n\t\t78,\n\t\t86\n\t]\n}\n'
+    (tmp_path / "log").write_text(f"[    1.000000] usb 1-1: new device\n{lines}", encoding="utf-8")
+    log = import_files([tmp_path / "log"]).facts[KernelLog]
+    assert isinstance(log, KernelLog)
+    assert log.unclassified == 1
+
+
+def test_message_that_quotes_the_log_is_no_log(tmp_path: Path) -> None:
+    found = {"name": "pcie", "results": [{"gpu_ids": "0", "status": "Fail", "info": XID}]}
+    document = {"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [found]}]}}
+    (tmp_path / "diag").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    facts = import_files([tmp_path / "diag"]).facts
+    assert KernelLog not in facts
+    assert Diagnostics in facts
 
 
 @pytest.mark.parametrize(
@@ -115,6 +156,7 @@ def test_message_of_bytes_in_json() -> None:
         "    Product Name                          : NVIDIA H100",
         "3b:00.0 3D controller: NVIDIA Corporation GA100",
         "# a comment about nvidia",
+        '{"message": "step 7 of 10", "level": "info"}',
     ],
 )
 def test_lines_of_others_are_not_the_kernels(line: str) -> None:
@@ -134,6 +176,8 @@ RELEVANT_LINES = [
     "DMAR: [DMA Write] Request device [02:00.0] fault addr cd139000",
     "AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x12]",
     "arm-smmu-v3 arm-smmu-v3.0.auto: event 0x10 received:",
+    "arm-smmu-v3 2b400000.iommu: event 0x10 received:",
+    '"MESSAGE" : [',
     "arm-smmu 12c00000.iommu: Unhandled context fault: fsr=0x402",
     "Loading of unsigned module is rejected",
     "Loading of module with unavailable key is rejected",

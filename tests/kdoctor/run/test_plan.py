@@ -9,11 +9,12 @@ import pytest
 from helpers.judging import TODAY, shipped_matrix
 from kdoctor.check import Check, check
 from kdoctor.engine.judge import PlannedCheck, Rules
-from kdoctor.facts import Host
+from kdoctor.facts import Environment, FactGroup, Gpus, Host
 from kdoctor.matrix.load import MatrixError
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
 from kdoctor.run.plan import RunOptions, with_matrix
+from kdoctor.testing import healthy
 
 
 @check("versions.informed", severity=Severity.ERROR, needs_gpus=True)
@@ -86,3 +87,22 @@ def test_named_matrix_is_always_validated(tmp_path: Path) -> None:
     broken.write_text("schema: kdoctor/version-matrix/v99\n")
     with pytest.raises(MatrixError, match=r"mine\.yaml"):
         with_matrix(RULES, planned(plain), str(broken))
+
+
+@pytest.mark.parametrize(
+    ("count", "others", "options", "expected"),
+    [
+        (1, (), {}, "single-gpu-keras"),
+        (2, (), {}, "multi-gpu-keras"),
+        (None, (), {}, "multi-gpu-keras"),
+        (1, (), {"gpus": 1}, "multi-gpu-keras"),
+        (1, (), {"lock": Path("lock.yaml")}, "multi-gpu-keras"),
+        (1, (Environment,), {}, "multi-gpu-keras"),
+    ],
+)
+def test_imported_output_of_one_gpu_is_judged_as_a_machine_with_one(
+    count: int | None, others: tuple[type[FactGroup], ...], options: dict[str, Any], expected: str
+) -> None:
+    facts: dict[type[FactGroup], FactGroup] = {group: healthy(group) for group in others}
+    facts[Gpus] = healthy(Gpus, count=count)
+    assert RunOptions(checklist="multi-gpu-keras", **options).for_recording(facts).checklist == expected

@@ -235,3 +235,24 @@ def test_driver_that_does_not_train_fails(
 def test_guest_with_a_vgpu_passes() -> None:
     result = compute_check(loaded, gpus(1, gpu(0, virtualization_mode="vgpu")), missing=RECORDING)
     assert result.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("drivers", "status", "word"),
+    [
+        (("nouveau", "nouveau"), Status.FAIL, "nouveau"),
+        (("vfio-pci", "nouveau"), Status.FAIL, "vfio-pci"),
+        (("nouveau", "nvidia"), Status.UNKNOWN, "gpus"),
+        (("nouveau", None), Status.UNKNOWN, "gpus"),
+        ((), Status.UNKNOWN, "gpus"),
+    ],
+)
+def test_recording_of_the_bus_shows_the_owners_of_the_gpus(
+    drivers: tuple[str | None, ...], status: Status, word: str
+) -> None:
+    devices = PciDevices(devices=tuple(pci_gpu(index, driver=driver) for index, driver in enumerate(drivers)))
+    groups: tuple[type[FactGroup], ...] = (Gpus, KernelDriver)
+    alone = {group: not_collected(group).unavailable for group in groups}
+    result = compute_check(loaded, devices, missing=alone)
+    assert result.status is status
+    assert word in (result.findings[0].finding.headline if result.findings else result.reason or "")

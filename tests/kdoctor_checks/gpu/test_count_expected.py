@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from helpers.facts import environment, gpu, gpus, lost_gpu, pci
-from kdoctor.engine.report import Result
-from kdoctor.facts import Environment, Gpus
+from kdoctor.engine.report import JudgedFinding, Result
+from kdoctor.facts import Environment, FactGroup, Gpus, not_collected
 from kdoctor.model import Action, Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.gpu.count_expected import count_expected
@@ -109,6 +109,19 @@ def test_recording_without_environment_counts_all_gpus() -> None:
     four = Assumptions(gpus=GpuAssumption(count=4))
     assert compute_check(count_expected, gpus(2), assumptions=four).status is Status.FAIL
     assert compute_check(count_expected, gpus(8), assumptions=four).status is Status.UNKNOWN
+
+
+def test_faults_of_a_recorded_machine_come_before_its_number_of_gpus() -> None:
+    (recorded,) = judged_without(Environment)
+    assert {"gpu.kernel-log", "gpu.responding", "topology.nvlink"} <= set(recorded.finding.after)
+    assert judged(gpus(1), at_least=2).findings[0].finding.after == ()
+
+
+def judged_without(group: type[FactGroup]) -> tuple[JudgedFinding, ...]:
+    """The findings on a recording of one GPU that lacks this group."""
+    wanted = Assumptions(gpus=GpuAssumption(at_least=2))
+    missing = {group: not_collected(group).unavailable}
+    return compute_check(count_expected, gpus(1), assumptions=wanted, missing=missing).findings
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,22 @@ def test_lost_gpu_fails_with_its_address() -> None:
     assert len(result.evidence) == 3
 
 
+@pytest.mark.parametrize(
+    ("field", "error", "status"),
+    [
+        ("performance_state", "ERR!", Status.FAIL),
+        ("performance_state", "Unknown Error", Status.FAIL),
+        ("memory_used_bytes", "GPU requires reset", Status.FAIL),
+        ("fan_speed_percent", "ERR!", Status.PASS),
+        ("performance_state", "N/A", Status.PASS),
+    ],
+)
+def test_gpu_with_an_error_in_place_of_its_state_does_not_respond(field: str, error: str, status: Status) -> None:
+    result = judged(gpus(2, gpu(0), gpu(1, **{field: None}, errors={field: error})))
+    assert result.status is status
+    assert [item.finding.subject for item in result.findings] == ([gpu(1).subject] if status is Status.FAIL else [])
+
+
 def test_kernel_log_adds_xid() -> None:
     log = logged(f"[ 7.0] NVRM: Xid (PCI:{bus_id(2)[:-2]}): 79, pid=1, GPU has fallen off the bus.")
     result = judged(gpus(4, gpu(0), gpu(1), lost_gpu(2), gpu(3)), log)

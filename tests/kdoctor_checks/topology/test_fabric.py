@@ -20,13 +20,19 @@ from kdoctor_checks.topology.fabric import fabric
         ({"fabric_status": "NVML_ERROR_UNKNOWN"}, Status.FAIL),
         ({"fabric_status": None}, Status.UNKNOWN),
         ({"fabric_state": None, "errors": {"fabric_state": "NVML_ERROR_UNKNOWN"}}, Status.UNKNOWN),
-        ({"fabric_state": "not-started", "virtualization_mode": "passthrough"}, Status.UNKNOWN),
+        ({"fabric_state": "not-started", "virtualization_mode": "passthrough"}, Status.FAIL),  # its peer is registered
         ({"virtualization_mode": "passthrough"}, Status.PASS),
     ],
 )
 def test_incomplete_registration_fails(change: dict[str, Any], status: Status) -> None:
     result = compute_check(fabric, gpus(2, gpu(0), gpu(1, **change)))
     assert (result.status, result.severity) == (status, Severity.ERROR)
+
+
+def test_virtual_machine_without_registered_gpu_is_unknown() -> None:
+    change = {"fabric_state": "not-started", "virtualization_mode": "passthrough"}
+    result = compute_check(fabric, gpus(2, gpu(0, **change), gpu(1, **change)))
+    assert result.status is Status.UNKNOWN
 
 
 def test_gpus_without_fabric_are_skipped() -> None:

@@ -6,6 +6,7 @@ from helpers.facts import bus_id, gpu, gpus, log, logged, no_driver, pci
 from kdoctor.facts import Gpus, KernelLog, PciDevices
 from kdoctor.model import Severity, Status
 from kdoctor.testing import compute_check
+from kdoctor_checks.gpu.kernel_log import kernel_log
 from kdoctor_checks.topology.logged_pcie_errors import logged_pcie_errors
 
 CORRECTED = "pcieport {}: AER: Corrected error received: {}"
@@ -28,6 +29,29 @@ def test_corrected_errors_in_number_warn(times: int, status: Status) -> None:
 def test_uncorrected_error_warns_at_once() -> None:
     (found,) = compute_check(logged_pcie_errors, gpus(4), pci(4), logged(FATAL.format(bus_id(2)))).findings
     assert found.finding.subject == gpu(2).subject
+
+
+def test_fatal_error_of_a_gpu_stops_the_job() -> None:
+    facts = (gpus(4), pci(4), logged(FATAL.format(bus_id(2))))
+    results = [compute_check(check, *facts) for check in (kernel_log, logged_pcie_errors)]
+    assert [(result.status, result.severity) for result in results] == [
+        (Status.FAIL, Severity.ERROR),
+        (Status.FAIL, Severity.WARNING),
+    ]
+    first, second = (result.findings[0].finding for result in results)
+    assert first.remedy.commands == ("sudo reboot",)
+    assert second.explained_by == ("gpu.kernel-log",)
+
+
+@pytest.mark.parametrize("text", [CORRECTED.format("0000:00:01.0", bus_id(2)), FATAL.format("0000:99:00.0")])
+def test_other_pcie_error_does_not_stop_the_job(text: str) -> None:
+    assert compute_check(kernel_log, gpus(4), pci(4), logged(text)).status is Status.PASS
+
+
+def test_details_of_a_pcie_error_are_understood() -> None:
+    details = ("  device [10de:2330] error status/mask=00040000/00400000", "   [18] MalfTLP                (First)")
+    found = logged(*(f"nvidia {bus_id(2)}: {text}" for text in details))
+    assert (found.unclassified, found.events) == (0, ())
 
 
 def test_errors_of_other_devices_are_ignored_where_devices_are_known() -> None:

@@ -34,6 +34,22 @@ def test_narrow_link_fails_unless_gpu_is_idle(change: dict[str, Any], status: St
     assert "x16 of x16, generation 5 of 5 in P0" in result.evidence[0].observed
 
 
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        ({}, Status.UNKNOWN),  # in use: how wide idle ones are is not known
+        ({"performance_state": 8}, Status.FAIL),
+        ({"performance_state": 8, "pcie_width": 8}, Status.UNKNOWN),
+        ({"performance_state": 8, "name": "NVIDIA L4"}, Status.UNKNOWN),
+    ],
+)
+def test_narrow_idle_gpu_is_compared_with_idle_ones_of_its_model(others: dict[str, Any], status: Status) -> None:
+    narrow = gpu(1, pcie_width=8, performance_state=8)
+    result = compute_check(pcie_width, gpus(4, gpu(0, **others), narrow, gpu(2, **others), gpu(3, **others)))
+    assert result.status is status
+    assert [item.finding.subject for item in result.findings] == ([narrow.subject] if status is Status.FAIL else [])
+
+
 def test_finding_names_link() -> None:
     result = compute_check(pcie_width, gpus(1, gpu(0, pcie_width=4)))
     finding = result.findings[0].finding

@@ -15,7 +15,7 @@ from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor.facts import Diagnostic, Diagnostics, DiagnosticStatus
-from kdoctor.snapshot.imports.part import Part, Section, sysfs_bus_id
+from kdoctor.snapshot.imports.part import Kind, Part, Section, sysfs_bus_id
 
 IS_DCGM = re.compile(r'"(?:DCGM (?:GPU )?Diagnostic|test_categories|test_summary)"')
 IS_VERDICT = re.compile(r'"(?:overall_severity|NodeVerdict|check_verdicts|affected_components)"')
@@ -23,6 +23,22 @@ FABRIC_MANAGER = re.compile(
     r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|WARNING|ERROR|CRITICAL|FATAL|NOTICE)\] \[tid \d+\]"
 )
 
+FABRIC_MANAGER_READ = r"\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?:INFO|NOTICE|ERROR|CRITICAL|FATAL)\] \[tid \d+\]"
+"""The lines that are read, or that report what happened without a problem."""
+_OF_DCGM = (
+    r"DCGM (?:GPU )?Diagnostic|test_categories|category|tests|name|results|test_summary|status|info|message|warnings?"
+    r"|error_id|error_category|error_severity|gpu_ids?|entity_group(?:_id|s)?|entity_id|entities|serial_num|device_id"
+    r"|[mM]etadata|version|Driver Version Detected|GPU Device (?:IDs|Serials)|runtime_error|aux_?[dD]ata"
+)
+_OF_VERDICT = (
+    r"overall_severity|NodeVerdict|check_verdicts|affected_components|check_ids?|(?:max_)?severity|entity(?:_id)?"
+    r"|entities|category|messages?|status|node(?:_id)?|hostname|timestamp|evaluated_at|(?:catalog_|schema_)?version"
+    r"|summary|recommended_action|actions|remediation|name|provenance"
+)
+NAMES: dict[Kind, re.Pattern[str]] = {"dcgmi diag": re.compile(_OF_DCGM), "NodeVerdict": re.compile(_OF_VERDICT)}
+"""The names of fields that are read, or that report no problem."""
+
+_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
 _STATUSES: dict[str, DiagnosticStatus] = {
     "pass": "pass",
     "ok": "pass",
@@ -44,6 +60,11 @@ _SWITCH_ERROR = re.compile(
 _LOUD = re.compile(r"\[(?:ERROR|CRITICAL|FATAL)\] \[tid \d+\] (?P<message>.*)")
 
 
+def unknown(line: str, kind: Kind) -> Iterator[str]:
+    """The fields in a line of JSON that kdoctor does not know, each from its name to the end of the line."""
+    return (line[found.start() :] for found in _NAME.finditer(line) if not NAMES[kind].fullmatch(found[1]))
+
+
 def parse_dcgm(section: Section) -> Part:
     """The result of each test for each GPU.
 
@@ -63,7 +84,14 @@ def parse_dcgm(section: Section) -> Part:
         for result in _items(test["results"])
         for subject in _subjects(result)
     )
-    return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=results),))
+    # Without results, the program names what kept it from running.
+    stopped = tuple(
+        Diagnostic(
+            tool="dcgmi diag", test="run", subject="node", status="unknown", message=str(item["runtime_error"])[:400]
+        )
+        for item in _dicts(document, "runtime_error")
+    )
+    return Part(kind="dcgmi diag", file=section.file, groups=(Diagnostics(results=(*results, *stopped)),))
 
 
 def parse_verdict(section: Section) -> Part:

@@ -32,9 +32,17 @@ _ENTRIES = (
     r"|retired pages/.*(pagelist|pending|addresses?|timestamp).*"
     r"|clocks (event|throttle) reasons/.*(idle|applications clocks|unknown)( setting)?"
 )
+_ENTRY = re.compile(_ENTRIES, re.IGNORECASE)
 _KNOWN = re.compile(rf"(?:{_HEADINGS})(?:/.*)?|{_ENTRIES}", re.IGNORECASE)
 _EMPTY = frozenset({"", "n/a", "none", "not supported"})
 """Values that report nothing."""
+_WELL = frozenset({"0", "no", "false", "disabled", "not active", "healthy", "success"})
+_FAULT = re.compile(r"fail|error|fault|unhealthy|degrad|corrupt|\blost\b|damage|err!|requires? reset", re.IGNORECASE)
+"""Words of a fault. An entry that has one is not known, whatever heading it is below."""
+PROCESS = frozenset(
+    {"process id", "type", "name", "used gpu memory", "gpu instance id", "compute instance id", "protected"}
+)
+"""The entries of a process."""
 
 
 def is_heading(text: str) -> bool:
@@ -50,5 +58,15 @@ def not_understood(entries: Mapping[str, str], read: Collection[str]) -> Iterato
         read: the paths that are read.
     """
     for path, text in entries.items():
-        if path not in read and text.strip().lower() not in _EMPTY and not _KNOWN.fullmatch(path):
+        value = text.strip().lower()
+        if path in read or value in _EMPTY:
+            continue
+        if not _KNOWN.fullmatch(path) or _may_be_fault(path, value):
             yield f"{path}: {text}"
+
+
+def _may_be_fault(path: str, value: str) -> bool:
+    """Whether a known entry, or one below a known heading, reports what may be a fault."""
+    if _FAULT.search(value):
+        return True
+    return value not in _WELL and not _ENTRY.fullmatch(path) and bool(_FAULT.search(path.rpartition("/")[2]))

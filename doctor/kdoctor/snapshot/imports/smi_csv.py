@@ -133,16 +133,35 @@ def is_row(line: str) -> bool:
     return len(cells) > 1 and any(_ADDRESS.fullmatch(cell) or _UUID.fullmatch(cell) for cell in cells)
 
 
+def is_read(line: str, section: Section) -> bool:
+    """Whether a line of the table is its header, or a row that names its GPU, if a column does."""
+    names, cells = _columns(section), _cells(line)
+    if not names:
+        return is_row(line)
+    named = [cell for name, cell in zip(names, cells, strict=False) if name in _IDENTITY]
+    is_named = any(cell.isdecimal() or _ADDRESS.fullmatch(cell) or _UUID.fullmatch(cell) for cell in named)
+    return list(map(_bare, cells)) == names or (len(cells) == len(names) and (is_named or not named))
+
+
+def _columns(section: Section) -> list[str]:
+    """The fields of the table: its header, or what its command asks for; empty if neither is known."""
+    first = next(filter(str.strip, section.lines), "")
+    if is_header(first):
+        return [_bare(name) for name in first.split(",")]
+    asked = _FIELD.search(section.command or "")
+    return asked["fields"].split(",") if asked else []
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line]), [])]
+
+
 def parse(section: Section) -> Part:
     """The GPUs, one a row. A last line without line end may be incomplete, and is ignored."""
     lines = [line for line in (section.lines if section.whole else section.lines[:-1]) if line.strip()]
-    asked = _FIELD.search(section.command or "")
-    if lines and is_header(lines[0]):
-        names = [_bare(name) for name in lines.pop(0).split(",")]
-    else:
-        names = asked["fields"].split(",") if asked else []
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines)]
-    tables = [_named(row, names) for row in rows if not names or len(row) == len(names)]
+    names = _columns(section)
+    rows = [_cells(line) for line in lines if is_read(line, section)]
+    tables = [_named(row, names) for row in rows if list(map(_bare, row)) != names]
     driver, errors = read_all(_DRIVER, tables[0]) if tables else ({}, {})
     unread = [name for name in names if name not in _KNOWN]
     notes = (f"{section.file}: fields that are not read: {', '.join(unread)}",) if unread else ()

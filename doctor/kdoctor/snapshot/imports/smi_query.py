@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from kdoctor.snapshot.imports import smi_failure, values
 from kdoctor.snapshot.imports.gpu_fields import read_gpu
-from kdoctor.snapshot.imports.known_entries import is_heading
+from kdoctor.snapshot.imports.known_entries import PROCESS, is_heading, not_understood
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor.snapshot.imports.values import read_all, read_or_none
 
@@ -23,6 +23,7 @@ DRIVER: values.Fields = {
     "count": (values.count, ("attached gpus",)),
 }
 """Driver 610 deprecates the name "CUDA Version"."""
+_HEAD = {"kmd version", *(name for _, names in DRIVER.values() for name in names)}
 _INDENT = 4
 """Columns of a tab."""
 
@@ -43,17 +44,33 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=(*with_indices(parts, driver.get("count")), *smi_failure.damaged(lines)),
         kernel_version=kernel_version(head),
-        not_understood=tuple(line.strip() for line in lines if _is_unknown(line)),
+        not_understood=(*unknown_head(head), *_unknown_lines(lines)),
     )
 
 
-def _is_unknown(line: str) -> bool:
-    """Whether a line is neither an entry nor a heading."""
-    if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
-        return False
-    found = _ENTRY.fullmatch(line)
-    is_text = found is not None and found["value"] is None and not found["indent"]
-    return not found or (is_text and not is_heading(line))
+def unknown_head(head: Mapping[str, str]) -> Iterator[str]:
+    """The entries above the GPUs that kdoctor does not know."""
+    return not_understood(head, _HEAD)
+
+
+def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
+    """The lines that are neither an entry nor a heading. A heading has entries below it, or is known."""
+    filled = [line for line in lines if line.strip()]
+    for line, following in zip(filled, (*filled[1:], ""), strict=False):
+        if _GPU.fullmatch(line) or _FRAME.fullmatch(line) or smi_failure.is_about_gpu(line):
+            continue
+        found = _ENTRY.fullmatch(line)
+        if found and found["value"] is not None:
+            continue
+        below = found and found["indent"] and _indent(following) > _indent(line)
+        if not (below or is_heading(line)):
+            yield line.strip()
+
+
+def _indent(line: str) -> int:
+    """The column in which the text begins."""
+    wide = line.expandtabs(_INDENT)
+    return len(wide) - len(wide.lstrip())
 
 
 def kernel_version(head: Mapping[str, str]) -> str | None:
@@ -90,6 +107,8 @@ def _gpu(lines: Sequence[str], section: Section, *, last: bool) -> GpuPart:
             processes.append({})
         if processes:
             processes[-1].setdefault(name, text)
+        if name not in PROCESS:
+            entries.setdefault(path, text)
     # The processes, and in newer drivers a few more lines, end the block of a GPU.
     cut = last and (not section.whole or (not section.ended and "processes" not in entries))
     more = last and path.startswith("processes") and not section.ended
@@ -103,7 +122,7 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
         found = _ENTRY.fullmatch(line)
         if not found:
             continue
-        indent = len(found["indent"].expandtabs(_INDENT))
+        indent = _indent(line)
         while stack and stack[-1][0] >= indent:
             stack.pop()
         name = " ".join(found["name"].lower().replace("-", "").split())

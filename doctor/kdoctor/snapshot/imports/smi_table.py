@@ -19,7 +19,7 @@ _FIRST = re.compile(
 )
 _SECOND = re.compile(
     r"\|\s*(?P<fan>N/A|ERR!|\d+%)\s+(?P<temperature>\S+)\s+(?P<state>\S+)\s+(?P<power>\S+?)\s*/\s*\S+\s*"
-    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|Not Supported|N/A|ERR!|Unknown Error)\s*"
+    r"\|\s*(?:(?P<used>\S+)\s*/\s*(?P<total>\S+)|Not Supported|N/A|ERR!|(?P<why>Unknown Error|GPU [a-z ]+))\s*"
     r"\|\s*(?P<busy>\S+)\s+(?P<mode>\S.*?)\s*\|"
 )
 _THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig>\S+)\s*\|")
@@ -55,27 +55,27 @@ def parse(section: Section) -> Part:
     start = next((place for place, line in enumerate(lines) if re.match(r"\|\s*Processes:", line)), None)
     table = lines if start is None else lines[:start]
     processes = None if start is None else _processes(lines[start:])
-    rows = list(_rows(table))
+    found = list(_rows(table))
     return Part(
         kind="nvidia-smi",
         file=section.file,
-        driver={**({} if start is None else _count(rows, section)), **driver},
+        driver={**({} if start is None else _count(found, section)), **driver},
         driver_errors=errors,
         gpus=(
-            *(_gpu(row, processes) for row in rows),
+            *(_gpu(row, processes) for row in found),
             *filter(None, map(smi_failure.lost, lines)),
             *smi_failure.damaged(lines),
         ),
         kernel_version=kernel_version(head),
-        not_understood=tuple(line.strip("| ") for line in _body(table) if _is_unknown(line)),
+        not_understood=tuple(lines[place].strip("| ") for place in rows(lines) if _is_unknown(lines[place])),
     )
 
 
-def _body(table: Sequence[str]) -> Sequence[str]:
-    """The rows of the GPUs, without the titles above and the MIG devices below."""
-    start = next((place for place, line in enumerate(table) if line.startswith("|==")), len(table))
-    end = next((place for place, line in enumerate(table) if re.match(r"\|\s*MIG devices:", line)), len(table))
-    return table[start + 1 : end]
+def rows(lines: Sequence[str]) -> range:
+    """The places of the GPUs' rows, without the titles above, and the MIG devices and the processes below."""
+    start = next((place for place, line in enumerate(lines) if line.startswith("|==")), len(lines))
+    below = (place for place, line in enumerate(lines) if re.match(r"\|\s*(?:MIG devices|Processes):", line))
+    return range(start + 1, next(below, len(lines)))
 
 
 def _is_unknown(line: str) -> bool:
@@ -101,6 +101,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
         found = _SECOND.match(line) or _THIRD.match(line)
         if row and found:
             row = {**found.groupdict(default=""), **row}
+            row["used"] = row.get("used") or row.get("why", "")
     if row:
         yield row
 

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 from kdoctor.snapshot.imports.gpu_fields import read_gpu
+from kdoctor.snapshot.imports.known_entries import PROCESS
 from kdoctor.snapshot.imports.part import GpuPart, Part, Section, sysfs_bus_id
-from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version, with_indices
+from kdoctor.snapshot.imports.smi_query import DRIVER, kernel_version, unknown_head, with_indices
 from kdoctor.snapshot.imports.values import read_all
 from kdoctor.snapshot.imports.xml_stream import read_elements
 
@@ -85,13 +86,15 @@ class _Reader:
         """An element ends."""
         path, text = self._path[1:], "".join(self._text).strip()
         if path[:1] != ["gpu"]:
-            if self._leaf and len(path) == 1:
-                self.head.setdefault(path[0], text)
+            if self._leaf and path:
+                self.head.setdefault("/".join(path), text)
         elif len(path) == 1:
             self.blocks[-1].ended = True
         elif path[1:3] == ["processes", "process info"]:
-            if self._leaf and len(path) == 4:  # noqa: PLR2004 - gpu, processes, process info, a field
-                self.blocks[-1].processes[-1].setdefault(path[3], text)
+            if self._leaf and path[3:]:
+                name = "/".join(path[3:])
+                fields = self.blocks[-1].processes[-1] if name in PROCESS else self.blocks[-1].entries
+                fields.setdefault(name if name in PROCESS else f"processes/{name}", text)
         elif self._leaf or path[1:] == ["processes"]:
             self.blocks[-1].entries.setdefault("/".join(path[1:]), text)
         self._path.pop()
@@ -115,6 +118,7 @@ def parse(section: Section) -> Part:
         driver_errors=errors,
         gpus=with_indices([_gpu(block) for block in reader.blocks], driver.get("count")),
         kernel_version=kernel_version(reader.head),
+        not_understood=tuple(unknown_head(reader.head)),
         notes=notes,
     )
 

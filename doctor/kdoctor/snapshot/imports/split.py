@@ -27,6 +27,15 @@ _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines with the mark of a quotation in a quoted text, or of zeros in UTF-16."""
 _FEW = 8
+_LEAST = 4
+"""Lines of a host. Fewer may begin with the same word by chance."""
+_MARKS = (
+    r"> ?",  # a quotation
+    r"\[pod/[^\]]+\] ?",  # kubectl logs --prefix
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d) ?",  # docker logs -t, kubectl logs --timestamps
+)
+_HOST = re.compile(r"([A-Za-z][\w.-]*): ")
+"""What pdsh writes before the lines of a host."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
@@ -48,6 +57,7 @@ _COMMAND = re.compile(
 )
 _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
 _JSON_LINES = 400
+_DMESG = re.compile(r'"dmesg"\s*:\s*\[')
 _RULE = re.compile(r"[#_*-]{20,}\s*")
 _NOT_READ = (
     (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x or lstopo"),
@@ -96,11 +106,25 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
 
 
 def unquote(lines: list[str]) -> list[str]:
-    """The lines without the marks of a quotation, if almost all of them are quoted."""
-    filled = [line for line in lines if line.strip()]
-    if not filled or sum(line.startswith(">") for line in filled) < _QUOTED * len(filled):
-        return lines
-    return unquote([re.sub(r"^> ?", "", line) for line in lines])
+    """The lines without what other tools write before almost every one: marks, the name of a host, an indentation."""
+    mark = _mark([line for line in lines if line.strip()])
+    return unquote([re.sub(f"^{mark}", "", line) for line in lines]) if mark else lines
+
+
+def _mark(filled: list[str]) -> str | None:
+    """The pattern of what is written before the lines. A kernel log keeps it, because it may be the time."""
+    host = _HOST.match(filled[0]) if len(filled) >= _LEAST else None
+    marks = (*_MARKS, rf"{re.escape(host[1])}: ?") if host else _MARKS
+    counts = {mark: sum(bool(re.match(mark, line)) for line in filled) for mark in marks}
+    found = next((mark for mark, count in counts.items() if filled and count >= _QUOTED * len(filled)), None)
+    if found is None:
+        width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+        found = " " * width or None
+    if found is None or found == _MARKS[0]:
+        return found
+    first = [re.sub(f"^{found}", "", line) for line in filled[:_FEW]]
+    is_log = any(map(is_kernels, first if found in _MARKS else [*first, *filled[:_FEW]]))
+    return None if is_log else found
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -251,6 +275,8 @@ class _Splitter:
         if line[:1].strip():
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
+        if current in diagnostics.NAMES and line.lstrip().startswith(('"', "{")):
+            return None  # a message that quotes the log
         return found or ("kernel log" if is_kernels(line) else None)
 
     def _is_csv(self, line: str, current: Kind | None) -> bool:
@@ -270,6 +296,8 @@ class _Splitter:
             return "dcgmi diag"
         if diagnostics.IS_VERDICT.search(start):
             return "NodeVerdict"
+        if _DMESG.search(start):
+            return "kernel log"
         return "kernel log" if is_kernels(self._lines[place]) else None
 
     def _xml_kind(self, place: int) -> Kind | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.facts.imported import ImportedLines, UnreadLine
-from kdoctor.snapshot.imports import smi_failure
+from kdoctor.snapshot.imports import diagnostics, smi_csv, smi_table
+from kdoctor.snapshot.imports.lspci_lines import INDENTED
 from kdoctor.snapshot.imports.part import Kind, Section
+from kdoctor.snapshot.imports.smi_failure import LOST, is_about_gpu
 
 MOST = 200
 """Lines that are kept, and characters of a line."""
@@ -21,13 +23,21 @@ _FRAME = re.compile(
 """The time above a table, as nvidia-smi and date write it, a command alone, what follows a reported failure, and the
 titles in a bug report.
 """
+
+
+def _tags(names: str) -> str:
+    """The pattern of a line of XML without other elements than these."""
+    return rf"[^<]*(?:<(?:[!?/]|(?:{names})[\s/>])[^<]*)*"
+
+
 _LEGEND = r"\s*(?:NIC )?Legend:\s*|\s+\S+\s+= .*|\s*NIC\d+: \S+\s*"
 _PATTERNS: dict[Kind, str] = {
-    # A row of the GPUs has three columns. Gpus.not_understood lists those that are not known.
+    # Gpus.not_understood lists the rows of the GPUs that are not known.
     "nvidia-smi": (
-        r"\|(?:[^|]*\|){3,}\s*|\|\s*NVIDIA-SMI .*|\|\s*(?:Processes|MIG devices):.*|\|\s*GPU\s.*\bPID\b.*"
-        r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|Usage)\b.*"
-        r"|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
+        r"\|\s*NVIDIA-SMI .*|\|\s*(?:Processes|MIG devices):.*|\|\s*(?:GPU\s+(?:Name|GI|PID)|Fan\s+Temp)\b.*"
+        r"|\|[\s|]*(?:MIG M\.|ECC)[\s|]*|\|\s*GPU\s.*\bPID\b.*"
+        r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|No MIG devices found|Usage)\b.*"
+        r"|\|(?:[\d\s/|]|MiB|N/A)*|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
     ),
     "nvidia-smi topo -m": (r"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|" + _LEGEND),
     "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,
@@ -35,10 +45,16 @@ _PATTERNS: dict[Kind, str] = {
         r"GPU \d+: .*|\s+Link \d+: .*|.*(?:links are inactive|not have or support nvlink).*|\s+MIG .*"
     ),
     "lspci -vvv": (
-        r"\s.*|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] .*|[0-9a-f]{2,3}: .*"
+        rf"{INDENTED}|(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] .*|[0-9a-f]{{2,3}}: .*"
         r"|(?:Slot|Class|S?Vendor|S?Device|PhySlot|Rev|ProgIf|Driver|Module|NUMANode|IOMMUGroup|DTNode|Label):\s.*"
     ),
     "/proc/driver/nvidia/version": r"(?:NVRM|GCC) version:.*",
+    "fabric manager log": rf"(?:\d+:)?{diagnostics.FABRIC_MANAGER_READ}.*|Message payload details:.*",
+    "lstopo": _tags(
+        "topology|object|info|page_type|distances2(?:hetero)?|indexes|u64values|userdata|support|cpukind|pci_locality"
+        "|memattr(?:_value)?"
+    ),
+    "NCCL topology": _tags("system|cpu|pci|gpu|nvlink|net|nic|pcilink|c2c"),
 }
 _READ = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 """The lines of each kind that are read, or that are known to report no fault."""
@@ -51,23 +67,32 @@ _ENDS: dict[Kind, str] = {
 
 
 def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
-    """The lines before and in a section that were not read."""
-    own = enumerate(section.lines, start=section.first)
-    if section.kind in _ENDS:
-        found = _after(section, _ENDS[section.kind])
-    elif section.kind == "nvidia-smi's failure":
-        found = _after_message(section)
-    elif section.kind == "nvidia-smi --query-gpu":
-        commas = section.lines[0].count(",")
-        found = ((number, line) for number, line in own if line.count(",") < commas)
-    elif pattern := _READ.get(section.kind):
-        found = (item for item in own if not pattern.fullmatch(item[1]) and not smi_failure.is_about_gpu(item[1]))
-    else:
-        found = iter(())
+    """The lines before, in and after a section that were not read."""
+    lines = list(enumerate(section.lines, start=section.first))
+    tag = _ENDS.get(section.kind)
+    length = next((place for place, line in enumerate(section.lines, start=1) if tag and tag in line), len(lines))
     return tuple(
         UnreadLine(file=section.file, line=number, text=_shown(line))
-        for number, line in (*section.skipped, *found)
+        for number, line in (*section.skipped, *_unread(section, lines[:length]), *lines[length:])
         if _WORD.search(line) and not _FRAME.fullmatch(line)
+    )
+
+
+def _unread(section: Section, lines: Sequence[tuple[int, str]]) -> Iterable[tuple[int, str]]:
+    """The lines of a section that were not read, or those parts of them."""
+    if section.kind == "nvidia-smi's failure":
+        return _after_message(section)
+    if section.kind == "nvidia-smi --query-gpu":
+        return (item for item in lines if not smi_csv.is_read(item[1], section))
+    if section.kind in diagnostics.NAMES:
+        return ((number, text) for number, line in lines for text in diagnostics.unknown(line, section.kind))
+    pattern = _READ.get(section.kind)
+    rows = smi_table.rows(section.lines) if section.kind == "nvidia-smi" else range(0)
+    return (
+        (number, line)
+        for number, line in lines
+        if pattern and not (pattern.fullmatch(line) or is_about_gpu(line))
+        if not (line.rstrip().endswith("|") and number - section.first in rows)
     )
 
 
@@ -77,20 +102,13 @@ def collected(lines: Iterable[UnreadLine]) -> ImportedLines | None:
     return ImportedLines(count=len(found), lines=found[:MOST]) if found else None
 
 
-def _after(section: Section, tag: str) -> Iterator[tuple[int, str]]:
-    """What follows the closing tag, if the document has it."""
-    ends = [place for place, line in enumerate(section.lines) if tag in line]
-    start = ends[0] + 1 if ends else len(section.lines)
-    return enumerate(section.lines[start:], start=section.first + start)
-
-
 def _after_message(section: Section) -> Iterator[tuple[int, str]]:
     """What follows the message of nvidia-smi, which ends with an empty line."""
-    lost = any(map(smi_failure.LOST.match, section.lines))
+    lost = any(map(LOST.match, section.lines))
     is_message = True
     for number, line in enumerate(section.lines, start=section.first):
         is_message = is_message and bool(line.strip())
-        if not (smi_failure.LOST.match(line) if lost else is_message):
+        if not (LOST.match(line) if lost else is_message):
             yield number, line
 
 

@@ -63,6 +63,14 @@ def test_readings_missing_in_dump_never_pass(tmp_path: Path) -> None:
     assert passed <= {"gpu.count-expected", "gpu.same-model", "gpu.responding", "topology.pairs"}
 
 
+def test_one_imported_gpu_is_enough_unless_more_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "q").write_text(query("3B"), encoding="utf-8")
+    kdoctor("snapshot", "--import", tmp_path / "q", "-o", tmp_path / "snapshot.json")
+    options = ("--snapshot", tmp_path / "snapshot.json", "--no-smoke", "--select", "gpu.count-expected")
+    asked = ((), ("-c", "multi-gpu-keras"), ("--gpus", "2"))
+    assert [kdoctor("check", *options, *more).returncode == 1 for more in asked] == [False, True, True]
+
+
 @pytest.mark.corpus
 def test_l4_with_one_lane_end_to_end(tmp_path: Path) -> None:
     file = recorded("smi-x/l4x2-555-one-x1-link.xml")

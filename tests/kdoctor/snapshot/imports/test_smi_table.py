@@ -102,3 +102,8 @@ def test_row_that_was_not_understood_is_kept(tmp_path: Path) -> None:
     row = "|   0  Orin (nvgpu)                  N/A  | N/A              N/A |                  N/A |\n"
     gpus = imported_gpus(tmp_path, JETSON.replace(row, row + "| something else                          |\n"))
     assert [line.partition(": ")[2] for line in gpus.not_understood] == ["something else"]
+
+
+def test_gpu_that_needs_a_reset_is_read(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TABLE.replace("   0MiB /  40960MiB", "GPU requires reset "))
+    assert (gpus.not_understood, gpus.devices[1].errors["memory_used_bytes"]) == ((), "GPU requires reset")

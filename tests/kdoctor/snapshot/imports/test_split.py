@@ -202,3 +202,26 @@ def test_no_devices_were_found(tmp_path: Path) -> None:
 def test_corrupted_inforom_belongs_to_its_gpu(tmp_path: Path, dump: str) -> None:
     gpus = imported_gpus(tmp_path, f"{dump}WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")
     assert [gpu.errors.get("inforom") for gpu in gpus.devices] == ["infoROM is corrupted", None]
+
+
+MARKS = ("> ", "> > ", "    ", "[pod/driver-7x9zq/driver] ", "node17: ", "2025-02-23T16:24:18.123456789Z ")
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("text", [TABLE, LSPCI, NVLINK, query("3B"), xml("3B")])
+def test_marks_before_each_line_change_nothing(tmp_path: Path, mark: str, text: str) -> None:
+    marked = "".join(f"{mark}{line}\n" for line in text.splitlines())
+    assert imported(tmp_path, marked).facts == imported(tmp_path, text).facts
+
+
+def test_lines_of_several_hosts_are_not_one_machine(tmp_path: Path) -> None:
+    lines = [f"{host}: {line}" for line in TABLE.splitlines() for host in ("node17", "node18")]
+    with pytest.raises(UsageError):
+        imported(tmp_path, "\n".join(lines))
+
+
+def test_name_of_the_driver_is_not_a_host(tmp_path: Path) -> None:
+    lines = "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python\n" * 9
+    log = imported(tmp_path, lines).facts[KernelLog]
+    assert isinstance(log, KernelLog)
+    assert {event.code for event in log.events} == {31}

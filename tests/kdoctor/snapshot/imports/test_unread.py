@@ -9,7 +9,7 @@ import pytest
 
 from helpers.command import kdoctor
 from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, imported, query, xml
-from kdoctor.facts import ImportedLines
+from kdoctor.facts import Diagnostics, Gpus, ImportedLines
 from kdoctor.snapshot.imports.unread import MOST
 
 VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Sat Feb 17 22:55:48 UTC 2024\n"
@@ -82,3 +82,100 @@ def test_count_is_in_the_report_and_lines_are_in_verbose(tmp_path: Path) -> None
     assert "1 imported line not understood" in json.loads(done.stdout)["target"]
     shown = kdoctor("check", "--snapshot", snapshot, "--no-smoke")
     assert shown.stdout.count("not understood") == 1
+
+
+P2P = "\tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"
+CSV = "index, name, pci.bus_id\n0, NVIDIA Test 40GB, 00000000:3B:00.0\n1, NVIDIA Test 40GB, 00000000:AF:00.0\n"
+MANAGER = "[Jan 05 2026 10:00:00] [INFO] [tid 12] Fabric Manager starting\n" * 3
+DCGM = """\
+{
+ "DCGM Diagnostic": {
+  "test_categories": [
+   {"category": "Hardware", "tests": [{"name": "pcie", "results": [{"gpu_ids": "0", "status": "Pass"}]}]}
+  ]
+ }
+}
+"""
+VERDICT = '{\n "overall_severity": "PASS",\n "check_verdicts": [\n  {"check_id": "xid", "severity": "PASS"}\n ]\n}\n'
+NCCL = """\
+<system version="1">
+  <cpu numaid="0" arch="x86_64">
+    <pci busid="0000:3b:00.0" class="0x030200" link_width="16"/>
+    <pci busid="0000:af:00.0" class="0x030200" link_width="16"/>
+  </cpu>
+</system>
+"""
+HWLOC = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0">
+  <object type="Machine" gp_index="1">
+    <object type="PCIDev" gp_index="5" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1"/>
+  </object>
+</topology>
+"""
+FRAME, ROW = "| Frobnication failed |", "|  Frobnication failed  |  1  |  2  |"
+
+
+@pytest.mark.parametrize(
+    ("text", "planted", "first"),
+    [
+        (query("3B"), "Frobnication : Failed", 2),
+        (query("3B"), "        Frobnication : Failed", 2),
+        (query("3B"), "                Frobnication : Failed", 8),
+        (query("3B"), "    Memory error count : Unknown Error", 8),
+        (xml("3B"), "<frobnication>Failed</frobnication>", 3),
+        (xml("3B"), "<frob><nication>Failed</nication></frob>", 3),
+        (TABLE, STRANGE, 2),
+        (TABLE, FRAME, 2),
+        (TABLE, ROW, 2),
+        (TOPOLOGY, "FROB0\tfailed\tSYS\tSYS\tSYS", 1),
+        (P2P, "FROB0\tfailed\tOK", 1),
+        (NVLINK, "\t Frobnication: failed", 1),
+        (LSPCI, "\tFrobnication: failed", 1),
+        (LSPCI, "\t\tFrobSta:\tFailed+ Frob-", 1),
+        (LSPCI, "\tFrobnication failed", 1),
+        (CSV, "frobnication, has, failed", 1),
+        (CSV, "frobnication failed", 1),
+        (VERSION, "Frob version: failed", 1),
+        (MANAGER, "[Jan 05 2026 10:00:00] [WARNING] [tid 12] frobnication failed", 1),
+        (MANAGER, "frobnication failed", 1),
+        (NCCL, '<frob state="failed"/>', 1),
+        (HWLOC, '<frob state="failed"/>', 2),
+    ],
+)
+def test_unknown_line_is_counted_wherever_it_is(tmp_path: Path, text: str, planted: str, first: int) -> None:
+    def count(lines: list[str]) -> int:
+        facts = imported(tmp_path, "\n".join(lines)).facts
+        unread, gpus = facts.get(ImportedLines), facts.get(Gpus)
+        kept = len(gpus.not_understood) if isinstance(gpus, Gpus) else 0
+        return kept + (unread.count if isinstance(unread, ImportedLines) else 0)
+
+    lines = text.split("\n")
+    for place in sorted({first, first + 1, (first + len(lines)) // 2, len(lines) - 3}):
+        assert count([*lines[:place], planted, *lines[place:]]) > count(lines), f"line {place + 1}"
+
+
+@pytest.mark.parametrize("text", [DCGM, VERDICT])
+def test_unknown_field_of_json_is_counted(tmp_path: Path, text: str) -> None:
+    assert unread(tmp_path, text) == []
+    for start in ('{"c', '{\n "'):
+        one = text.replace(start, start.replace('"', '"frobnication": "failed", "'), 1)
+        assert [line[2].partition(":")[0] for line in unread(tmp_path, one)] == ['"frobnication"']
+
+
+def test_fault_below_known_heading_is_not_taken_as_known(tmp_path: Path) -> None:
+    broken = query(
+        "3B", changes={"        Reserved                          : 550 MiB": "        Reserved : Unknown Error"}
+    )
+    found = [imported(tmp_path, text).facts[Gpus] for text in (query("3B"), broken)]
+    assert [gpus.not_understood for gpus in found if isinstance(gpus, Gpus)] == [
+        (),
+        ("file-0: fb memory usage/reserved: Unknown Error",),
+    ]
+
+
+def test_diagnosis_that_did_not_run_is_unknown(tmp_path: Path) -> None:
+    facts = imported(tmp_path, '{"DCGM Diagnostic": {"runtime_error": "another diagnosis is running"}}\n').facts
+    found = facts[Diagnostics]
+    assert isinstance(found, Diagnostics)
+    assert [(item.status, item.message) for item in found.results] == [("unknown", "another diagnosis is running")]

@@ -53,7 +53,7 @@ def test_finding_names_the_package_that_trains_all_of_them_correctly() -> None:
     assert "train with" not in found.remedy.summary
 
 
-def test_the_package_with_more_defects_is_not_an_alternative() -> None:
+def test_package_with_more_defects_is_not_the_alternative() -> None:
     for result in (judged(package="tf-keras", version=row.release) for row in MATRIX.keras_releases):
         assert all("train with" not in item.finding.remedy.summary for item in result.findings)
 

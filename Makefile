@@ -67,7 +67,7 @@ test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several pro
 
 $(TORCH_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)-torch
-	@$(VENV)-torch/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt keras 'torch>=2.4'
+	@$(VENV)-torch/bin/python -m pip --disable-pip-version-check install -qq --constraint constraints.txt keras torch
 	@touch $@
 
 test-matrix: $(DEV_STAMP) ## Test TensorFlow 2.15 to 2.21 against the version matrix (downloads 6 GB)
@@ -93,8 +93,8 @@ site: $(DOCS_STAMP) ## Build the documentation site into build/site
 
 constraints: ## Resolve constraints.txt again (needs uv)
 	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
-	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --group dev \
-	  --group docs pyproject.toml -; } > constraints.new
+	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --extra torch \
+	  --group dev --group docs pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 
 clean: ## Remove the virtual environment and all caches

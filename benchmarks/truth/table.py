@@ -107,5 +107,6 @@ def title(feature: str, catalog: Catalog) -> str:
         return _TITLES[feature]
     scenario, _, case = feature.partition("/")
     only = len(catalog.scenarios[f"smoke.{scenario}"].cases) == 1
-    words = scenario if only else case if scenario.endswith("features") else f"{scenario}: {case}"
+    named = case if scenario in ("features", "silent-features") else f"{scenario.removesuffix('-features')}: {case}"
+    words = scenario if only else named
     return words.replace("-", " ")

@@ -41,6 +41,8 @@ ON_GPUS = ("kdoctor topology",)
 """How a command begins that needs GPUs; it runs on a simulated machine with eight."""
 
 EXIT_CODES = {
+    # A warning: the installed Keras has known defects.
+    "kdoctor check --checklist cpu-smoke --no-smoke --format nagios": 1,
     # The default checklist fails without GPUs.
     "kdoctor check": 1,
     "kdoctor check && python train.py": 1,

@@ -146,6 +146,13 @@ def largest_output(targets: Any, outputs: Any) -> Any:
     return tf.reduce_max(outputs)
 
 
+def weighted(inputs: Any, targets: Any) -> tuple[Any, Any, Any]:
+    """A batch with weights of its examples; those of the second replica are smaller, and one in three is zero."""
+    place = tf.range(tf.shape(targets)[0])
+    weights = tf.where(place % 3 == 0, 0.0, tf.where(place < 8, 1.5, 0.25))
+    return inputs, targets, weights
+
+
 def _sgd(**options: Any) -> Any:
     return keras.optimizers.SGD(0.05, **options)
 
@@ -235,6 +242,9 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "dropout": lambda: _compiled(_model(keras.Model, layers.Dropout(0.5))),
         "dropout fixed": lambda: _compiled(_model(keras.Model, ReplicaDropout(0.5))),
         "accumulation": lambda: _compiled(_model(), _sgd(gradient_accumulation_steps=2)),
+        "averages": lambda: _compiled(_model(), _sgd(use_ema=True, ema_overwrite_frequency=2)),
+        "averages fixed": lambda: _compiled(_model(), _sgd(use_ema=True)),
+        "weighted data": lambda: _compiled(_model(), weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()]),
         "function: two optimizers": _two_optimizers,
         "metric of a maximum": lambda: _compiled(_model(), metrics=[largest_output]),
     }

@@ -198,7 +198,9 @@ def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
 
         before = state()
         given = makers[name] if name.startswith("function: ") else model
-        found[name] = _found(kdoctor.preflight(given, job_models.dataset("dense", count=64), strategy, steps=4))
+        data = job_models.dataset("dense", count=64)
+        data = data.map(job_hazards.weighted).prefetch(1) if name == "weighted data" else data
+        found[name] = _found(kdoctor.preflight(given, data, strategy, steps=4))
         after = state()
         found[name]["changed"] = [part for part in before if before[part] != after[part]]
     return found

@@ -413,7 +413,7 @@ def test_named_lint_rules_exist() -> None:
 )
 def test_healthy_environment_has_no_findings_about_versions(facts: Facts, assumed: Assumptions) -> None:
     for check in CHECKS.values():
-        if check.family == "versions":
+        if check.family == "versions" and check.id != "versions.keras-features":  # every Keras 3 has some defects
             result = compute_check(check, *facts, assumptions=assumed)
             assert result.status in {Status.PASS, Status.SKIP}, (check.id, result.reason)
 

@@ -68,6 +68,9 @@ STATED = Assumptions(
     image="job/train:*",
 )
 
+OF_KERAS_3 = {"versions.keras-features"}
+"""Checks that fail with every release of Keras 3."""
+
 LOG_CHECKS = {
     "driver.memory-regions",
     "gpu.kernel-log",
@@ -262,6 +265,8 @@ def test_healthy_machine_passes_with_evidence(check: Check) -> None:
     # The environment of the fixtures has no other packages.
     if check.id in NOT_ON_H100 | OF_TOOLS | {"versions.other-conflicts"}:
         assert result.status is Status.SKIP
+    elif check.id in OF_KERAS_3:
+        assert result.status is Status.FAIL
     else:
         assert (result.status, result.reason) == (Status.PASS, None)
         assert result.evidence

@@ -137,6 +137,8 @@ def test_features_of_jobs_are_measured_and_nothing_else() -> None:
     assert not {"smoke.model-outside-scope", "smoke.speed", "smoke.data-parallel"} & {item.id for item in chosen}
     assert title("baseline/mirrored", CATALOG) == "baseline"
     assert title("state/adam", CATALOG) == "state: adam"
+    assert title("features/clipvalue", CATALOG) == "clipvalue"
+    assert title("multi-worker-features/dropout", CATALOG) == "multi worker: dropout"
 
 
 def test_environments_have_different_names_and_known_releases_of_tensorflow() -> None:

@@ -11,6 +11,7 @@ from kdoctor_checks.smoke._judging import TOLERANCE, did_not_finish, evidence, f
 _REMEDY = Remedy(
     summary="Train with a custom loop that calls the model in DistributedDataParallel, or train Keras on JAX.",
     action=Action.CHANGE_CODE,
+    look=("kdoctor explain --reproduce torch-fit",),
 )
 
 

@@ -4,18 +4,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from kdoctor.check import check
 from kdoctor.commands.packages import install, restore
-from kdoctor.facts import Environment, Gpu, Gpus, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
-from kdoctor.matrix.keras import defects
+from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.model import KnownBad, VersionMatrix
-from kdoctor.matrix.truth import describe
 from kdoctor.matrix.values import specifier
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import judge_gpus, versions_there
 from kdoctor_checks._versions import first_short, parse_version
-
-_SHOWN = 4
-"""Features that the evidence names for each result."""
 
 
 @check("versions.known-hazards", severity=Severity.WARNING, needs_gpus=True, requires=["versions.cudnn-for-gpus"])
@@ -27,14 +22,12 @@ def known_hazards(
     packages: Packages,
     target: Target,
     matrix: VersionMatrix,
-    keras: KerasChoice,
 ) -> Iterator[Outcome]:
     """No job is known to fail with these versions and GPUs.
 
     Why: some combinations work until the job uses one feature, most often XLA (jit_compile=True). TensorFlow 2.21 with
     cuDNN before 9.10.2 finds no algorithm for convolutions under XLA. On Blackwell workstation GPUs, the XLA compiler
-    terminates the process. A smoke training that does not use the feature passes. For several GPUs, the evidence names
-    the features that this release of Keras trains incorrectly or not at all; job.clipping and others judge them.
+    terminates the process. A smoke training that does not use the feature passes.
     Remedy: install the version that fixes it, or do not use the feature.
     Sources:
         https://github.com/aws/deep-learning-containers/pull/6417
@@ -46,7 +39,7 @@ def known_hazards(
         yield Unjudged(subject=subject, reason="its version is not valid")
         return
     there = versions_there(tensorflow, packages, libraries)
-    # Other checks judge whether a GPU is registered, and trainings what Keras does to some jobs.
+    # Other checks judge whether a GPU is registered, and what Keras does to some jobs.
     rows = [
         row for row in matrix.known_bad if row.job is not None and row.effect != "no-gpu" and set(row.when) != {"keras"}
     ]
@@ -63,38 +56,13 @@ def known_hazards(
             return Evidence(subject=gpu.subject, observed=f"no job is known to fail on compute capability {capability}")
         return _outcome(row, gpu.subject, packages, target)
 
-    on_replicas = _on_replicas(keras, matrix) if len(gpus.devices) > 1 else None
-    if on_replicas:
-        yield on_replicas
     outcomes = list(judge_gpus(gpus, environment, judge))
     yield from outcomes
-    if (
-        outcomes
-        and not general
-        and not on_replicas
-        and not cudnn_unread
-        and all(isinstance(outcome, Evidence) for outcome in outcomes)
-    ):
+    if outcomes and not general and not cudnn_unread and all(isinstance(outcome, Evidence) for outcome in outcomes):
         observed = (
             f"not in the list of combinations that fail with some jobs ({counted(len(rows), 'entry', 'entries')})"
         )
         yield Evidence(subject=subject, observed=observed)
-
-
-def _on_replicas(keras: KerasChoice, matrix: VersionMatrix) -> Evidence | None:
-    """What the installed Keras is known to do on several replicas with some features of jobs.
-
-    Evidence, because every release of Keras 3 has such features: the trainings and the checks of the job judge those
-    that are used.
-    """
-    if keras.version is None:
-        return None
-    found = list(defects(matrix.keras_features, keras.package.replace("-", "_"), keras.version))
-    if not found:
-        return None
-    features = counted(len(found), "feature")
-    observed = f"{features} of jobs fail on several replicas: {describe(matrix, found, _SHOWN)} ({found[0].basis})"
-    return Evidence(subject=f"{keras.package} {keras.version}", observed=observed)
 
 
 def _holds(row: KnownBad, versions: Mapping[str, str], besides: Collection[str] = ()) -> bool:

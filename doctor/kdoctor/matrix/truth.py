@@ -49,8 +49,9 @@ def spans(matrix: VersionMatrix, feature: str) -> Iterator[Span]:
 
 
 def titles(matrix: VersionMatrix, features: Iterable[str]) -> list[str]:
-    """The names of features for people."""
-    return [matrix.features[feature].title if feature in matrix.features else feature for feature in features]
+    """The names of features for people, each once."""
+    names = (matrix.features[feature].title if feature in matrix.features else feature for feature in features)
+    return list(dict.fromkeys(names))
 
 
 def describe(matrix: VersionMatrix, known: Sequence[KnownFeature], most: int | None = None) -> str:

@@ -32,7 +32,7 @@ _shipped_matrix = cache(load_matrix)
 
 @cache
 def _node() -> Facts:
-    """A node with 8 H100 GPUs on which every built-in check passes or does not apply."""
+    """A node with 8 H100 GPUs on which every built-in check passes or does not apply, but versions.keras-features."""
     text = resources.files(__name__).joinpath("h100-node.json").read_text(encoding="utf-8")
     return loads(text, load_catalog().fact_groups).facts
 

@@ -27,11 +27,15 @@ FOUND = {
     "steps": ("job.steps-per-execution", "8 on 2 replicas: InvalidArgumentError"),
     "dropout": ("job.random-layers", "dropout on 2 replicas: equal numbers"),
     "accumulation": ("job.options", "gradient_accumulation_steps=2 on 2 replicas: RuntimeError"),
+    "averages": ("job.options", "use_ema=True on 2 replicas: RuntimeError"),
     "function: two optimizers": ("job.options", "an optimizer that the first train_step builds on 2 replicas: Inv"),
     "metric of a maximum": ("job.metrics", "largest_output is "),
 }
 """Jobs with one problem, the check that fails and the start of its finding."""
-FINE = ("trained before", "rate from a function", "weighted metrics", "clipping fixed", "steps fixed", "dropout fixed")
+FINE = (
+    *("trained before", "rate from a function", "weighted metrics", "weighted data"),
+    *("clipping fixed", "steps fixed", "dropout fixed", "averages fixed"),
+)
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 

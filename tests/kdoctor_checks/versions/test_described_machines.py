@@ -25,8 +25,9 @@ def test_healthy_machine_has_no_findings(name: str) -> None:
     driver = library("cuda", version=machines.gpus(name).driver_version)
     facts = (*h100_node(), *read, environment(LD_LIBRARY_PATH=SOLVER_FOLDER), libraries(driver))
     failed = {check.id for check in CHECKS if compute_check(check, *facts).status is not Status.PASS}
-    # No other package is installed, and the checklist names no versions.
-    skipped = {"versions.other-conflicts", "versions.packages-expected", "versions.runtime-expected"}
+    # Every Keras 3 has features that it trains incorrectly. No other package is installed, and no version is agreed on.
+    skipped = {"versions.keras-features", "versions.other-conflicts", "versions.packages-expected"}
+    skipped.add("versions.runtime-expected")
     if name == "rtx5090":  # XLA of this release terminates the process on this GPU
         skipped.add("versions.known-hazards")
     assert failed == skipped

@@ -1,21 +1,44 @@
-"""The scenario about Keras on torch with a real torch. KDOCTOR_TORCH_PYTHON is an interpreter that has it."""
+"""The scenario about Keras on torch, and its reproduction, with a real torch.
+
+KDOCTOR_TORCH_PYTHON is an interpreter that has it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from helpers.command import kdoctor
+from helpers.command import environ, kdoctor
+from kdoctor.failures.known import load_reproductions
 
 pytestmark = pytest.mark.torch
+SCRIPTS = [name for name in load_reproductions() if name.startswith("torch-")]
 
 
-def test_ddp_matches_one_device_and_fit_trains_alone() -> None:
-    python = os.environ.get("KDOCTOR_TORCH_PYTHON")
-    if not python:
+@pytest.fixture
+def python() -> str:
+    """The interpreter with torch."""
+    found = os.environ.get("KDOCTOR_TORCH_PYTHON")
+    if not found:
         pytest.skip("KDOCTOR_TORCH_PYTHON is not set: make test-torch sets it")
+    return found
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_exit_status_of_the_reproduction_shows_the_defect(tmp_path: Path, python: str, name: str) -> None:
+    script = tmp_path / "reproduction.py"
+    script.write_text(load_reproductions()[name], encoding="utf-8")
+    done = subprocess.run(
+        [python, script], check=False, capture_output=True, text=True, env=environ(TMPDIR=str(tmp_path)), timeout=600
+    )
+    assert done.returncode == 3, done.stderr
+
+
+def test_ddp_matches_one_device_and_fit_trains_alone(python: str) -> None:
     done = kdoctor("smoke", "torch-data-parallel", "--python", python, "--replicas", "2", "--format", "json")
     results = {item["id"]: item for item in json.loads(done.stdout)["results"]}
     assert results["smoke.torch-data-parallel"]["status"] == "pass"

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers.facts import keras
+from kdoctor.engine.report import Result
+from kdoctor.matrix.keras import FeatureResult
+from kdoctor.matrix.load import load_matrix
+from kdoctor.matrix.model import VersionMatrix
+from kdoctor.model import Assumptions, GpuAssumption, Severity, Status
+from kdoctor.testing import compute_check
+from kdoctor_checks.versions.keras_features import keras_features
+
+MATRIX = load_matrix(environ={})
+CLIPNORM = "silent-features/clipnorm"
+
+
+def judged(matrix: VersionMatrix = MATRIX, gpus: GpuAssumption | None = None, **choice: Any) -> Result:
+    return compute_check(keras_features, keras(**choice), assumptions=Assumptions(gpus=gpus), matrix=matrix)
+
+
+def measured(*results: tuple[str, str, FeatureResult]) -> VersionMatrix:
+    """A matrix in which only clipnorm was measured, with these packages and releases."""
+    row, release = MATRIX.keras_features[0], MATRIX.keras_releases[0]
+    rows = [
+        row.model_copy(update={"feature": CLIPNORM, "package": package, "releases": (version,), "result": result})
+        for package, version, result in results
+    ]
+    releases = [release.model_copy(update={"package": package, "release": version}) for package, version, _ in results]
+    return replace(MATRIX, keras_features=tuple(rows), keras_releases=tuple(releases))
+
+
+@pytest.mark.parametrize("version", ["3.10.0", "3.15.1"])
+def test_releases_that_clip_incorrectly_warn_everybody(version: str) -> None:
+    result = judged(version=version)
+    assert (result.status, result.severity) == (Status.FAIL, Severity.WARNING)
+    (item,) = result.findings
+    assert item.finding.subject == f"keras {version}"
+    assert "clipnorm" in item.finding.headline
+    assert all(name in item.finding.observed for name in ("dropout", "clipvalue", "raises an error with"))
+    assert "starved tail" not in item.finding.observed  # smoke.starved-replica trains it
+    assert "masked loss" not in item.finding.observed  # wrong with every release
+
+
+def test_finding_names_the_package_that_trains_all_of_them_correctly() -> None:
+    right = measured(("keras", "3.15.1", "wrong"), ("tf_keras", "2.21.0", "right"))
+    assert "train with tf_keras" in judged(right, version="3.15.1").findings[0].finding.remedy.summary
+    both = measured(("keras", "3.10.0", "right"), ("keras", "3.15.1", "wrong"), ("tf_keras", "2.21.0", "wrong"))
+    found = judged(both, package="tf-keras", version="2.21.0").findings[0].finding
+    assert "train with" not in found.remedy.summary
+
+
+def test_package_with_more_defects_is_not_the_alternative() -> None:
+    for result in (judged(package="tf-keras", version=row.release) for row in MATRIX.keras_releases):
+        assert all("train with" not in item.finding.remedy.summary for item in result.findings)
+
+
+@pytest.mark.parametrize(
+    ("version", "status"), [("3.15.1", Status.PASS), ("3.14.0", Status.FAIL), ("3.16.0", Status.UNKNOWN)]
+)
+def test_a_release_that_does_all_correctly_passes(version: str, status: Status) -> None:
+    matrix = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.1", "right"))
+    assert judged(matrix, version=version).status is status
+
+
+def test_a_feature_that_raises_an_error_is_evidence() -> None:
+    matrix = measured(("keras", "3.14.0", "wrong"), ("keras", "3.15.0", "right"), ("keras", "3.15.1", "raises"))
+    result = judged(matrix, version="3.15.1")
+    assert result.status is Status.PASS
+    assert "clipnorm" in result.evidence[0].observed
+
+
+@pytest.mark.parametrize("version", [None, "not a version"])
+def test_invalid_version_is_unknown(version: str | None) -> None:
+    assert judged(version=version).status is Status.UNKNOWN
+
+
+def test_one_gpu_has_no_replicas_to_go_wrong() -> None:
+    assert judged(gpus=GpuAssumption(count=1), version="3.15.1").status is Status.SKIP
+    assert judged(gpus=GpuAssumption(count=0), version="3.15.1").status is Status.FAIL

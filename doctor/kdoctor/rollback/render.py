@@ -60,7 +60,7 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
         yield say(f"Warning: {plan.caution}.")
     for number, step in enumerate(plan.steps, 1):
         title = _title(number, step)
-        yield from ("", f"# {title}")
+        yield from ("", f"# {comment(title)}")
         yield from (f"#    {comment(text)}" for text in step.restores)
         root = "yes" if step.needs_root or step.needs_reboot else "no"
         if step.elsewhere:

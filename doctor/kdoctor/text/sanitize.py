@@ -24,6 +24,11 @@ def clean(text: str) -> str:
     return _UNFIT.sub(lambda found: _escape(found[0]), plain)
 
 
+def is_printable(text: str) -> bool:
+    """Whether the text has no control characters except line feeds and tabs."""
+    return _UNFIT.search(text) is None
+
+
 def cleaned(value: T) -> T:
     """The same dataclass with every text in it cleaned, also in tuples and in other dataclasses."""
     return _walk(value)  # type: ignore[no-any-return]

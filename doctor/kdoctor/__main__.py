@@ -2,13 +2,14 @@
 
 import os
 import sys
-from contextlib import suppress
 
 if __name__ == "__main__":
     # `python -m` puts the working directory first, where a file could replace a module that kdoctor needs.
-    with suppress(OSError):  # the directory was deleted
-        if sys.path and sys.path[0] in ("", os.getcwd()):
+    try:
+        if sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - pathlib could be such a file
             del sys.path[0]
+    except OSError:
+        pass
     from keras_doctor.entry import main
 
     main()

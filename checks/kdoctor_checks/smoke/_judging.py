@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from kdoctor.commands.shell import quoted
 from kdoctor.commands.packages import install, restore
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some

@@ -75,9 +75,9 @@ def validate(
             warn(str(error))
             broken = True
         else:
-            typer.echo(
+            show(
                 f"{name}: valid ({read.name} version {read.version}: "
-                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})"
+                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})\n"
             )
     raise typer.Exit(EXIT_USAGE if broken else 0)
 

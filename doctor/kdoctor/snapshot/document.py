@@ -17,6 +17,7 @@ from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
+from kdoctor.text.sanitize import clean_json
 
 SCHEMA: Final = "kdoctor/snapshot/v1"
 _FAMILY, _, _VERSION = SCHEMA.rpartition("/v")
@@ -78,7 +79,8 @@ def dumps(snapshot: Snapshot, redaction: Redaction | None = None) -> str:
         created_at=snapshot.created_at,
         facts={name: redaction.apply(facts[name]) for name in sorted(facts)},
     )
-    return json.dumps(document.model_dump(by_alias=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document.model_dump(by_alias=True), indent=2, ensure_ascii=False, allow_nan=False)
+    return clean_json(text) + "\n"
 
 
 def load(path: Path, groups: Groups) -> Snapshot:

@@ -19,7 +19,7 @@ HOSTILE: Mapping[str, str] = {
     "attribute": "\" onmouseover=\"alert(1)\" x='",
     "Markdown": "](javascript:alert(1)) ![x](http://example.org/x.png) | `a` <b> @octocat #1 *b* _c_\n# heading\n- [ ] x",
     "fence": "x\n```\n# out of the fence\n~~~\n",
-    "CSV": "=HYPERLINK(\"http://example.org\")",
+    "CSV": '=HYPERLINK("http://example.org")',
     "Prometheus": 'a"} 1\nkdoctor_verdict{conclusion="pass"} 1 #',
     "JUnit": "]]></failure><failure message='x'><![CDATA[",
     "workflow command": "x\n::error file=a.py,line=1::pwned\n::set-output name=a::b\n##[error]pwned\n##vso[task.complete]",

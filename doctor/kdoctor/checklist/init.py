@@ -194,7 +194,10 @@ def _beneath(facts: Facts, gpus: Gpus) -> Iterator[str]:
     known = {name: release for name in _LIBRARIES if (release := _release(found.get(name)))}
     if known:
         yield "  libraries:  # as the loader resolves them for TensorFlow"
-        yield from (f'    {name}: "~={release}"  # here: {comment(found[name] or "")}' for name, release in sorted(known.items()))
+        yield from (
+            f'    {name}: "~={release}"  # here: {comment(found[name] or "")}'
+            for name, release in sorted(known.items())
+        )
 
 
 def _release(version: str | None) -> str | None:

@@ -101,7 +101,9 @@ class _Writer:
             yield from ("", "# Not inherited:")
         for item in gone:
             reason = self._checklist.without.get(item.what.partition(".")[2])
-            yield "#   " + comment(f"{item.what} ({item.old}) of {item.inherited_from}" + (f": {reason}" if reason else ""))
+            yield "#   " + comment(
+                f"{item.what} ({item.old}) of {item.inherited_from}" + (f": {reason}" if reason else "")
+            )
 
     def _comment(self, name: str) -> str:
         """The comment on an entry, about itself or a value in it."""

@@ -211,8 +211,8 @@ def _misfit(parameter: Parameter, value: Any) -> str | None:
     except ValidationError as error:
         message = error.errors(include_url=False)[0]["msg"]
         return f"{message[0].lower()}{message[1:]}"
-    except ValueError:
-        return "it must be finite"
+    except ValueError as error:
+        return str(error)
     return None
 
 

@@ -108,14 +108,20 @@ def opened(place: Path, *, create: bool) -> Iterator[sqlite3.Connection]:
             connection.close()
             raise
     try:
-        with _as_history_errors(place, (sqlite3.Error,)):
+        with _as_history_errors(place, _DATABASE_ERRORS):
             yield connection
     finally:
         connection.close()
 
 
+_DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""The second is raised for the message of an error that quotes a damaged name."""
+
+
 @contextlib.contextmanager
-def _as_history_errors(place: Path, kinds: tuple[type[Exception], ...] = (sqlite3.Error, OSError)) -> Iterator[None]:
+def _as_history_errors(
+    place: Path, kinds: tuple[type[Exception], ...] = (*_DATABASE_ERRORS, OSError)
+) -> Iterator[None]:
     try:
         yield
     except kinds as error:

@@ -75,9 +75,9 @@ def _lines(data: bytes, random: Random) -> bytes:
         lines.insert(other, lines[one])
     elif kind == 1:
         del lines[one]
-    elif kind == 2:  # noqa: PLR2004 - the number of a kind
+    elif kind == 2:
         lines[one], lines[other] = lines[other], lines[one]
-    elif kind == 3:  # noqa: PLR2004 - the number of a kind
+    elif kind == 3:
         lines[one] = b" " * random.randrange(9) + lines[one].lstrip()
     else:
         lines[one : one + 1] = [lines[one]] * random.choice((2, 3, 40))
@@ -113,7 +113,7 @@ _VALUES: tuple[Any, ...] = (
 
 def mutated_json(data: bytes, random: Random) -> bytes:
     """The JSON document with some of its values replaced, removed or repeated; sometimes with changed text."""
-    if random.random() < 0.2:  # noqa: PLR2004 - a share
+    if random.random() < 0.2:
         return mutated(data, random)
     document = json.loads(data)
     for _ in range(random.choice((1, 1, 2, 4))):
@@ -129,7 +129,7 @@ def _change(document: Any, random: Random) -> None:
             return
         key = random.choice(keys)
         below = node[key]
-        if isinstance(below, dict | list) and below and random.random() < 0.9:  # noqa: PLR2004 - a share
+        if isinstance(below, dict | list) and below and random.random() < 0.9:
             node = below
             continue
         kind = random.randrange(4)
@@ -137,7 +137,7 @@ def _change(document: Any, random: Random) -> None:
             del node[key]
         elif kind == 1 and isinstance(node, list):
             node.insert(random.randint(0, len(node)), below)
-        elif kind == 2 and isinstance(node, list):  # noqa: PLR2004 - the number of a kind
+        elif kind == 2 and isinstance(node, list):
             random.shuffle(node)
         else:
             node[key] = random.choice(_VALUES)

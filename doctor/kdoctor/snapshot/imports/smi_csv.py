@@ -141,7 +141,8 @@ def parse(section: Section) -> Part:
         names = [_bare(name) for name in lines.pop(0).split(",")]
     else:
         names = asked["fields"].split(",") if asked else []
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines)]
+    # Line by line: a quotation mark that is not closed must not swallow the rest.
+    rows = [[cell.strip() for cell in row] for line in lines for row in csv.reader([line.replace("\r", " ")])]
     tables = [_named(row, names) for row in rows if not names or len(row) == len(names)]
     driver, errors = read_all(_DRIVER, tables[0]) if tables else ({}, {})
     unread = [name for name in names if name not in _KNOWN]

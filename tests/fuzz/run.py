@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 for source in ("doctor", "checks", "checklists", "tests"):
     sys.path.insert(0, str(ROOT / source))
 
-from helpers.fuzzing.readers import READERS, Reader  # noqa: E402 - the path is set above
+from helpers.fuzzing.readers import READERS, CheckCrashedError, Reader  # noqa: E402 - the path is set above
 from kdoctor.errors import UsageError  # noqa: E402 - the path is set above
 
 LIMIT_S = 20.0
@@ -70,6 +70,8 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/doctor/" in frame.filename or "/checks/" in frame.filename]
     last = ours[-1] if ours else frames[-1]
+    if isinstance(error, CheckCrashedError):
+        return str(error)
     return f"{type(error).__name__} at {Path(last.filename).parent.name}/{Path(last.filename).name}:{last.lineno}"
 
 

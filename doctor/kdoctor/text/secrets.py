@@ -81,12 +81,12 @@ def mask_variable(name: str, value: str) -> str:
         return MASK
     try:
         parsed = json.loads(value) if value.lstrip()[:1] in ("{", "[") else None
-    except (ValueError, RecursionError):
-        parsed = None
-    if parsed is None:
-        return mask(value)
-    masked = _mask_json(parsed)
-    return value if masked == parsed else json.dumps(masked)
+        masked = _mask_json(parsed)
+        if parsed is not None:
+            return value if masked == parsed else json.dumps(masked)
+    except (ValueError, RecursionError):  # not JSON, or nested too deeply
+        pass
+    return mask(value)
 
 
 def _mask_json(value: object) -> object:

@@ -19,7 +19,7 @@ def render_github(report: LintReport, _: Canvas) -> str:
 def _annotation(finding: Finding) -> str:
     spot = finding.spot
     properties: dict[str, object] = {"title": f"{finding.rule.code} {finding.rule.id}"}
-    message = f"{clean(finding.message)}. {finding.fix}"
+    message = clean(f"{finding.message}. {finding.fix}")
     if spot.path != "-":
         properties["file"] = clean(spot.path)
     if spot.cell:

@@ -156,7 +156,7 @@ def test_no_command_of_a_hostile_machine_runs_a_part_of_a_value(tmp_path: Path) 
         commands.update(command for step in plan.steps for command in (*step.commands, *step.verify))
         scripts |= {render(report, "fix-script"), as_script(plan)}
     reached = {command for command in commands if CANARY in command}
-    assert len(reached) > 20
+    assert len(reached) > 8
     assert run(sorted(commands), tmp_path) == []
     assert run([*scripts, *map(answered, scripts)], tmp_path) == []
 

@@ -151,7 +151,8 @@ def _of_json(raw: str) -> Line:
         return Line(text=raw)
     message = record.get("MESSAGE")
     if isinstance(message, list):
-        message = bytes(item for item in message if isinstance(item, int) and item in range(256)).decode("utf-8", "replace")
+        numbers = (item for item in message if isinstance(item, int) and item in range(256))
+        message = bytes(numbers).decode("utf-8", "replace")
     boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
     inner = split_line(message) if isinstance(message, str) else Line(text="")
     return Line(

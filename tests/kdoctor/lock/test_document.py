@@ -30,7 +30,7 @@ LOCKS = st.builds(
     Lock,
     checklist=TEXTS, version=st.integers(), expectations=TEXTS, recorded=st.sampled_from(["", RECORDED]), kdoctor=TEXTS,
     identifiers=st.booleans(),
-    facts=FACTS.map(lambda found: {section: facts for section, some in found.items() if (facts := fitting(section, some))}),
+    facts=FACTS.map(lambda found: {name: kept for name, facts in found.items() if (kept := fitting(name, facts))}),
     measured=st.dictionaries(TEXTS, st.builds(measure, NUMBERS, NUMBERS, NUMBERS), max_size=2),
 )  # fmt: skip
 

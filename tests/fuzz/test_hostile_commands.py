@@ -137,8 +137,8 @@ def commands_of(report: Report) -> Iterator[str]:
     for decision in report.decisions:
         for step in decision.steps:
             yield from step.commands
-    for step in report.plan:
-        yield from (*step.commands, *step.look)
+    for fix in report.plan:
+        yield from (*fix.commands, *fix.look)
 
 
 def test_no_command_of_a_hostile_machine_runs_a_part_of_a_value(tmp_path: Path) -> None:

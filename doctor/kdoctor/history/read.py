@@ -17,7 +17,7 @@ LEAST_FOR_TREND = 5
 """Number of runs that a trend needs. Noise alone makes 1 in 12 series of 4 runs rise or fall at every step (2 / 4!),
 and 1 in 60 of 5 runs."""
 _LARGEST = 2**62
-"""SQLite has no larger numbers."""
+"""Beyond the number of any run, and below the largest number of SQLite (2**63 - 1)."""
 FLIPS = 3
 """Changes between pass and fail that make a check flaky. Two may be a failure and its fix."""
 

@@ -340,6 +340,10 @@ def _checklists() -> Sequence[bytes]:
     ]
 
 
+def _encoded(text: str) -> Sequence[bytes]:
+    return [text.encode()]
+
+
 def _small_matrix() -> Sequence[bytes]:
     file = resources.files("kdoctor_checklists.matrices").joinpath("version-matrix.yaml")
     return [file.read_bytes()]
@@ -378,6 +382,6 @@ READERS: Mapping[str, Reader] = {
     "error message": Reader(
         seeds=lambda: [b"ValueError: Unable to determine the device handle", *list(_scripts())[:5]], run=_message
     ),
-    **{name: Reader(seeds=lambda text=text: [text.encode()], run=_import) for name, text in DUMPS.items()},
+    **{name: Reader(seeds=partial(_encoded, text), run=_import) for name, text in DUMPS.items()},
 }
 """Every reader. The names of imports are those of the format."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -162,7 +163,7 @@ INJECTED = 'x"\nwaivers:\n  - {check: "*", subject: "*", reason: r, owner: o, ex
     [
         replace(target(), version=f"3.12{INJECTED}"),
         replace(target(), version="3"),
-        replace(keras(), package=INJECTED),
+        replace(keras(), package=cast("Any", INJECTED)),
         replace(keras(), backend=INJECTED, settings={INJECTED: INJECTED}),
         replace(tensorflow(), cuda_version=f"12.5{INJECTED}", distribution=INJECTED),
         replace(host(), image=INJECTED, image_from=INJECTED),

@@ -34,7 +34,7 @@ from kdoctor.snapshot.document import SnapshotError, loads
 
 PAYLOAD = "".join(HOSTILE[name] for name in ("shell", "shell quotes", "shell index", "shell lines", "here-document"))
 GROUPS = 12
-"""The strings of a machine are hostile in so many turns, so that checks whose other facts are intact still judge."""
+"""The number of turns. In each, other strings of the machine are hostile, so that checks with intact facts judge."""
 
 
 def run(commands: Sequence[str], folder: Path) -> list[str]:
@@ -55,7 +55,7 @@ def answered(script: str) -> str:
 
 
 def leaves(node: Any) -> Iterator[tuple[Any, Any]]:
-    """The container and the key of every value that is no container."""
+    """The container and the key of every single value."""
     for key, value in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
         if isinstance(value, dict | list) and value:
             yield from leaves(value)

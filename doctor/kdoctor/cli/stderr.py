@@ -61,8 +61,7 @@ def show(text: str, *, rendered: bool = False) -> None:
 
     Args:
         text: what to write.
-        rendered: the text is JSON or in a format of its own, whose renderer has cleaned the values in it. Otherwise
-            it is plain text, and cleaned here.
+        rendered: the text is in a format whose renderer has cleaned the values in it. Other text is cleaned here.
 
     Raises:
         UsageError: it cannot be written, such as on a full disk.

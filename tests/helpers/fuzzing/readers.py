@@ -358,7 +358,7 @@ def _locks() -> Sequence[bytes]:
 
 
 def sealed(data: bytes, random: Random) -> bytes:
-    """A lock after changes, with the digest of what it says now: the digest is no secret."""
+    """A lock after changes, with the digest of what it says now: anyone can compute it."""
     changed = mutated(data, random)
     try:
         root = read_yaml(changed, "lock").root.data

@@ -5,6 +5,9 @@ CHECKLIST ?= cpu-smoke
 CHECK_OPTIONS ?=
 PYTEST_OPTIONS ?=
 TRUTH_OPTIONS ?=
+FUZZ_OPTIONS ?=
+# How long `make fuzz` runs.
+SECONDS ?= 600
 # Minimum branch coverage in percent; code that only runs in subprocesses is not measured.
 COVERAGE ?= 85
 
@@ -17,7 +20,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle truth snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle fuzz truth snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +64,9 @@ test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes
 
 # torch installs gigabytes of CUDA libraries, so it gets a separate environment.
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
+
+fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: SECONDS=600 (prints inputs and crashes by reader)
+	@$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) $(FUZZ_OPTIONS)
 
 test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several processes (downloads 3 GB)
 	@KDOCTOR_TORCH_PYTHON=$(abspath $(VENV)-torch/bin/python) $(BIN)/pytest -m torch $(PYTEST_OPTIONS)

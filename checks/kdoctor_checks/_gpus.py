@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 
@@ -236,7 +237,7 @@ def smi(selected: Gpu | Sequence[Gpu], *options: str, among: Gpus | None = None)
     chosen = (selected,) if isinstance(selected, Gpu) else tuple(selected)
     if among is not None and len(chosen) == len(among.devices):
         return " ".join(("nvidia-smi", *options))
-    return " ".join(("nvidia-smi", "-i", ",".join(gpu.bus_id or str(gpu.index) for gpu in chosen), *options))
+    return " ".join(("nvidia-smi", "-i", quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in chosen)), *options))
 
 
 def judge(
@@ -295,7 +296,7 @@ def field_diagnostic(found: Sequence[Gpu], gpus: Gpus, section: str) -> Remedy:
 
 def reset(found: Sequence[Gpu]) -> Remedy:
     """Reset these GPUs."""
-    addresses = ",".join(gpu.bus_id or str(gpu.index) for gpu in found)
+    addresses = quoted(",".join(gpu.bus_id or str(gpu.index) for gpu in found))
     return Remedy(
         summary="Stop all processes on the GPU, then reset it.",
         action=Action.REBOOT,

@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from kdoctor.text.sanitize import clean_json
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -20,7 +22,7 @@ class Document(Part):
 
     def to_json(self) -> str:
         """The document as JSON text with a final line feed."""
-        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+        return clean_json(self.model_dump_json(by_alias=True, indent=2)) + "\n"
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

@@ -34,6 +34,8 @@ def code_cells(data: bytes) -> Iterator[str]:
     except json.JSONDecodeError as error:
         message = f"notebook is not valid JSON: {error.msg}"
         raise UnreadableError(message, error.lineno, error.colno, fix=_SAVE_AGAIN) from error
+    except ValueError as error:
+        raise UnreadableError("notebook has a number of thousands of digits", fix=_SAVE_AGAIN) from error
     except RecursionError as error:
         raise UnreadableError("notebook is nested too deeply", fix=_SAVE_AGAIN) from error
     cells = _at(document, "cells")

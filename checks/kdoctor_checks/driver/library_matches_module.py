@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver
 from kdoctor.facts import Gpus, KernelDriver, Unavailable
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
@@ -60,4 +61,4 @@ def library_matches_module(kernel: KernelDriver | Unavailable, gpus: Gpus) -> It
 
 
 def _previous(module: str) -> Rollback:
-    return previous_driver(module, f"sudo apt-mark hold nvidia-driver-{branch_of(module)}")
+    return previous_driver(module, f"sudo apt-mark hold {quoted(f'nvidia-driver-{branch_of(module)}')}")

@@ -273,7 +273,7 @@ def _no_runtime(kernel: KernelDriver, host: Host | Unavailable) -> _Failure:
 
 
 def _no_library(kernel: KernelDriver) -> _Failure:
-    package = f"nvidia-utils-{branch_of(kernel.version) if kernel.version else quoted('<branch>')}"
+    package = quoted(f"nvidia-utils-{branch_of(kernel.version) if kernel.version else '<branch>'}")
     remedy = Remedy(
         summary="Install the user-space libraries in the version of the module (Ubuntu command shown), or remove a "
         "folder that hides them from LD_LIBRARY_PATH.",
@@ -315,7 +315,7 @@ def _closed_node(node: DeviceNode, closed: Sequence[DeviceNode]) -> Finding:
     # Nodes of the same mode were created together, and have the same group. One command opens all of them.
     first = next(other for other in closed if other.mode == node.mode)
     denied = " or ".join(verb for verb, allowed in (("read", node.readable), ("write", node.writable)) if not allowed)
-    group = f'"$(stat -c %G {first.path})"'
+    group = f'"$(stat -c %G {quoted(first.path)})"'
     return Finding(
         subject=node.path,
         observed=f"no {denied} access for this process (mode {node.mode})",

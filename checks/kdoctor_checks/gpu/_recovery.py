@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import KernelLogEvent
 from kdoctor.model import Action, Remedy, Rollback
 from kdoctor_checks import _xids
@@ -53,6 +54,6 @@ def _reset(bus_id: str) -> Remedy:
     return Remedy(
         summary="Stop all processes on the GPU, then reset it. If the error returns, have the GPU serviced.",
         action=Action.REBOOT,
-        commands=(f"sudo nvidia-smi --gpu-reset -i {bus_id}",),
-        look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {bus_id}"),
+        commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",),
+        look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {quoted(bus_id)}"),
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus
 from kdoctor.model import Outcome, Rollback, Severity
 from kdoctor_checks._gpus import configure, judge, readings, smi
@@ -34,5 +35,5 @@ def exclusive_mode(gpus: Gpus) -> Iterator[Outcome]:
                 "Set the compute mode to default, unless exclusive mode is intended.",
                 f"sudo {smi(reserved, '--compute-mode=DEFAULT', among=gpus)}",
             ),
-            rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, f'--compute-mode={recorded}')}"),
+            rollback=Rollback.to("restore the recorded mode", f"sudo {smi(gpu, quoted(f'--compute-mode={recorded}'))}"),
         )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._gpus import RESPONDING, RESTART, lost_addresses, subjects
@@ -60,7 +61,7 @@ def logged_remapping(
             remedy=Remedy(
                 summary="Check whether a replacement is pending. If so, reset the GPU or restart the machine.",
                 action=Action.REBOOT,
-                commands=(f"sudo nvidia-smi --gpu-reset -i {bus_id}",) if bus_id else ("sudo reboot",),
+                commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(bus_id)}",) if bus_id else ("sudo reboot",),
                 look=("nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT",),
             ),
             rollback=RESTART,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, Host, KernelDriver, PciDevice, PciDevices
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import RESET_NEEDED, RESTART, lost, lost_addresses, subjects
@@ -82,7 +83,7 @@ def _hidden(gpus: Gpus, kernel: KernelDriver, host: Host) -> bool | None:
 
 
 def _foreign_driver(device: PciDevice) -> Finding:
-    file = f"/etc/modprobe.d/blacklist-{device.driver}.conf"
+    file = quoted(f"/etc/modprobe.d/blacklist-{device.driver}.conf")
     apply = ("sudo update-initramfs -u", "sudo reboot")
     return Finding(
         subject=f"GPU at {device.bus_id}",
@@ -91,7 +92,7 @@ def _foreign_driver(device: PciDevice) -> Finding:
         remedy=Remedy(
             summary=f"Keep {device.driver} from binding the GPU, then restart.",
             action=Action.REBOOT,
-            commands=(f"echo 'blacklist {device.driver}' | sudo tee {file}", *apply),
+            commands=(f"echo {quoted(f'blacklist {device.driver}')} | sudo tee {file}", *apply),
         ),
         rollback=Rollback.to(f"allow {device.driver} again", f"sudo rm {file}", *apply),
     )

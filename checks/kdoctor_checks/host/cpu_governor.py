@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 
@@ -35,7 +36,7 @@ def cpu_governor(host: Host, *, slow: tuple[str, ...] = ("powersave", "conservat
                 commands=("sudo cpupower frequency-set -g performance",),
                 look=("cpupower frequency-info",),
             ),
-            rollback=Rollback.to("restore the recorded governor", f"sudo cpupower frequency-set -g {found[0]}"),
+            rollback=Rollback.to("restore the recorded governor", f"sudo cpupower frequency-set -g {quoted(found[0])}"),
         )
     else:
         yield Evidence(subject=_SUBJECT, observed=", ".join(host.cpu_governors))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Host
 from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 
@@ -32,7 +33,7 @@ def huge_pages(host: Host, *, accepted: tuple[str, ...] = ("always", "madvise"))
             remedy=Remedy(
                 summary=f"Set the mode to {accepted[-1]}, which lasts until the next restart.",
                 action=Action.CONFIGURE,
-                commands=(f"echo {accepted[-1]} | sudo tee {_FILE}",),
+                commands=(f"echo {quoted(accepted[-1])} | sudo tee {_FILE}",),
             ),
-            rollback=Rollback.to("restore the recorded mode", f"echo {mode} | sudo tee {_FILE}"),
+            rollback=Rollback.to("restore the recorded mode", f"echo {quoted(mode)} | sudo tee {_FILE}"),
         )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Network, RdmaDevice, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
 from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, inspect
@@ -46,7 +47,7 @@ def _judge(device: RdmaDevice) -> Outcome:
         expected=expected,
         remedy=inspect(
             "Reseat the card, and check risers and bifurcation in the BIOS.",
-            f"sudo lspci -vvv -s {device.bus_id or ''}",
+            f"sudo lspci -vvv -s {quoted(device.bus_id or '')}",
         ),
         rollback=READ_ONLY,
     )

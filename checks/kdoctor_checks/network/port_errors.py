@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Network, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, hca_list, inspect, ports
@@ -59,7 +60,7 @@ def port_errors(
             expected="at most " + ", ".join(f"{most[name]} {_NAMES[name]}" for name in above),
             remedy=inspect(
                 "Clean or replace the cable, clear the counters, and look again after a day of load.",
-                f"grep -H . /sys/class/infiniband/{one.device.name}/ports/{one.port.number}/counters/*",
+                f"grep -H . /sys/class/infiniband/{quoted(one.device.name)}/ports/{one.port.number}/counters/*",
             ),
             rollback=READ_ONLY,
         )

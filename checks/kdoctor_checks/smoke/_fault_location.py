@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import SmokePair
 from kdoctor.model import Action, Finding, Remedy, Rollback
 from kdoctor.text.lists import counted, some
@@ -200,7 +201,7 @@ class FaultReporter:
     def _gpu_remedy(self, index: int) -> Remedy:
         gpu = self._replicas.gpus[index]
         look = ["sudo dmesg | grep -iE 'NVRM|Xid'"]
-        look += [f"nvidia-smi -q -i {gpu.bus_id or gpu.index}"] if gpu else []
+        look += [f"nvidia-smi -q -i {quoted(gpu.bus_id or str(gpu.index))}"] if gpu else []
         return Remedy(
             summary="Exclude the GPU to continue. Read its kernel log and counters, restart the machine once, and have "
             "the GPU or its slot inspected if the fault remains.",
@@ -216,7 +217,7 @@ class FaultReporter:
             if link and link.nvlinks:
                 commands.append(f"nvidia-smi nvlink -s -i {gpu.index} && nvidia-smi nvlink -e -i {gpu.index}")
             elif gpu.bus_id:
-                commands.append(f"sudo lspci -vv -s {gpu.bus_id} | grep -E 'LnkSta:|UESta:|CESta:'")
+                commands.append(f"sudo lspci -vv -s {quoted(gpu.bus_id)} | grep -E 'LnkSta:|UESta:|CESta:'")
         return Remedy(
             summary="Inspect the link: each of the two GPUs works with another one. Try once without "
             "peer-to-peer transfers.",

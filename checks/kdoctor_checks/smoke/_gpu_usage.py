@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -106,7 +107,8 @@ def _gpus_of(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environmen
         return order
     if run.gpus_seen != len(order):
         return f"TensorFlow lists {counted(run.gpus_seen, 'GPU')}, but {len(order)} are visible"
-    numbers = [int(device.rpartition(":")[2]) for device in case.devices if device.rpartition(":")[2].isdigit()]
+    ends = (re.search(r":([0-9]{1,9})$", device) for device in case.devices)
+    numbers = [int(end[1]) for end in ends if end]
     if len(numbers) != len(case.devices) or max(numbers) >= len(order):
         return f"the device names of the replicas contain no GPU numbers ({', '.join(case.devices[:3])})"
     return {name for number in numbers for name in _names(order[number])}

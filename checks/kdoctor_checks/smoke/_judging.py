@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from kdoctor.commands.packages import install, restore
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted, some
@@ -211,7 +212,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
             summary="Find out why one process stopped responding: it may lack memory, or a firewall or proxy blocks "
             "the loopback interface.",
             action=Action.CONFIGURE,
-            look=(f"kdoctor smoke {run.scenario.removeprefix('smoke.')} --keep-artifacts kdoctor-artifacts",),
+            look=(f"kdoctor smoke {quoted(run.scenario.removeprefix('smoke.'))} --keep-artifacts kdoctor-artifacts",),
         )
     version = f"{_framework(run)} {run.jax or run.tensorflow or ''}"
     return Remedy(
@@ -300,10 +301,10 @@ class Comparison:
             command = install(self.target, self.packages, wanted)
             rollback = restore(self.target, self.packages, "keras")
         else:
-            command = f"pip install '{wanted}'"
+            command = f"pip install {quoted(wanted)}"
             version = (self.run.keras or "").partition(" ")[2]
             rollback = Rollback.to(
-                f"reinstall {self.run.keras}, as used in this run", f"pip install 'keras=={version}'"
+                f"reinstall {self.run.keras}, as used in this run", f"pip install {quoted(f'keras=={version}')}"
             )
         summary = f"Install {wanted}. Models need no change."
         remedy = Remedy(summary=summary, action=Action.REINSTALL, commands=(command,))

@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from kdoctor.check import check
+from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor_checks._causes import NO_GPU
@@ -104,7 +105,7 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
     assignments = {name: f"{name}={variables[name]}" for name in _SLOWING if name in variables}
     if assignments:
         observed += f"; {', '.join(assignments.values())} {'is' if len(assignments) == 1 else 'are'} set"
-    exports = [f"export {assignment}" for assignment in assignments.values()]
+    exports = [set_variable(name, variables[name]) for name in assignments]
     return Finding(
         subject="all-reduce",
         observed=observed,
@@ -115,7 +116,7 @@ def _finding(observed: str, expected: str, environment: Environment | Unavailabl
             summary="Check which path NCCL uses: its log reports P2P, SHM or NET for each channel. kdoctor "
             "smoke pairs tests each pair alone.",
             action=Action.CONFIGURE,
-            commands=tuple(f"unset {name}" for name in assignments),
+            commands=tuple(set_variable(name, None) for name in assignments),
             look=("export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH", "nvidia-smi topo -m"),
         ),
         rollback=Rollback.to("restore the variables of this run", *exports) if exports else NO_ROLLBACK,

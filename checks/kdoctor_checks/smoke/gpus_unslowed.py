@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, EventTime, Gpus, GpuSampling, SampledGpu, SmokeRuns
 from kdoctor.facts.gpus import EVENT_GPU_IDLE, EVENT_HW_SLOWDOWN, EVENT_NAMES, EVENT_SW_THERMAL_SLOWDOWN
 from kdoctor.model import Action, Finding, NotApplicable, Outcome, Remedy, Severity
@@ -99,7 +100,7 @@ def _finding(gpu: SampledGpu, slowdowns: list[EventTime]) -> Finding:
         summary="Check cooling (fans, air flow, room temperature) and power supplies; the BMC logs their events.",
         action=Action.INSPECT_HARDWARE,
         look=(
-            f"nvidia-smi -i {gpu.bus_id or gpu.index} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
+            f"nvidia-smi -i {quoted(gpu.bus_id or str(gpu.index))} -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK",
             "sudo ipmitool sel list",
         ),
     )

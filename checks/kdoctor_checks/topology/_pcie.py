@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, PciDevice, PciDevices, Unavailable, link_generation
 
 
 def read_links(found: Sequence[Gpu], fields: str = "LnkCap:|LnkSta:") -> tuple[str, ...]:
     """The commands that print the links of these GPUs, and whether they are idle."""
     only = found[0].bus_id if len(found) == 1 else None
-    where = f"-s {only}" if only else "-d 10de:"
+    where = f"-s {quoted(only)}" if only else "-d 10de:"
     return f"sudo lspci -vv {where} | grep -E '{'' if only else 'NVIDIA|'}{fields}'", "nvidia-smi -q -d PERFORMANCE"
 
 

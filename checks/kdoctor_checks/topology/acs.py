@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciBridge, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import configure
@@ -65,13 +66,13 @@ def describe(bridge: PciBridge) -> str:
 
 def restore(bridge: PciBridge) -> Rollback:
     """The rollback to the recorded ACS control of a port."""
-    command = f"sudo setpci -s {bridge.bus_id} ECAP_ACS+0x6.w={bridge.acs_control or 0:04x}"
+    command = f"sudo setpci -s {quoted(bridge.bus_id)} ECAP_ACS+0x6.w={bridge.acs_control or 0:04x}"
     return Rollback.to("restore the recorded setting", command)
 
 
 def turn_off(bridges: Sequence[PciBridge], summary: str) -> Remedy:
     """The remedy that turns ACS off for these ports with one command."""
-    ports = " ".join(bridge.bus_id for bridge in bridges)
+    ports = quoted(*(bridge.bus_id for bridge in bridges))
     one = f"sudo setpci -s {ports} ECAP_ACS+0x6.w=0000"
     every = f"for port in {ports}; do sudo setpci -s $port ECAP_ACS+0x6.w=0000; done"
     return configure(

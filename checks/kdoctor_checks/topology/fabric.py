@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -87,7 +88,7 @@ def _unhealthy(gpu: Gpu, problems: Sequence[str]) -> Finding:
         remedy=Remedy(
             summary="Stop all processes on the GPU, then reset it. If the health stays bad, have its NVLinks serviced.",
             action=Action.REBOOT,
-            commands=(f"sudo nvidia-smi --gpu-reset -i {gpu.bus_id or gpu.index}",),
+            commands=(f"sudo nvidia-smi --gpu-reset -i {quoted(gpu.bus_id or str(gpu.index))}",),
             look=("nvidia-smi -q | grep -A 12 Fabric", "sudo journalctl -u nvidia-fabricmanager"),
         ),
         rollback=RESTART,

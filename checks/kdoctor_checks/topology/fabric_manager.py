@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of
 from kdoctor.facts import Gpus, Host, Kernel, PciDevices
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Rollback, Severity, Unjudged
@@ -45,7 +46,7 @@ def fabric_manager(pci: PciDevices, gpus: Gpus, kernel: Kernel, host: Host) -> I
             expected="running",
             remedy=configure(
                 "Install the fabric manager in the same version as the driver (Ubuntu command shown), and start it.",
-                *(() if branch is None else (f"sudo apt-get install nvidia-fabricmanager-{branch}",)),
+                *(() if branch is None else (f"sudo apt-get install {quoted(f'nvidia-fabricmanager-{branch}')}",)),
                 "sudo systemctl enable --now nvidia-fabricmanager",
                 look=("cat /proc/driver/nvidia/version", "sudo journalctl -u nvidia-fabricmanager"),
             ),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevices, PciFunction, Unavailable
 from kdoctor.model import Finding, Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import RESPONDING, absent, inspect, judge, lost_addresses
@@ -85,7 +86,7 @@ def _judge_status(function: PciFunction, status: Sequence[str], explained_by: tu
         remedy=inspect(
             "Read the kernel log for the port, then reseat the GPU or replace the riser.",
             "sudo dmesg | grep AER",
-            f"sudo lspci -vvv -s {function.bus_id}",
+            f"sudo lspci -vvv -s {quoted(function.bus_id)}",
         ),
         brief="uncorrected PCIe errors recorded",
         explained_by=explained_by,

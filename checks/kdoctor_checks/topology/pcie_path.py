@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
@@ -105,7 +106,7 @@ def _judge(link: _Link, gpus: list[str], least_share: float, explained_by: tuple
         explained_by=explained_by,
         remedy=inspect(
             "Restart once. Then check risers and cables, and the firmware settings of the slot.",
-            f"sudo lspci -vv -s {link.lower.bus_id} | grep -E 'LnkCap:|LnkSta:'",
+            f"sudo lspci -vv -s {quoted(link.lower.bus_id)} | grep -E 'LnkCap:|LnkSta:'",
             "sudo lspci -tv",
         ),
         rollback=READ_ONLY,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdoctor.check import check
+from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, Gpus, PciDevices, Unavailable, missing_group
 from kdoctor.model import Outcome, Severity, Unjudged
 from kdoctor_checks._gpus import inspect, judge, readings
@@ -78,7 +79,7 @@ def _on_the_bus(gpus: Unavailable, pci: PciDevices | Unavailable, least_share: f
             link.observed,
             ok=link.width >= least_share * link.width_max,
             expected=f"x{link.width_max}",
-            remedy=inspect(_REMEDY, f"sudo lspci -vv -s {link.device.bus_id} | grep -E 'LnkCap:|LnkSta:'"),
+            remedy=inspect(_REMEDY, f"sudo lspci -vv -s {quoted(link.device.bus_id)} | grep -E 'LnkCap:|LnkSta:'"),
             brief=f"PCIe x{link.width} of x{link.width_max}",
         )
     if not links or not missing_group(gpus.unavailable):

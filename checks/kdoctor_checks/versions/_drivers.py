@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import branch_of, previous_driver, upgrade_driver
 from kdoctor.facts import Gpus
 from kdoctor.model import Action, Finding, Remedy
@@ -24,7 +25,7 @@ def too_old(subject: str, observed: str, least: str, reason: str, gpus: Gpus, *,
             "choose a TensorFlow for this driver.",
             action=Action.REBOOT,
             commands=upgrade_driver(least),
-            look=(f"kdoctor matrix --driver {gpus.driver_version}",),
+            look=(f"kdoctor matrix --driver {quoted(gpus.driver_version or '')}",),
         ),
         brief=brief,
         rollback=previous_driver(gpus.driver_version or ""),

@@ -199,7 +199,7 @@ def _library(
         remedy = Remedy(
             summary=f"Find out where the loader finds it and install the agreed version there, {OR_AGREE}",
             action=Action.REINSTALL,
-            look=(f"ldconfig -p | grep lib{name}",),
+            look=(f"ldconfig -p | grep {quoted(f'lib{name}')}",),
         )
     if library is None or library.status == "missing":
         observed = (libraries.note if library is None else None) or "the loader does not find it"

@@ -11,6 +11,8 @@ from packaging.version import InvalidVersion, Version
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import scalar
+from kdoctor.commands.script import comment
+from kdoctor.commands.system import is_version
 from kdoctor.engine.catalog import Catalog
 from kdoctor.facts import Environment, Facts, Gpus, Host, KerasChoice, Libraries, Packages, Target, TensorFlowBuild
 from kdoctor.model import ASSUMPTIONS, FAMILIES
@@ -73,7 +75,7 @@ def _head(name: str, owner: str) -> Iterator[str]:
     yield "# yaml-language-server: $schema=checklist.schema.json"
     yield ""
     yield "schema: kdoctor/checklist/v1"
-    yield f"name: {name}"
+    yield f"name: {scalar(name)}"
     yield "version: 1  # increase it when expectations change"
     yield f"owner: {scalar(owner)}"
 
@@ -142,26 +144,27 @@ def _everything(start: Checklist, catalog: Catalog, stated: list[str], owner: st
 def _assumptions(facts: Facts) -> Iterator[str]:
     """The current state as expectations: minor releases are fixed, patch releases are free."""
     target = facts.get(Target)
-    if isinstance(target, Target):
-        major, minor = (int(part) for part in target.version.split(".")[:2])
-        yield f'  python: ">={major}.{minor},<{major}.{minor + 1}"  # here: {target.version}'
+    python = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", target.version) if isinstance(target, Target) else None
+    if isinstance(target, Target) and python:
+        major, minor = map(int, python.groups())
+        yield f'  python: ">={major}.{minor},<{major}.{minor + 1}"  # here: {comment(target.version)}'
     yield from _framework(facts.get(KerasChoice))
     packages = dict(_packages(facts))
     if packages:
         yield "  packages:  # packages that affect how Keras trains"
-        yield from (f"    {name}: {scalar(f'~={version}')}" for name, version in sorted(packages.items()))
+        yield from (f"    {scalar(name)}: {scalar(f'~={version}')}" for name, version in sorted(packages.items()))
     gpus = facts.get(Gpus)
     yield from _gpus(gpus)
     if isinstance(gpus, Gpus) and gpus.devices:
         yield from _beneath(facts, gpus)
     host = facts.get(Host)
     if isinstance(host, Host) and host.image and "/" not in host.image[:1]:
-        yield f"  image: {scalar(glob.escape(host.image))}  # container image, from {host.image_from}"
+        yield f"  image: {scalar(glob.escape(host.image))}  # container image, from {comment(host.image_from or '')}"
     variables = _variables(facts)
     flags = dict(_flags(facts, variables))
     if flags:
         yield "  flags:  # in XLA_FLAGS, TF_XLA_FLAGS and keras.json; write `unset` for flags that must not be set"
-        yield from (f"    {name}: {scalar(value)}" for name, value in sorted(flags.items()))
+        yield from (f"    {scalar(name)}: {scalar(value)}" for name, value in sorted(flags.items()))
     variables = {name: value for name, value in variables.items() if name not in _FLAG_VARIABLES}
     if variables:
         yield "  environment:  # as set here; write `unset` for variables that must not be set"
@@ -171,7 +174,7 @@ def _assumptions(facts: Facts) -> Iterator[str]:
 def _framework(keras: object) -> Iterator[str]:
     if isinstance(keras, KerasChoice) and keras.package != "tensorflow":
         backend = f", backend: {scalar(keras.backend)}" if keras.package == "keras" else ""
-        yield f"  framework: {{flavour: {keras.package}{backend}}}  # Keras 3, or Keras 2 (tf-keras)"
+        yield f"  framework: {{flavour: {scalar(keras.package)}{backend}}}  # Keras 3, or Keras 2 (tf-keras)"
 
 
 _LIBRARIES = ("cudart", "cudnn", "nccl")
@@ -181,22 +184,25 @@ _FLAG_VARIABLES = ("XLA_FLAGS", "TF_XLA_FLAGS")
 
 def _beneath(facts: Facts, gpus: Gpus) -> Iterator[str]:
     """Driver, CUDA of the build, and libraries."""
-    if gpus.driver_version and re.fullmatch(r"\d+(\.\d+)+", gpus.driver_version):
+    if is_version(gpus.driver_version):
         yield f'  driver: ">={gpus.driver_version}"  # installed here; newer is fine'
     build = facts.get(TensorFlowBuild)
     if isinstance(build, TensorFlowBuild) and (cuda := _release(build.cuda_version)):
-        yield f'  sdk: {{cuda: "~={cuda}"}}  # TensorFlow was built with {build.cuda_version}'
+        yield f'  sdk: {{cuda: "~={cuda}"}}  # TensorFlow was built with {comment(build.cuda_version or "")}'
     libraries = facts.get(Libraries)
     found = {item.name: item.version for item in libraries.libraries} if isinstance(libraries, Libraries) else {}
     known = {name: release for name in _LIBRARIES if (release := _release(found.get(name)))}
     if known:
         yield "  libraries:  # as the loader resolves them for TensorFlow"
-        yield from (f'    {name}: "~={release}"  # here: {found[name]}' for name, release in sorted(known.items()))
+        yield from (
+            f'    {name}: "~={release}"  # here: {comment(found[name] or "")}'
+            for name, release in sorted(known.items())
+        )
 
 
 def _release(version: str | None) -> str | None:
     """``major.minor`` of a version that has both."""
-    match = re.match(r"\d+\.\d+", version or "")
+    match = re.match(r"[0-9]+\.[0-9]+", version or "")
     return match[0] if match else None
 
 

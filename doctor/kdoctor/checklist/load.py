@@ -17,6 +17,9 @@ from kdoctor.errors import did_you_mean
 from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 from kdoctor.yamldoc.source import read_file as read_document_file
 
+_DEEPEST = 20
+"""The longest chain of checklists that extend each other."""
+
 
 class Reader(Protocol):
     """Reads the checklists that are named by path: from the disk, or from a revision of a repository."""
@@ -130,6 +133,8 @@ class _Opener:
     def _below(self, source: Source, chain: tuple[_Opened, ...]) -> _Opened:
         """The checklist that the last of the chain extends."""
         opened, node = chain[-1], source.root.value["extends"]
+        if len(chain) > _DEEPEST:
+            raise ChecklistError(opened.shown, [node.problem(f"'extends' is more than {_DEEPEST} checklists deep")])
         extends = node.value
 
         def refuse(message: str) -> ChecklistError:

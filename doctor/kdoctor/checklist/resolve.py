@@ -118,13 +118,20 @@ def matches(check: Check, pattern: str) -> bool:
     return pattern == check.family or fnmatchcase(check.id, pattern)
 
 
+_LARGEST = 1e15
+"""Bytes and the like; products with it are still finite."""
+
+
 def parameter_value(parameter: Parameter, value: Any) -> Any:
     """The value as the check takes it. JSON's strict rules fit YAML: a list becomes a tuple.
 
     Raises:
-        ValueError: it has the wrong type, or is not finite.
+        ValueError: it has the wrong type, or is a number that no limit can be.
     """
     # Every comparison with NaN is false, so a limit of NaN would pass everything.
+    numbers = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, int | float)]
+    if not all(0 <= number <= _LARGEST for number in numbers):
+        raise ValueError(f"it must be from 0 to {_LARGEST:.0e}")
     text = json.dumps(value, default=str, allow_nan=False)
     return TypeAdapter(parameter.annotation).validate_json(text, strict=True)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kdoctor.checklist.extends import KINDS
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import SCHEMA
+from kdoctor.commands.script import comment
 from kdoctor.facts import canonical_name
 
 Item = TypeVar("Item")
@@ -76,9 +77,9 @@ class _Writer:
         """The whole document."""
         checklist = self._checklist
         if self._comments and checklist.extends:
-            yield f"# {checklist.name}, merged with {' and '.join(checklist.extends)}"
+            yield comment(f"# {checklist.name}, merged with {' and '.join(checklist.extends)}")
         yield f"schema: {SCHEMA}"
-        yield f"name: {checklist.name}"
+        yield f"name: {scalar(checklist.name)}"
         yield f"version: {checklist.version}"
         yield f"owner: {scalar(checklist.owner)}"
         for section, lines in (
@@ -100,7 +101,9 @@ class _Writer:
             yield from ("", "# Not inherited:")
         for item in gone:
             reason = self._checklist.without.get(item.what.partition(".")[2])
-            yield f"#   {item.what} ({item.old}) of {item.inherited_from}" + (f": {reason}" if reason else "")
+            yield "#   " + comment(
+                f"{item.what} ({item.old}) of {item.inherited_from}" + (f": {reason}" if reason else "")
+            )
 
     def _comment(self, name: str) -> str:
         """The comment on an entry, about itself or a value in it."""
@@ -109,7 +112,7 @@ class _Writer:
             for item in self._checklist.overrides
             if self._comments and item.new != "nothing" and f"{item.what}.".startswith(f"{name}.")
         ]
-        return f"  # {'; '.join(said)}" if said else ""
+        return f"  # {comment('; '.join(said))}" if said else ""
 
     def _ordered(self, items: Iterable[Item], key: Callable[[Item], Any]) -> list[Item]:
         return list(items) if self._comments else sorted(items, key=key)

@@ -51,8 +51,8 @@ def validate_checklist(
         return None, [*source.problems, refused]
     document, problems = validate(ChecklistDocument, root, NOUN)
     reported = {_place(problem) for problem in source.problems}
-    problems = [*source.problems, *(problem for problem in problems if _place(problem) not in reported)]
     problems += _Names(root, catalog, is_extended=bool(extends)).problems()
+    problems = [*source.problems, *(problem for problem in problems if _place(problem) not in reported)]
     if document is None or problems:
         return None, problems
     checklist = add_judges(make_checklist(document, catalog, origin), catalog)
@@ -211,8 +211,8 @@ def _misfit(parameter: Parameter, value: Any) -> str | None:
     except ValidationError as error:
         message = error.errors(include_url=False)[0]["msg"]
         return f"{message[0].lower()}{message[1:]}"
-    except ValueError:
-        return "it must be finite"
+    except ValueError as error:
+        return str(error)
     return None
 
 

@@ -46,7 +46,7 @@ def show_(
     try:
         chosen = load_checklist(checklist, catalog)
     except ChecklistError as error:
-        if not plain or not Path(checklist).is_file():
+        if not plain or not os.path.isfile(checklist):  # noqa: PTH113 - it never raises
             raise
         # A textconv must not fail, or git ends the whole `git log -p`.
         text = Path(checklist).read_text(encoding="utf-8", errors="replace")
@@ -75,9 +75,9 @@ def validate(
             warn(str(error))
             broken = True
         else:
-            typer.echo(
+            show(
                 f"{name}: valid ({read.name} version {read.version}: "
-                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})"
+                f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})\n"
             )
     raise typer.Exit(EXIT_USAGE if broken else 0)
 

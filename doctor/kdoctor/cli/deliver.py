@@ -71,7 +71,7 @@ def asked_command(arguments: Sequence[str]) -> str:
 def show_report(report: Report, format: str = "terminal", verbosity: int = 0) -> None:  # noqa: A002 - the option's name
     """Print a report in the colours and width of the terminal."""
     canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbosity)
-    show(render(report, format, canvas))
+    show(render(report, format, canvas), rendered=True)
 
 
 def deliver(report: Report, outputs: Outputs, verbosity: int = 0) -> NoReturn:
@@ -112,4 +112,4 @@ def save(path: Path | None, facts: Facts) -> None:
         write_atomically(path, text)
         wrote(path)
     else:
-        show(text)
+        show(text, rendered=True)

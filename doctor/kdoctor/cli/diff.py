@@ -52,12 +52,12 @@ def diff(
         if old is None:
             warn(f"kdoctor: {checklists[0]} is not in {base}: the whole checklist is new")
             if format != "terminal":
-                show(render_diff(all_new(new, base), format))
+                show(render_diff(all_new(new, base), format), rendered=True)
             return
     else:
         old = from_files(checklists[0], catalog)
     found = compare(old, new)
-    show(render_diff(found, format))
+    show(render_diff(found, format), rendered=True)
     raise typer.Exit(1 if fail_on and found.of(fail_on) else 0)
 
 

@@ -18,6 +18,7 @@ from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import canvas_for
+from kdoctor.text.sanitize import clean
 
 _TREND_RUNS = 40
 
@@ -78,7 +79,7 @@ def show_(
     """Show one run: its verdict and the checks that did not pass."""
     with _database() as connection:
         report = read.report_of(connection, run)
-    show(json.dumps(report, indent=2) + "\n" if format == "json" else render.show_run(report))
+    show(json.dumps(report, indent=2) + "\n" if format == "json" else clean(render.show_run(report)), rendered=True)
 
 
 @app.command("diff", context_settings=_NUMBERS, epilog="Example: kdoctor history diff -2 -1")
@@ -93,7 +94,7 @@ def export() -> None:
     """Write each run as one line of JSON: its report, number, host and scope."""
     with _database() as connection:
         for line in read.export(connection):
-            show(line)
+            show(line, rendered=True)
 
 
 def _database() -> AbstractContextManager[sqlite3.Connection]:

@@ -88,6 +88,6 @@ def lint(
     if outputs.stdout != "terminal":
         for note in report.notes:
             warn(f"kdoctor: {note}")
-    show(FORMATS[outputs.stdout](report, canvas_for(sys.stdout, os.environ)))
+    show(FORMATS[outputs.stdout](report, canvas_for(sys.stdout, os.environ)), rendered=True)
     if report.fails(Severity(fail_on)):
         raise typer.Exit(1)

@@ -32,7 +32,7 @@ def list_(
     chosen: dict[Kind, bool] = {"scenarios": scenarios, "checklists": checklists}
     asked: list[Kind] = [kind for kind, is_chosen in chosen.items() if is_chosen]
     if format == "json":
-        show(make_listing(catalog, asked or get_args(Kind)).to_json())
+        show(make_listing(catalog, asked or get_args(Kind)).to_json(), rendered=True)
         return
     write = {"checks": list_checks, "scenarios": list_scenarios, "checklists": list_checklists}
     show("\n".join(write[kind](catalog) for kind in asked or ("checks",)))

@@ -129,4 +129,4 @@ def matrix(
             today=today,
             detailed=all_,
         )
-    show(render(view, chosen, canvas_for(sys.stdout, os.environ)))
+    show(render(view, chosen, canvas_for(sys.stdout, os.environ)), rendered=True)

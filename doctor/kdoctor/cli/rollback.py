@@ -100,7 +100,7 @@ def rollback(
     if script:
         show(as_script(plan))
     else:
-        show(as_json(plan) if format == "json" else as_text(plan))
+        show(as_json(plan), rendered=True) if format == "json" else show(as_text(plan))
     for text in plan.by_hand if script else ():
         warn(f"kdoctor: no command restores this: {text}")
 

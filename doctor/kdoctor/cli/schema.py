@@ -60,4 +60,4 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a document that kdoctor reads or writes."""
     name = one_of("DOCUMENT", document, tuple(DOCUMENTS))
-    show(json.dumps(document_schema(name, plugin), indent=2, ensure_ascii=False) + "\n")
+    show(json.dumps(document_schema(name, plugin), indent=2, ensure_ascii=False) + "\n", rendered=True)

@@ -11,6 +11,7 @@ from typing import TextIO
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
 from kdoctor.run.log import warn
+from kdoctor.text.sanitize import clean, clean_rendered
 
 _service = [False]
 
@@ -55,8 +56,12 @@ def report_errors() -> Iterator[None]:
         ) from None
 
 
-def show(text: str) -> None:
+def show(text: str, *, rendered: bool = False) -> None:
     """Write to stdout, escaping what its encoding cannot represent. Does nothing if stdout is closed.
+
+    Args:
+        text: what to write.
+        rendered: the text is in a format whose renderer has cleaned the values in it. Other text is cleaned here.
 
     Raises:
         UsageError: it cannot be written, such as on a full disk.
@@ -66,7 +71,7 @@ def show(text: str) -> None:
         return
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
     try:
-        stream.write(text)
+        stream.write(clean_rendered(text) if rendered else clean(text))
         stream.flush()
     except BrokenPipeError:
         raise

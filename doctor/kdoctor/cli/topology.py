@@ -57,7 +57,7 @@ def topology(
     choices = [(choice, advise(layout, choice)) for choice in (choose(layout, size) for size in sizes)]
     tree = grow(layout, host if isinstance(host, Host) else None)
     if format == "json":
-        show(document(layout, tree, choices).to_json())
+        show(document(layout, tree, choices).to_json(), rendered=True)
     else:
         unicode = canvas_for(sys.stdout, os.environ).unicode
         show(write_topology(layout, tree, choices, unicode=unicode, is_recorded=snapshot is not None))

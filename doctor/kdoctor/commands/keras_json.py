@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 
 from kdoctor.commands.shell import quoted
@@ -32,8 +33,17 @@ def verify_settings(settings: Mapping[str, str]) -> str:
 
 def _literal(settings: Mapping[str, str]) -> str:
     """A literal for both JSON and Python; only ``epsilon`` is a number."""
-    values = {key: float(text) if key == "epsilon" else text for key, text in sorted(settings.items())}
+    values = {key: _number(text) if key == "epsilon" else text for key, text in sorted(settings.items())}
     return json.dumps(values)
+
+
+def _number(text: str) -> float | str:
+    """The number; the text as it is if it is not one that JSON has."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
 
 
 def _python(*statements: str) -> str:

@@ -27,6 +27,14 @@ _CONDA_NAMES = {
 """NVIDIA wheel, without the CUDA major, to the package on conda-forge."""
 
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?P<extra>\[[^\]]*\])?(?P<specifier>.*)")
+_SPECIFIED = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]*\])?"
+    r"(?:\s*[<>=!~]{1,3}\s*[A-Za-z0-9.*+!_-]+(?:\s*,\s*[<>=!~]{1,3}\s*[A-Za-z0-9.*+!_-]+)*(?:=[A-Za-z0-9.*_+]+)?)?"
+)
+"""A name with a version. Not an option, a URL, a path or a direct reference, of which each can run other code."""
+_OPTIONS = frozenset({"--force", "--force-reinstall", "--no-deps", "--revision", "--upgrade"})
+_NO_PACKAGE = "<package>"
+"""A placeholder, which scripts do not run, instead of a name that is none."""
 _WHEEL = re.compile(r"(nvidia-[a-z-]+?)(?:-cu\d+)?")
 
 
@@ -52,13 +60,17 @@ def installer_of(target: Target | None, packages: Packages | None, *names: str) 
 def pip_command(installer: Installer, python: str, verb: Literal["install", "uninstall"], *arguments: str) -> str:
     """The command of the interpreter's pip, or of ``uv pip`` if uv is the installer. Nothing is asked."""
     if installer == "uv":
-        return quoted("uv", "pip", verb, "--python", python, *arguments)
-    return quoted(python, "-m", "pip", verb, *(["-y"] if verb == "uninstall" else []), *arguments)
+        return quoted("uv", "pip", verb, "--python", python, *map(_argument, arguments))
+    return quoted(python, "-m", "pip", verb, *(["-y"] if verb == "uninstall" else []), *map(_argument, arguments))
 
 
 def conda_command(verb: Literal["create", "install", "remove"], prefix: str, *arguments: str) -> str:
     """The command of conda for the environment at ``prefix``. Nothing is asked."""
-    return quoted("conda", verb, "--yes", "--prefix", prefix, *arguments)
+    return quoted("conda", verb, "--yes", "--prefix", prefix, *map(_argument, arguments))
+
+
+def _argument(text: str) -> str:
+    return text if text in _OPTIONS or _SPECIFIED.fullmatch(text) else _NO_PACKAGE
 
 
 def minor(version: str) -> str:
@@ -90,11 +102,16 @@ def verify_conda(prefix: str, wanted: Mapping[str, str], gone: Iterable[str] = (
     """The commands that exit with 0 if conda recorded these packages (name to ``version=build``), and not those."""
     records = f"{prefix}/conda-meta"
     files = (f"{records}/{name}-{version.replace('=', '-')}.json" for name, version in wanted.items())
-    patterns = ("^{}-[^-]+-[^-]+\\.json$".format(name.replace(".", "\\.")) for name in gone)
+    patterns = (f"^{_escape(name)}-[^-]+-[^-]+\\.json$" for name in gone)
     return (
         *(quoted("test", "-f", file) for file in files),
         *(f"! ls {quoted(records)} | {quoted('grep', '-E', pattern)}" for pattern in patterns),
     )
+
+
+def _escape(name: str) -> str:
+    """The name for ``grep -E``, which warns about an escaped hyphen."""
+    return re.escape(name).replace("\\-", "-")
 
 
 def install(target: Target, packages: Packages | None, *requirements: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted
+from kdoctor.text.sanitize import clean
 
 _HEAD = """\
 #!/usr/bin/env bash
@@ -36,12 +37,12 @@ def head(title: str, command: str) -> list[str]:
 
 def say(text: str) -> str:
     """The command that prints a text to stderr."""
-    return f"echo {quoted(text)} >&2"
+    return f"echo {quoted(clean(text))} >&2"
 
 
 def comment(text: str) -> str:
-    """The text without line breaks, which would end its comment."""
-    return " ".join(text.split())
+    """The text as the rest of a comment: on one line, without control characters."""
+    return clean(" ".join(text.split()))
 
 
 def is_for_this_shell(command: str) -> bool:

@@ -20,7 +20,7 @@ _SYSTEMS: dict[Manager, tuple[str, ...]] = {
     "apt": ("debian", "ubuntu"),
     "dnf": ("red hat", "rocky", "almalinux", "centos", "fedora", "oracle linux", "amazon linux"),
 }
-_VERSION = re.compile(r"\d+(\.\d+)+")
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)+")
 _PIN_FILE = "/etc/apt/preferences.d/kdoctor-rollback"
 
 _OF_TOOLKIT = {
@@ -38,7 +38,8 @@ def manager_of(os_release: str | None) -> Manager | None:
 
 def branch_of(driver: str) -> str:
     """The branch of a driver version: 580 for 580.105.08."""
-    return driver.partition(".")[0]
+    branch = driver.partition(".")[0]
+    return branch if branch.isascii() and branch.isdigit() else "<branch>"
 
 
 def is_version(text: str | None) -> bool:
@@ -48,7 +49,7 @@ def is_version(text: str | None) -> bool:
 
 def upgrade_driver(least: str) -> tuple[str, ...]:
     """Ubuntu's commands for a driver of that version's branch."""
-    return (f"sudo apt-get install nvidia-driver-{branch_of(least)}", "sudo reboot")
+    return (f"sudo apt-get install {quoted(f'nvidia-driver-{branch_of(least)}')}", "sudo reboot")
 
 
 def previous_driver(version: str, then: str = "sudo reboot") -> Rollback:

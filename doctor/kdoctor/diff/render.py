@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from kdoctor.diff.model import KINDS, Change, ChecklistDiff, Comparison, Kind
-from kdoctor.report.markdown import escape
-from kdoctor.text.sanitize import cleaned
+from kdoctor.text.markdown import escape
+from kdoctor.text.sanitize import clean_line, cleaned
 
 Format = Literal["terminal", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json")
@@ -35,20 +35,20 @@ def summary(comparison: Comparison) -> str:
 
 
 def _terminal(comparison: Comparison) -> Iterator[str]:
-    yield f"{comparison.old} -> {comparison.new}: {summary(comparison)}"
+    yield f"{clean_line(comparison.old)} -> {clean_line(comparison.new)}: {summary(comparison)}"
     for kind in KINDS:
         if comparison.of(kind):
             yield from ("", _TITLES[kind])
         for change in comparison.of(kind):
-            yield f"  {change.where}: {_values(change)}"
-            yield f"      {change.why}"
+            yield f"  {clean_line(change.where)}: {_values(change)}"
+            yield f"      {clean_line(change.why)}"
     if comparison.notes:
         yield from ("", "Questions")
-        yield from (f"  - {note}" for note in comparison.notes)
+        yield from (f"  - {clean_line(note)}" for note in comparison.notes)
 
 
 def _values(change: Change) -> str:
-    return f"{change.old or 'nothing'} -> {change.new or 'nothing'}"
+    return f"{clean_line(change.old or 'nothing')} -> {clean_line(change.new or 'nothing')}"
 
 
 def _markdown(comparison: Comparison) -> Iterator[str]:

@@ -16,6 +16,8 @@ RECENT = 200
 LEAST_FOR_TREND = 5
 """Number of runs that a trend needs. Noise alone makes 1 in 12 series of 4 runs rise or fall at every step (2 / 4!),
 and 1 in 60 of 5 runs."""
+_LARGEST = 2**62
+"""Beyond the number of any run, and below the largest number of SQLite (2**63 - 1)."""
 FLIPS = 3
 """Changes between pass and fail that make a check flaky. Two may be a failure and its fix."""
 
@@ -114,10 +116,10 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     Raises:
         UsageError: the run does not exist.
     """
-    number = run
+    number = max(-_LARGEST, min(run, _LARGEST))
     if run < 0:
-        row = connection.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?", (-run - 1,)).fetchone()
-        number = row[0] if row else run
+        row = connection.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?", (-number - 1,)).fetchone()
+        number = row[0] if row else number
     row = connection.execute("SELECT report FROM reports WHERE run = ?", (number,)).fetchone()
     if row is None:
         low, high = connection.execute("SELECT MIN(id), MAX(id) FROM runs").fetchone()

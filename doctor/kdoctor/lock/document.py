@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
+from kdoctor.lock.values import is_instant, problem
+from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import DocumentError, Problem
 from kdoctor.yamldoc.source import YamlSourceError, read_yaml
 from kdoctor.yamldoc.validation import StrictDocument, StrictPart, validate
@@ -121,6 +123,18 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
                 yield from (f"  - {scalar(entry)}" for entry in value)
 
 
+def _unfit(root: Node) -> Iterator[Problem]:
+    """Values that a passing run cannot have recorded. The digest does not show that: it holds no secret."""
+    recorded = root.get("recorded")
+    if recorded and not is_instant(recorded.value):
+        yield recorded.problem(f"{recorded.value!r:.60} is not a time")
+    for section, facts in root.mapping("facts").items():
+        for name, node in facts.value.items():
+            message = problem(section, name, node.value)
+            if message:
+                yield node.problem(message, at_key=problem(section, name, "") == message)
+
+
 def loads(content: bytes, shown: str) -> Lock:
     """Read a lock; ``shown`` names it in messages.
 
@@ -152,6 +166,9 @@ def loads(content: bytes, shown: str) -> Lock:
     lock, problems = validate(Lock, root, "lock")
     if lock is None:
         raise refuse(*problems)
+    unfit = list(_unfit(root))
+    if unfit:
+        raise refuse(*unfit)
     if digest.value != lock.digest:
         raise refuse(digest.problem("the lock was changed since it was recorded (its digest does not match)"))
     return lock

@@ -25,6 +25,7 @@ from kdoctor.facts import (
     Unavailable,
 )
 from kdoctor.lock.document import Measure
+from kdoctor.lock.values import fitting
 from kdoctor.text.secrets import MASK, is_identifying
 
 WITHHELD = "(set; its value is withheld)"
@@ -82,14 +83,15 @@ def recorded_facts(table: Facts, *, identifiers: bool = False, slower: float = S
         else:
             found = read(group, identifiers)
             if found or section != "conda":
-                facts[section] = {**facts.get(section, {}), **found}
+                facts[section] = {**facts.get(section, {}), **fitting(section, found)}
     runs = table.get(SmokeRuns)
     done = {
         name: run
         for name, run in (runs.runs.items() if isinstance(runs, SmokeRuns) else ())
         if isinstance(run, SmokeRun)
     }
-    facts["scenarios"] = {name: value for run in done.values() for name, value in _scenario(run).items()}
+    scenarios = {name: value for run in done.values() for name, value in _scenario(run).items()}
+    facts["scenarios"] = fitting("scenarios", scenarios)
     measured = {name: measure for run in done.values() for name, measure in _measures(run, slower).items()}
     return Recorded(
         facts=facts, identifiers=identifiers, unread=unread, measured=measured, scenarios=frozenset(done), slower=slower

@@ -264,9 +264,9 @@ def _pythons(release: Release) -> str:
 
 def coverage(kernels: Kernels) -> str:
     """``machine code for compute capability 6.0 to 9.0 and PTX for 9.0``."""
-    least, most = kernels.cubins[0], kernels.cubins[-1]
     ptx = " and ".join(f"{int(target.rstrip('af')) / 10:.1f}{_only(target)}" for target in kernels.ptx)
-    return f"machine code for compute capability {least / 10:.1f} to {most / 10:.1f} and PTX for {ptx or 'none'}"
+    machine = f"{min(kernels.cubins) / 10:.1f} to {max(kernels.cubins) / 10:.1f}" if kernels.cubins else "none"
+    return f"machine code for compute capability {machine} and PTX for {ptx or 'none'}"
 
 
 def _only(target: str) -> str:

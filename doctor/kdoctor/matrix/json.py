@@ -11,6 +11,7 @@ from kdoctor.documents import Document, Part
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict
 from kdoctor.matrix.view import View, shown_driver
+from kdoctor.text.sanitize import clean_json
 
 
 class AnswerMatrix(Part):
@@ -205,7 +206,8 @@ def render_json(view: View) -> str:
             "facts": view.facts,
         }
     answer = MatrixAnswer.model_validate(values, from_attributes=True)
-    return answer.model_dump_json(by_alias=True, indent=2, exclude=None if view.needs else {"needs"}) + "\n"
+    text = answer.model_dump_json(by_alias=True, indent=2, exclude=None if view.needs else {"needs"})
+    return clean_json(text) + "\n"
 
 
 def _verdict(view: View, verdict: Verdict) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdoctor.matrix.needs_rows import all_rows, known_bad_text
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.view import View, cells, mark, matrix_name, notes, outcome_text, reasons
+from kdoctor.text.markdown import escape
 
 _HEADINGS = ("TensorFlow", "Python", "CUDA", "cuDNN", "oldest driver", "machine code for", "Keras", "NumPy", "protobuf")
 
@@ -14,8 +15,8 @@ _HEADINGS = ("TensorFlow", "Python", "CUDA", "cuDNN", "oldest driver", "machine 
 def render_markdown(view: View) -> str:
     """The whole answer: every release with its reasons. The reader's browser wraps the lines."""
     lines = [f"## {_title(view)}", ""]
-    lines += [f"- {fact.label}: {_escaped(fact.value)} ({_escaped(fact.origin)})" for fact in view.facts]
-    lines += [f"- Matrix: {_escaped(matrix_name(view))}, {view.matrix.platform}", ""]
+    lines += [f"- {fact.label}: {escape(fact.value)} ({escape(fact.origin)})" for fact in view.facts]
+    lines += [f"- Matrix: {escape(matrix_name(view))}, {view.matrix.platform}", ""]
     lines += _markdown_needs(view, view.needs) if view.needs else _markdown_table(view)
     return "\n".join(lines) + "\n"
 
@@ -35,34 +36,29 @@ def _markdown_table(view: View) -> Iterator[str]:
         why = "; ".join(reasons(verdict))
         here = f"{outcome_text(view, verdict)}: {why}" if why else outcome_text(view, verdict)
         row = [mark(view, verdict), *cells(view, verdict.release), here]
-        yield f"| {' | '.join(_escaped(cell) for cell in row)} |"
+        yield f"| {' | '.join(escape(cell) for cell in row)} |"
     yield from ("", r"\> newest that runs, \* installed.")
     chosen = view.best or (view.nearest if view.nearest and view.nearest.outcome == "unknown" else None)
     if chosen is not None:
         yield from ("", "```sh", *chosen.commands, "```", "")
-        yield from (f"- {_escaped(note)}" for note in notes(chosen))
+        yield from (f"- {escape(note)}" for note in notes(chosen))
     yield from _markdown_keras(view)
 
 
 def _markdown_needs(view: View, needs: Needs) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
-    yield from (f"| {label} | {_escaped(body)} |" for label, body in all_rows(needs))
+    yield from (f"| {label} | {escape(body)} |" for label, body in all_rows(needs))
     commands = view.verdicts[0].commands if view.verdicts else needs.commands
     yield from ("", "```sh", *commands, "```", "")
-    yield from (f"- {_escaped(known_bad_text(row))}" for row in needs.known_bad)
+    yield from (f"- {escape(known_bad_text(row))}" for row in needs.known_bad)
     yield from _markdown_keras(view)
     for verdict in view.verdicts:
         yield from ("", f"On the machine above: {outcome_text(view, verdict)}", "")
-        yield from (f"- {_escaped(text)}" for text in [*reasons(verdict), *notes(verdict)])
+        yield from (f"- {escape(text)}" for text in [*reasons(verdict), *notes(verdict)])
 
 
 def _markdown_keras(view: View) -> Iterator[str]:
     if view.keras:
         yield from ("", "Keras on several replicas, measured:", "")
     for keras in view.keras:
-        yield f"- {_escaped(f'{keras.package} {keras.release}: {keras.text(view.matrix)}')}"
-
-
-def _escaped(text: str) -> str:
-    flat = " ".join(text.split())
-    return "".join(f"\\{character}" if character in r"\`*_[]<>|#~$" else character for character in flat)
+        yield f"- {escape(f'{keras.package} {keras.release}: {keras.text(view.matrix)}')}"

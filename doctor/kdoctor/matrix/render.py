@@ -18,7 +18,8 @@ def render(view: View, format: str, canvas: Canvas = PLAIN) -> str:  # noqa: A00
     Raises:
         KeyError: unknown format.
     """
-    return clean(_RENDERERS[format](view, canvas))
+    text = _RENDERERS[format](view, canvas)
+    return text if format == "json" else clean(text)
 
 
 _RENDERERS: Mapping[str, Callable[[View, Canvas], str]] = {

@@ -41,7 +41,7 @@ _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
 _WORDS = re.compile(r"NVRM|nvidia|\bpci\b|ACPI|Linux version|oom-kill|Out of memory")
 
-_KMSG = re.compile(r"(?:\d+,(?P<sequence>\d+),(?P<microseconds>\d+),[^;]*;)")
+_KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -64,7 +64,7 @@ _PLACES = tuple(
 _TIMES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\[ *(?P<boot>\d+\.\d+)(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
+        r"\[ *(?P<boot>\d{1,12}\.\d{1,9})(?: *<[ \d.+]+>)?\] ?",  # dmesg, dmesg -d, journalctl -o short-monotonic
         rf"\[{_LONG}\] ?",  # dmesg -T
         r"\[ *(?:[+<] *[\d.]+>?|\w{3} ?\d{1,2} [\d:]{5,8})\] ?",  # dmesg -H, dmesg -d
         rf"{_FULL} ",
@@ -158,16 +158,17 @@ def _of_json(raw: str) -> Line:
     """A record of ``journalctl -o json``. A message that is not text is a list of bytes."""
     try:
         record = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Line(text=raw)
     message = next((record[name] for name in ("MESSAGE", "message", "msg", "log") if name in record), None)
     if isinstance(message, list):
-        message = bytes(item for item in message if item in range(256)).decode("utf-8", "replace")
+        numbers = (item for item in message if isinstance(item, int) and item in range(256))
+        message = bytes(numbers).decode("utf-8", "replace")
     boot = record.get("_SOURCE_MONOTONIC_TIMESTAMP") or record.get("__MONOTONIC_TIMESTAMP")
     inner = split_line(message) if isinstance(message, str) else Line(text="")
     return Line(
         text=inner.text,
-        boot_s=int(boot) / 1e6 if isinstance(boot, str) and boot.isdecimal() else inner.boot_s,
+        boot_s=int(boot) / 1e6 if isinstance(boot, str) and re.fullmatch(r"\d{1,19}", boot) else inner.boot_s,
         time=inner.time,
         marked=record.get("_TRANSPORT", "kernel" if "MESSAGE" in record else "") == "kernel",
     )

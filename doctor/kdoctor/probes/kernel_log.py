@@ -35,9 +35,11 @@ _ADDRESS = (
 _CODED: tuple[tuple[KernelLogKind, re.Pattern[str]], ...] = (
     (
         "xid",
-        re.compile(rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d+)"),
+        re.compile(
+            rf"NVRM: (?:GPU at \S+ )?Xid \((?:PCI:)?{_ADDRESS}(?: GPU-I:(?P<instance>\w+))?\): (?P<code>\d{{1,9}})"
+        ),
     ),
-    ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d+)")),
+    ("sxid", re.compile(rf"SXid \((?:PCI:)?{_ADDRESS}\): (?P<code>\d{{1,9}})")),
 )
 _RECOVERY = re.compile(r"recovery action changed .*\bto\b[^(]*\((?P<words>[^)]*)\)", re.IGNORECASE)
 _GPU_NAMED = re.compile(rf"NVRM: The NVIDIA GPU (?:at )?(?:PCI:)?{_ADDRESS}")

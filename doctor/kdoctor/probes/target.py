@@ -167,7 +167,7 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
     if not option.strip():
         raise TargetError("--python is empty: pass the path of an interpreter or of an environment's folder")
     path = Path(option).expanduser() if option.startswith("~") else Path(option)
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - it never raises
         python = environment_python(path)
         if python is None:
             raise TargetError(f"--python {option}: no Python in this folder (expected {', '.join(PYTHONS[:2])})")
@@ -176,10 +176,10 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         found = shutil.which(option, path=environ.get("PATH", os.defpath))
         if found:
             return _absolute(Path(found))
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110 - it never raises
             raise TargetError(f"--python {option}: not found on PATH or in the working directory")
-    if not path.exists():
-        broken = " (broken link)" if path.is_symlink() else ""
+    if not os.path.exists(path):  # noqa: PTH110 - it never raises
+        broken = " (broken link)" if os.path.islink(path) else ""  # noqa: PTH114 - it never raises
         raise TargetError(f"--python {option}: no such file{broken}")
     return _absolute(path)
 

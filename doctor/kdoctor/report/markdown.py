@@ -20,10 +20,7 @@ from kdoctor.report.phrases import (
 )
 from kdoctor.report.sections import Block, Field, Section, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
-_AT_START = re.compile(r"^(?:\d+(?=[.)](?: |$))|(?=[-+=]))")
-"""What would begin a list or underline a heading."""
+from kdoctor.text.markdown import escape
 
 
 def render_markdown(report: Report, canvas: Canvas) -> str:
@@ -130,12 +127,6 @@ def _fields(fields: Iterable[Field]) -> Iterator[str]:
             text = "\n".join(field.commands)
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
             yield from ("", *(f"  {line}" if line else "" for line in (f"{fence}sh", *text.split("\n"), fence)), "")
-
-
-def escape(text: str) -> str:
-    """One line of text that Markdown shows as it is."""
-    flat = " ".join(text.split())
-    return _AT_START.sub(r"\g<0>\\", _SPECIAL.sub(r"\\\1", flat))
 
 
 def _code(identifier: str) -> str:

@@ -17,7 +17,7 @@ def render_nagios(report: Report, canvas: Canvas) -> str:
     :func:`kdoctor.engine.verdict.exit_code_for`.
     """
     # A bar ends the text: what follows is read as performance data.
-    text = verdict_line(report).replace("|", "/")
+    text = " ".join(verdict_line(report).replace("|", "/").split())
     data = [f"{status.value}={number};;;0;{len(report.results)}" for status, number in report.counts().items()]
     data.append(f"time={report.duration_s:.3f}s;;;0")
     steps = [(f"{item.scenario}/{item.case}", item.step_s) for item in report.trainings]
@@ -27,4 +27,4 @@ def render_nagios(report: Report, canvas: Canvas) -> str:
 
 def _label(name: str) -> str:
     """A label with spaces is quoted, and contains neither ``=`` nor a quote."""
-    return "'" + name.replace("'", "").replace("=", "-") + "'"
+    return "'" + " ".join(name.replace("'", "").replace("=", "-").replace("|", "/").split()) + "'"

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from kdoctor.documents import Document, Part
 from kdoctor.engine.report import DriftChange
+from kdoctor.text.sanitize import clean_line
 
 
 class RollbackStep(Part):
@@ -68,4 +69,6 @@ def step(  # noqa: PLR0913 - all that a step consists of
 
 def restores(changes: Iterable[DriftChange]) -> tuple[str, ...]:
     """``packages.keras: 3.6.0 -> 3.15.1`` for each change: the current value and the recorded one."""
-    return tuple(f"{change.fact}: {change.new or 'nothing'} -> {change.old or 'nothing'}" for change in changes)
+    return tuple(
+        clean_line(f"{change.fact}: {change.new or 'nothing'} -> {change.old or 'nothing'}") for change in changes
+    )

@@ -8,6 +8,7 @@ from kdoctor.commands.script import comment, head, say, variables_file
 from kdoctor.commands.shell import quoted
 from kdoctor.report.phrases import instant
 from kdoctor.rollback.document import RollbackPlan, RollbackStep
+from kdoctor.text.sanitize import clean_line
 
 
 def as_text(plan: RollbackPlan) -> str:
@@ -16,7 +17,7 @@ def as_text(plan: RollbackPlan) -> str:
 
 
 def _text(plan: RollbackPlan) -> Iterator[str]:
-    yield f"Rollback to {plan.lock}, recorded {instant(plan.recorded)}"
+    yield clean_line(f"Rollback to {plan.lock}, recorded {instant(plan.recorded)}")
     if plan.caution:
         yield f"Warning: {plan.caution}."
     if plan.is_empty:
@@ -30,10 +31,10 @@ def _text(plan: RollbackPlan) -> Iterator[str]:
         yield from (f"   {line}" for command in step.verify for line in command.split("\n"))
     if plan.by_hand:
         yield from ("", "Not restored by these commands:")
-        yield from (f"  - {text}" for text in plan.by_hand)
+        yield from (f"  - {clean_line(text)}" for text in plan.by_hand)
     if plan.unread:
         yield from ("", "Not compared, and possibly changed too:")
-        yield from (f"  - {text}" for text in plan.unread)
+        yield from (f"  - {clean_line(text)}" for text in plan.unread)
     if plan.steps:
         yield from ("", "kdoctor has not changed anything. After the rollback, check again:", f"   {plan.again}")
 
@@ -60,7 +61,7 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
         yield say(f"Warning: {plan.caution}.")
     for number, step in enumerate(plan.steps, 1):
         title = _title(number, step)
-        yield from ("", f"# {title}")
+        yield from ("", f"# {comment(title)}")
         yield from (f"#    {comment(text)}" for text in step.restores)
         root = "yes" if step.needs_root or step.needs_reboot else "no"
         if step.elsewhere:
@@ -68,8 +69,8 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
             title = "Continue here without it?"
         yield f"if ! ask {quoted(title)} {root}; then echo 'Stopped before step {number}.' >&2; exit 1; fi"
         yield from _commands(step)
-    yield from (say(f"Not restored by these commands: {text}") for text in plan.by_hand)
-    yield from (say(f"Not compared: {text}") for text in plan.unread)
+    yield from (say(clean_line(f"Not restored by these commands: {text}")) for text in plan.by_hand)
+    yield from (say(clean_line(f"Not compared: {text}")) for text in plan.unread)
     yield say(f"Done. Now run: {plan.again}")
 
 

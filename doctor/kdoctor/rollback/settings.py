@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from kdoctor.commands.keras_json import put_settings, verify_settings
-from kdoctor.commands.shell import quoted, set_variable
+from kdoctor.commands.shell import is_assignable, quoted, set_variable
 from kdoctor.engine.report import DriftChange
 from kdoctor.lock.facts import OF_ONE_JOB, WITHHELD
 from kdoctor.rollback.document import RollbackStep, step
 
 _SETTINGS = ("keras.floatx", "keras.epsilon", "keras.image_data_format")
-_ASSIGNABLE = re.compile(r"[A-Za-z_]\w*")
 
 
 def variables(
@@ -29,7 +27,7 @@ def variables(
         if change.old == WITHHELD:
             now = change.new or "not set"
             by_hand.append(f"{name} was set, and is now {now}; the lock withholds its value (--with-identifiers)")
-        elif not _ASSIGNABLE.fullmatch(name):
+        elif not is_assignable(name):
             by_hand.append(f"{name} was {change.old or 'not set'}; a shell cannot set a variable of that name")
         else:
             wanted[name] = change.old

@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kdoctor.text.sanitize import clean
+
 Level = Literal["info", "warning", "error"]
 
 
@@ -27,7 +29,7 @@ def warn(text: str, *, level: Level = "warning", event: str = "note") -> None:
     if style.as_json:
         log(event, level=level, message=text.removeprefix("kdoctor: "))
     else:
-        print(text, file=sys.stderr)  # noqa: T201 - plain text never fails and never wraps
+        print(clean(text), file=sys.stderr)  # noqa: T201 - plain text never fails and never wraps
 
 
 def log(event: str, *, level: Level = "info", **fields: Any) -> None:

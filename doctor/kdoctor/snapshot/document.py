@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -17,8 +19,10 @@ from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
+from kdoctor.text.sanitize import clean_json
 
 SCHEMA: Final = "kdoctor/snapshot/v1"
+_MOST_DIGITS = 20
 _FAMILY, _, _VERSION = SCHEMA.rpartition("/v")
 
 Groups = Mapping[str, type[FactGroup]]
@@ -78,7 +82,8 @@ def dumps(snapshot: Snapshot, redaction: Redaction | None = None) -> str:
         created_at=snapshot.created_at,
         facts={name: redaction.apply(facts[name]) for name in sorted(facts)},
     )
-    return json.dumps(document.model_dump(by_alias=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document.model_dump(by_alias=True), indent=2, ensure_ascii=False, allow_nan=False)
+    return clean_json(text) + "\n"
 
 
 def load(path: Path, groups: Groups) -> Snapshot:
@@ -133,7 +138,13 @@ def _parse(data: str | bytes) -> dict[str, Any]:
     if not text.strip():
         raise SnapshotError("not a snapshot: the file is empty")
     try:
-        document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
+        document = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+            object_pairs_hook=_without_duplicates,
+        )
     except json.JSONDecodeError as error:
         truncated = " (the file is truncated)" if error.pos >= len(text.rstrip()) or "Unterminated" in error.msg else ""
         raise SnapshotError(
@@ -159,9 +170,23 @@ def _refuse_constant(name: str) -> NoReturn:
     raise SnapshotError(f"invalid JSON: {name} is not a JSON value")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise SnapshotError(f"invalid JSON: the number {digits:.40} is too large")
+    return number
+
+
+def _bounded(digits: str) -> int:
+    """No counter of a machine has more than 64 bits."""
+    if len(digits) > _MOST_DIGITS:
+        raise SnapshotError(f"invalid JSON: a number of {len(digits)} digits is too large")
+    return int(digits)
+
+
 def _check_schema(schema: object) -> None:
     family, slash, version = schema.rpartition("/v") if isinstance(schema, str) else ("", "", "")
-    if not slash or family != _FAMILY or not version.isdigit():
+    if not slash or family != _FAMILY or not re.fullmatch("[0-9]{1,9}", version):
         found = "found no schema" if schema is None else f"found {schema!r}"
         raise SnapshotError(f"not a kdoctor snapshot: expected schema {SCHEMA!r}, {found}")
     if int(version) > int(_VERSION):

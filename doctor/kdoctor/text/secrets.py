@@ -13,10 +13,22 @@ _SECRET_NAME = re.compile(
     r"|(?:^|_)(?:auth|jwt|key|pwd|sas)(?:_|$)",
     re.IGNORECASE,
 )
-_URL_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@\"']+@")
+# Each pattern takes time in proportion to the text: what comes before a keyword is looked at, not searched.
+_URL_CREDENTIALS = re.compile(r"(?<=[A-Za-z0-9+.-]://)[^/\s@\"']+@")
+_CREDENTIALS = re.compile(r"(?<![\w.+:/%-])[\w.+-]+:[^\s:@/\"']+@(?!sha\d+:)(?=[\w\[])")
 _ASSIGNMENT = re.compile(
-    r"(?P<name>\b(?:[\w.-]*[_.-])?(?:token|secret|passw(?:or)?d|pwd|credentials?|api_?key|access_?key|sig|signature))"
+    r"(?<![^\W_])(?P<name>token|secret|passw(?:or)?d|passphrase|pwd|pw|credentials?|sig|signature|jwt"
+    r"|(?:account|api|access|auth|private|secret)[_-]?key|(?<=_)key)"
     r"(?P<between>[\"']?\s*[=:]\s*[\"']?)(?P<value>[^\s\"'&;,=][^\s\"'&;,]*)",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    r"(?<!\S)(?P<name>--?\w[\w.-]*)(?P<between>=|\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"'-]\S*|(?<==)\S+)",
+    re.IGNORECASE,
+)
+_SECRET_OPTION = re.compile(
+    r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|cookie|(?:api|access|private)[_.-]?key"
+    r"|(?:^|[_.-])(?:auth|jwt|key|pass|pat|pw|pwd|sas))$",
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"(?P<scheme>\b(?:bearer\s+|authorization:\s*\w+\s+))[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
@@ -30,7 +42,7 @@ _TOKENS = re.compile(
     r"|\bxox[abprs]-[\w-]{10,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bAIza[\w-]{35}"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"
 )
 
@@ -48,11 +60,19 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """The text without credentials in URLs, tokens of known forms, ``password=...`` and the like."""
-    text = _URL_CREDENTIALS.sub(rf"\g<scheme>{MASK}@", text)
+    """The text without credentials in URLs, tokens of known forms, ``password=...``, ``--api-key ...`` and the like."""
+    text = _URL_CREDENTIALS.sub(f"{MASK}@", text)
+    text = _CREDENTIALS.sub(f"{MASK}@", text)
     text = _TOKENS.sub(MASK, text)
+    text = _OPTION.sub(_mask_option, text)
     text = _BEARER.sub(rf"\g<scheme>{MASK}", text)
     return _ASSIGNMENT.sub(rf"\g<name>\g<between>{MASK}", text)
+
+
+def _mask_option(found: re.Match[str]) -> str:
+    if not _SECRET_OPTION.search(found["name"].lstrip("-")):
+        return found[0]
+    return f"{found['name']}{found['between']}{MASK}"
 
 
 def mask_variable(name: str, value: str) -> str:
@@ -61,12 +81,12 @@ def mask_variable(name: str, value: str) -> str:
         return MASK
     try:
         parsed = json.loads(value) if value.lstrip()[:1] in ("{", "[") else None
-    except (ValueError, RecursionError):
-        parsed = None
-    if parsed is None:
-        return mask(value)
-    masked = _mask_json(parsed)
-    return value if masked == parsed else json.dumps(masked)
+        masked = _mask_json(parsed)
+        if parsed is not None:
+            return value if masked == parsed else json.dumps(masked)
+    except (ValueError, RecursionError):  # not JSON, or nested too deeply
+        pass
+    return mask(value)
 
 
 def _mask_json(value: object) -> object:

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from kdoctor.text.lists import counted
+from kdoctor.text.sanitize import clean_line
 from kdoctor.text.wrap import wrap
 from kdoctor.topology.advice import Advice
 from kdoctor.topology.choice import Choice
@@ -79,7 +80,7 @@ def _tree(branches: Iterable[Branch], indent: str = "  ", *, unicode: bool) -> I
     for branch in children:
         is_last = branch is children[-1]
         trouble = f"  <-- {branch.trouble}" if branch.trouble else ""
-        yield f"{indent}{last if is_last else middle}{branch.label}{trouble}"
+        yield f"{indent}{last if is_last else middle}{clean_line(branch.label)}{clean_line(trouble)}"
         yield from _tree(branch.children, indent + ("   " if is_last else bar), unicode=unicode)
 
 

@@ -17,6 +17,7 @@ from kdoctor.yamldoc.problems import Problem
 
 _DEEPEST = 12
 _LARGEST_BYTES = 512 * 1024
+_LARGEST_NUMBER = 2**63
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
 _ODD_NUMBER = re.compile(r"[-+]?(?:[\d_]+:|0[0-7_]+$)")
 """Base 60 and base 8 in YAML 1.1, which are rarely meant: ``1:30`` is 90, ``010`` is 8."""
@@ -197,8 +198,13 @@ class _Builder:
             return None
         try:
             value = yaml.constructor.SafeConstructor().construct_object(node)
-        except (ValueError, OverflowError) as error:
-            self._problem(made.mark, f"{node.value!r} cannot be read: {error}")
+        except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
+            self._problem(
+                made.mark, f"{node.value!r:.60} cannot be read as {node.tag.rpartition(':')[2]}: {error!s:.60}"
+            )
+            return None
+        if isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:  # nor is NaN
+            self._problem(made.mark, f"the number {node.value!s:.60} is too large, or not finite")
             return None
         if isinstance(value, int | float) and _ODD_NUMBER.match(node.value):
             message = f"YAML reads {node.value} as the number {value}: write a plain number, or quote the text"

@@ -40,9 +40,9 @@ class StrictDocument(StrictPart):
         expected: str = get_args(cls.model_fields["schema_"].annotation)[0]
         stated = node.get("schema")
         if not isinstance(node.value, dict):
-            return node.problem(
-                f"expected a mapping that starts with 'schema: {expected}', not {describe_kind(node.data)}"
-            )
+            # Nothing of the text: `extends` may name any file of the user who runs kdoctor.
+            found = "a text" if isinstance(node.value, str) else describe_kind(node.data)
+            return node.problem(f"expected a mapping that starts with 'schema: {expected}', not {found}")
         if stated is None:
             return node.problem(f"missing key 'schema', so this is not a {noun}: expected 'schema: {expected}'")
         if stated.value == expected:

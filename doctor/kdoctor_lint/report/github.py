@@ -19,9 +19,9 @@ def render_github(report: LintReport, _: Canvas) -> str:
 def _annotation(finding: Finding) -> str:
     spot = finding.spot
     properties: dict[str, object] = {"title": f"{finding.rule.code} {finding.rule.id}"}
-    message = f"{clean(finding.message)}. {finding.fix}"
+    message = clean(f"{finding.message}. {finding.fix}")
     if spot.path != "-":
-        properties["file"] = spot.path
+        properties["file"] = clean(spot.path)
     if spot.cell:
         # The lines of a cell are not the lines of the notebook's file.
         message = f"cell {spot.cell}, line {spot.line}: {message}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kdoctor.model import Severity
 from kdoctor.text.canvas import Canvas
 from kdoctor.text.lists import counted
-from kdoctor.text.sanitize import clean
+from kdoctor.text.sanitize import clean, clean_line
 from kdoctor.text.wrap import to_ascii, wrap
 from kdoctor_lint.model import Finding, LintReport, Rule
 
@@ -21,7 +21,7 @@ def render_terminal(report: LintReport, canvas: Canvas) -> str:
     example = {finding.rule.id for finding in report.findings if not finding.own_fix}
     for rule in report.rules.values():
         lines += _rule(rule, canvas, with_fix=rule.id in example)
-    lines += [clean(note) for note in report.notes]
+    lines += [clean_line(note) for note in report.notes]
     text = "\n".join([*lines, _coloured(summary(report), "1", canvas), ""])
     return text if canvas.unicode else to_ascii(text)
 
@@ -38,10 +38,10 @@ def summary(report: LintReport) -> str:
 def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:
     severity = finding.rule.severity
     shown = _coloured(severity.value, _COLOURS[severity], canvas)
-    yield f"{clean(str(finding.spot))}: {shown}: {finding.rule.code} {finding.rule.id}"
+    yield f"{clean_line(str(finding.spot))}: {shown}: {finding.rule.code} {finding.rule.id}"
     yield from wrap(clean(finding.message), canvas.width, first="  ")
     if finding.source:
-        yield f"    {_coloured(clean(finding.source), '2', canvas)}"
+        yield f"    {_coloured(clean_line(finding.source), '2', canvas)}"
     if finding.own_fix:
         yield from wrap(f"Fix: {clean(finding.own_fix)}", canvas.width, first="  ")
     yield ""

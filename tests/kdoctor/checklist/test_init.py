@@ -2,11 +2,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+import yaml
 
-from helpers.facts import DRIVER, cpu_host, environment, gpu, gpus, h100_node, host, keras, package, packages
+from helpers.facts import (
+    DRIVER,
+    cpu_host,
+    environment,
+    gpu,
+    gpus,
+    h100_node,
+    host,
+    keras,
+    package,
+    packages,
+    target,
+    tensorflow,
+)
 from helpers.facts.libraries import libraries
+from helpers.locks import node_facts
 from kdoctor.checklist.init import draft
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
@@ -136,3 +152,25 @@ def test_draft_escapes_odd_versions_and_models(tmp_path: Path, catalog: Catalog)
 def test_draft_of_mixed_gpus_expects_only_their_number(tmp_path: Path, catalog: Catalog) -> None:
     two = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
     assert drafted(tmp_path, catalog, *h100_node(2), two)[0].assumptions.gpus == GpuAssumption(count=2)
+
+
+INJECTED = 'x"\nwaivers:\n  - {check: "*", subject: "*", reason: r, owner: o, expires: 2099-01-01}\n#'
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(target(), version=f"3.12{INJECTED}"),
+        replace(target(), version="3"),
+        replace(keras(), package=cast("Any", INJECTED)),
+        replace(keras(), backend=INJECTED, settings={INJECTED: INJECTED}),
+        replace(tensorflow(), cuda_version=f"12.5{INJECTED}", distribution=INJECTED),
+        replace(host(), image=INJECTED, image_from=INJECTED),
+        environment(**{f"NCCL_{INJECTED}": INJECTED}),
+    ],
+)
+def test_value_of_the_machine_adds_no_section(catalog: Catalog, changed: FactGroup, *, full: bool) -> None:
+    written = yaml.safe_load(draft(node_facts(changed), catalog, name="job", owner=INJECTED, full=full))
+    assert written["rollback"]["decides"] == INJECTED
+    assert "waivers" not in written

@@ -30,7 +30,7 @@ MISTAKES: tuple[tuple[str | bytes, str, list[str]], ...] = (
         "5:48",
         ["level", "host.memory", "afar", "far", "near"],
     ),
-    (HEAD + "checks: [{id: host.memory, parameters: {least_gib: .nan}}]", "5:52", ["least_gib", "host.memory"]),
+    (HEAD + "checks: [{id: host.memory, parameters: {least_gib: .nan}}]", "5:52", ["number", ".nan"]),
     (HEAD + "checks: [{id: host.memory, parameters: {least_gib: 1:30}}]", "5:52", ["1:30", "90"]),
     (HEAD.replace("version: 3", "version: 010") + CHECKS, "3:10", ["010", "8"]),
     (HEAD + CHECKS + "owner: me", "7:1", ["owner", "4"]),

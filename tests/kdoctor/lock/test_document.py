@@ -7,11 +7,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.locks import lock
+from helpers.locks import RECORDED, lock
 from kdoctor.lock.document import Accepted, Lock, LockError, Measure, NewerLockError, loads, text_of
+from kdoctor.lock.values import fitting
 
 TEXTS = st.text(max_size=12)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+FACTS = st.dictionaries(
+    st.sampled_from(["packages", "conda", "environment", "python", "host", "gpus", "other"]) | TEXTS,
+    st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=3),
+    max_size=3,
+)
 
 
 def measure(value: float, low: float, high: float) -> Measure:
@@ -20,9 +28,9 @@ def measure(value: float, low: float, high: float) -> Measure:
 
 LOCKS = st.builds(
     Lock,
-    checklist=TEXTS, version=st.integers(), expectations=TEXTS, recorded=TEXTS, kdoctor=TEXTS,
+    checklist=TEXTS, version=st.integers(), expectations=TEXTS, recorded=st.sampled_from(["", RECORDED]), kdoctor=TEXTS,
     identifiers=st.booleans(),
-    facts=st.dictionaries(TEXTS, st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=3), max_size=3),
+    facts=FACTS.map(lambda found: {name: kept for name, facts in found.items() if (kept := fitting(name, facts))}),
     measured=st.dictionaries(TEXTS, st.builds(measure, NUMBERS, NUMBERS, NUMBERS), max_size=2),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from helpers.reports import LONG_COMMAND, MARKUP_COMMAND, complete, cpu_report, 
 from kdoctor.engine.report import Report
 from kdoctor.model import Action, Remedy
 from kdoctor.report.formats import render
-from kdoctor.report.markdown import escape
+from kdoctor.text.markdown import escape
 
 DRIFT, CHECKS = 1, 2
 """The tables of a report with drift, counted from the families' one."""

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from kdoctor.text.secrets import is_secret_name, mask, mask_variable
+from kdoctor.snapshot.redaction import Redaction
+from kdoctor.text.sanitize import clean
+from kdoctor.text.secrets import is_identifying, is_secret_name, mask, mask_variable
 
 
 @pytest.mark.parametrize(
@@ -16,6 +20,15 @@ from kdoctor.text.secrets import is_secret_name, mask, mask_variable
         ("password=hunter2 user=x", "password=*** user=x"),
         ("https://host/?a=1&token=abc&b=2", "https://host/?a=1&token=***&b=2"),
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer ***"),
+        ("python train.py --password hunter2 --epochs 3", "python train.py --password *** --epochs 3"),
+        ("job --api-key 'a b' -v", "job --api-key *** -v"),
+        ("job --key=-abc", "job --key=***"),
+        ("job --wandb.api_key abc", "job --wandb.api_key ***"),
+        ("job --hf-token\tabc", "job --hf-token\t***"),
+        ("user=x;pw=abc", "user=x;pw=***"),
+        ("S3_KEY=abc region=x", "S3_KEY=*** region=x"),
+        ("MASTER_ADDR=ada:hunter2@node1:29500", "MASTER_ADDR=***@node1:29500"),
+        ("redis ada:hunter2@[fe80::1]:6379", "redis ***@[fe80::1]:6379"),
     ],
 )
 def test_secret_is_masked_once(text: str, masked: str) -> None:
@@ -32,6 +45,13 @@ def test_secret_is_masked_once(text: str, masked: str) -> None:
         "https://host/path@v1",
         "git+https://github.com/a/b@main",
         "user@host",
+        "git@github.com:a/b.git",
+        "job:1.2@sha256:0a1b2c",
+        "ghcr.io/org/job:1.2@sha256:0a1b2c",
+        "--tokenizer bert --max-tokens 100 --key-size 2 --use-token --epochs 3",
+        "--monkey 3 -p 22 --pass-through x",
+        "primary key = id",
+        "0000:01:00.0",
         "GPU-3f2d0c1e-1111-2222-3333-444455556666",
         "NVRM: API mismatch: the client has the version 580.173.02",
         "/usr/local/cuda/lib64:/opt/lib",
@@ -49,6 +69,24 @@ def test_name_suggests_a_secret(name: str) -> None:
 @pytest.mark.parametrize("name", ["NCCL_IB_PKEY", "KERAS_BACKEND", "TF_CONFIG", "OMPI_AUTHOR", "SLURM_JOB_ID", "keys"])
 def test_name_suggests_no_secret(name: str) -> None:
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("a", "a.", "a-", "_", "1.", "a://", "token", "token=", "key ", "--a ", "--a-", "eyJ-", "eyJ", "a:b", "a:"),
+        *("sk-", "bearer ", "-----BEGIN ", "authorization: ", "/home/", "\x1b[", "::", " ", '"', "--password "),
+    ],
+)
+def test_time_grows_with_the_text_and_not_faster(part: str) -> None:
+    text = part * (2**16 // len(part))
+    start = time.process_time()
+    mask(text)
+    mask_variable("NAME", text)
+    is_identifying(text)
+    Redaction(home="/home/ada", user="ada").text(text)
+    clean(text)
+    assert time.process_time() - start < 3  # a quadratic pattern takes minutes; 0.1 s is usual
 
 
 def test_broken_json_is_searched_as_text() -> None:

@@ -7,6 +7,7 @@ chronyc(1) and timedatectl(1) for the clock.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -71,8 +72,8 @@ def _tasks(text: str) -> Iterator[dict[str, object]]:
 
 def _split(address: str) -> tuple[str, int | None]:
     """Host and port of ``host:2222`` and ``[::1]:2222``."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or int(port) >= 2**16:
+    host, _, port = address.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) >= 2**16:
         return address, None
     return host.strip("[]"), int(port)
 

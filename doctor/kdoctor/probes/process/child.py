@@ -144,7 +144,7 @@ class Children:
             raise ChildrenEnded
         process = subprocess.Popen(  # noqa: S603 - argv is a list built by kdoctor, no shell
             list(argv),
-            env=dict(env),
+            env=without_working_folder(env),
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -174,6 +174,18 @@ class Children:
         self._ended = True
         for process in tuple(self._running):
             _kill(process)
+
+
+def without_working_folder(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables without empty entries of ``PYTHONPATH``, through which Python imports from the working directory.
+
+    They come from ``PYTHONPATH=$PYTHONPATH:folder`` where it was not set. An entry ``.`` is meant, and stays.
+    """
+    kept = dict(env)
+    entries = kept.get("PYTHONPATH", "").split(os.pathsep)
+    if len(entries) > 1:
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, entries))
+    return kept
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

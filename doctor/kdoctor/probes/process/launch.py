@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 # Loads the package from its folder, without adding kdoctor's dependencies next to it to the target's path. It also
-# removes the working directory from the path, and writes no bytecode for kdoctor's files.
+# removes the working directory from the path, before it imports anything that is not built in, and writes no bytecode
+# for kdoctor's files.
 _BOOTSTRAP = """\
-import importlib, importlib.util, sys
+import sys
 if sys.path and not sys.path[0]: del sys.path[0]
+import importlib, importlib.util
 folder, program, settings = sys.argv[1:]
 spec = importlib.util.spec_from_file_location(
     "kdoctor_target", folder + "/__init__.py", submodule_search_locations=[folder])
@@ -30,7 +32,7 @@ module.main(json.loads(settings))
 _OWN_BOOTSTRAP = """\
 import importlib, json, sys
 path, module, settings = sys.argv[1:]
-sys.path[:] = json.loads(path)
+sys.path[:] = [entry for entry in json.loads(path) if entry]
 importlib.import_module(module).main(json.loads(settings))
 """
 

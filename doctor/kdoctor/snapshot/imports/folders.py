@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 import platform
 import re
 import tarfile
@@ -30,7 +31,7 @@ _UNPACK = "Unpack it yourself and import the folder."
 
 def is_collection(path: Path) -> bool:
     """Whether the path is a folder or an archive."""
-    return path.is_dir() or (path.is_file() and _is_tar(path))
+    return os.path.isdir(path) or (os.path.isfile(path) and _is_tar(path))  # noqa: PTH112, PTH113 - they never raise
 
 
 def _is_tar(path: Path) -> bool:

@@ -6,6 +6,7 @@ the name ``NVLinkBandwidth``. An NVSwitch is a PCI device among these objects, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -35,7 +36,7 @@ class Bandwidths:
         if element == "indexes":
             self.names += [word.rpartition(":")[2] for word in text.split()]
         elif element == "u64values":
-            self.values += [int(word) for word in text.split() if word.isdigit()]
+            self.values += [int(word) for word in text.split() if re.fullmatch(r"[0-9]{1,18}", word)]
 
     def links(self, gpus: Mapping[int, str]) -> dict[tuple[int, int], int]:
         """The number of NVLinks of each pair; empty if the matrix is incomplete.

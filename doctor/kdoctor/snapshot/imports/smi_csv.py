@@ -153,7 +153,8 @@ def _columns(section: Section) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line]), [])]
+    """The cells of one line: a quotation mark that is not closed must not swallow the rest."""
+    return [cell.strip() for cell in next(csv.reader([line.replace("\r", " ")]), [])]
 
 
 def parse(section: Section) -> Part:

@@ -150,7 +150,7 @@ def _processes(lines: Sequence[str]) -> tuple[_Listed, _Listed] | None:
 
 
 def _process(match: re.Match[str]) -> GpuProcess:
-    used = None if match["used"] == "N/A" else values.mebibytes(match["used"])
+    used = values.read_or_none(values.mebibytes, match["used"])
     # The table shortens long paths from the left.
     name = None if match["name"].startswith("...") else match["name"]
     return GpuProcess(pid=int(match["pid"]), used_memory_bytes=used, name=name)

@@ -47,6 +47,8 @@ _XML_ENDS: dict[Kind | None, str] = {
     "NCCL topology": nccl.END,
 }
 _TABLE = re.compile(r"\|\s*NVIDIA-SMI \d")
+_LONG_NUMBER = re.compile(r"\d{30,}")
+"""Longer than any value of a machine. Python refuses to read thousands of digits."""
 _MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
 _ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
@@ -98,6 +100,7 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 def find_sections(name: str, text: str) -> tuple[Section, ...]:
     """The dumps in a text."""
+    text = _LONG_NUMBER.sub("(a number of too many digits)", text)
     lines = unquote(ESCAPES.sub("", text).replace("\r\n", "\n").split("\n"))
     whole = lines[-1] == ""
     if whole:

@@ -1,0 +1,169 @@
+"""Every reader answers any input with what it means or with a UsageError. `make fuzz` tries more of them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helpers.fuzzing.readers import READERS, catalog
+from helpers.hostile import HOSTILE, SECRETS
+from kdoctor.checklist.load import load_checklist
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.errors import UsageError
+from kdoctor.facts import Gpu, Gpus
+from kdoctor.history import read as history
+from kdoctor.history.store import opened
+from kdoctor.probes.target import choose_target
+from kdoctor.snapshot.imports.importer import import_files
+from kdoctor.snapshot.redaction import Redaction
+from kdoctor.text.secrets import mask, mask_variable
+from kdoctor.topology.layout import read_layout
+from kdoctor.topology.render import write_topology
+from kdoctor_lint import engine
+
+SLOW = {"snapshot": 12, "version matrix": 12, "lines of children": 25}
+"""Inputs for readers that use what they read on whole machines."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_changed_document_is_read_or_refused(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    reader, folder = READERS[name], tmp_path_factory.mktemp("fuzz")
+    seeds = list(reader.seeds())
+
+    @settings(
+        max_examples=SLOW.get(name, 40), deadline=None, derandomize=True, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(st.integers(0, 2**32))
+    def read(seed: int) -> None:
+        random = Random(seed)
+        with contextlib.suppress(UsageError):
+            reader.run(reader.mutate(random.choice(seeds), random), folder)
+
+    read()
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_unchanged_document_is_read(name: str, tmp_path: Path) -> None:
+    for seed in READERS[name].seeds()[:3]:
+        READERS[name].run(seed, tmp_path)
+
+
+CHECKLIST = b"""\
+schema: kdoctor/checklist/v1
+name: x
+version: %s
+owner: o
+checks:
+  - {id: host.memory, parameters: {%s}}
+without: {baseline: r, edge-case: r, failure-path: r}
+"""
+LONG = b"9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        *(
+            ("checklist", CHECKLIST % (tag, b""))
+            for tag in (b'!!int ""', b"!!bool maybe", b"!!timestamp x", b"!!float x")
+        ),
+        *(
+            ("checklist", CHECKLIST % (number, b""))
+            for number in (LONG, b"0x" + b"f" * 5000, b".inf", b".nan", b"1.0e+400")
+        ),
+        *(
+            ("checklist", CHECKLIST % (b"1", b"least_share: " + number))
+            for number in (b".inf", b"-.inf", b"-1", b"1.0e+308", b".nan", LONG)
+        ),
+        ("lock", b"schema: kdoctor/lock/v1\nversion: !!int ''\ndigest: x\n"),
+        ("version matrix", b"schema: kdoctor/version-matrix/v1\nx: !!bool maybe\n"),
+        *(
+            ("snapshot", b'{"schema": "kdoctor/snapshot/v1", "kdoctor": %s}' % number)
+            for number in (LONG, b"1e400", b"NaN")
+        ),
+        ("snapshot", '{"schema": "kdoctor/snapshot/v1²"}'.encode()),
+        ("snapshot", b"[" * 100_000),
+        ("notebook", b'{"cells": [], "nbformat": %s}' % LONG),
+        ("history", b"SQLite format 3\x00" + bytes(4096)),
+        ("nvidia-smi topo -m", b"\tGPU0\tCPU Affinity\nGPU%s\tX\t0-%s\n" % (LONG, LONG)),
+        ("kernel log", b"[    1.0] NVRM: Xid (PCI:0000:01:00): %s, x\n" % LONG),
+        ("kernel log", b"[%s.%s] NVRM: Xid (PCI:0000:01:00): 79, x\n" % (LONG, LONG)),
+    ],
+    ids=lambda item: item if isinstance(item, str) else "",
+)
+def test_input_that_once_crashed_is_refused_or_read(name: str, data: bytes, tmp_path: Path) -> None:
+    with contextlib.suppress(UsageError):
+        READERS[name].run(data, tmp_path)
+
+
+@pytest.mark.parametrize("number", [".inf", "-1", "-0.5", "1.0e+300"])
+def test_parameter_that_is_no_limit_is_refused_at_its_place(number: str) -> None:
+    data = CHECKLIST % (b"1", f"least_gib: {number}".encode())
+    with pytest.raises(ChecklistError) as caught:
+        load_checklist("x.yaml", catalog(), read=lambda _: data)
+    assert any((item.line, item.column) == (6, 47) for item in caught.value.problems)
+
+
+def test_chain_of_1500_checklists_is_refused() -> None:
+    def read(path: Path) -> bytes:
+        number = int(path.stem)
+        return b"schema: kdoctor/checklist/v1\nname: x\nversion: 1\nextends: ./%d.yaml\n" % (number + 1)
+
+    with pytest.raises(ChecklistError):
+        load_checklist("./1.yaml", catalog(), read=read)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".yaml", "x/" * 3000])
+def test_name_that_no_file_can_have_is_a_usage_error(name: str) -> None:
+    for ask in (
+        lambda: load_checklist(name, catalog()),
+        lambda: engine.lint([name]),
+        lambda: choose_target(name, {"PATH": ""}),
+        lambda: import_files([Path(name)]),
+    ):
+        with pytest.raises(UsageError):
+            ask()
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63), 2**80, -(2**80)])
+def test_run_with_a_huge_number_does_not_exist(number: int, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run"), opened(tmp_path / "none", create=False) as connection:
+        history.report_of(connection, number)
+
+
+def test_gpus_in_any_order_are_laid_out() -> None:
+    gpus = Gpus(state="ready", devices=tuple(Gpu(index=index) for index in (2, 0, 1)))
+    layout = read_layout(gpus, None)
+    assert [place.gpu.index for place in layout.places] == [0, 1, 2]
+    assert write_topology(layout, (), ())
+
+
+@pytest.mark.parametrize("text", SECRETS.values())
+def test_secret_is_masked_wherever_it_is_recorded(text: str) -> None:
+    redaction = Redaction(home="/home/ada", user="ada")
+    for shown in (
+        mask(text),
+        redaction.text(text),
+        mask_variable("NCCL_X", text),
+        str(redaction.apply({"name": [text]})),
+    ):
+        assert "SECRETVALUE" not in shown
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "x\x00.yaml", HOSTILE["clear screen"] + ".yaml"])
+def test_extends_shows_nothing_of_a_file_that_is_no_checklist(path: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("SECRETVALUE: 1\n")
+    for named in (path, str(secret)):
+        file = tmp_path / "job.yaml"
+        file.write_text(f"schema: kdoctor/checklist/v1\nname: x\nversion: 1\nextends: {named!r}\n")
+        with pytest.raises(ChecklistError) as caught:
+            load_checklist(str(file), catalog())
+        assert "SECRETVALUE" not in str(caught.value)
+        assert "root:" not in str(caught.value)

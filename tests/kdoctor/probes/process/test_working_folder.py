@@ -1,0 +1,57 @@
+"""Code in the working directory is never imported, whatever its name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kdoctor.probes.process.child import Children
+from kdoctor.probes.process.launch import own_program_argv, program_argv
+
+NAMES = {"yaml", "pydantic", "typer", "rich", "packaging", "psutil", "pynvml", "usercustomize"} | {
+    name for name in sys.stdlib_module_names if not name.startswith("_")
+}
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Path:
+    """A folder with a module of every name that kdoctor and its programs import. Each leaves a file."""
+    folder = tmp_path / "trap"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'a').write('{name} ')\n")
+    return folder
+
+
+@pytest.mark.parametrize("python_path", [None, os.pathsep, f"{os.pathsep}/nowhere"])
+def test_program_in_the_target_imports_nothing_from_the_working_folder(trap: Path, python_path: str | None) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environ |= {"PYTHONPATH": python_path} if python_path else {}
+    settings = {"deadline_s": 20.0, "executable": sys.executable, "chosen_by": "--python"}
+    argv = program_argv(sys.executable, "inspect.environment", settings)
+    end = Children().run(argv, env=environ, deadline_s=30.0, cwd=str(trap))
+    assert len(end.records) == 4, end.stderr
+    assert not (trap.parent / "sprung").exists()
+
+
+def test_own_program_imports_nothing_from_the_working_folder(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    argv = own_program_argv("kdoctor.probes.job_hosts.child", {"deadline_s": 5.0, "tasks": []})
+    end = Children().run(argv, env=os.environ, deadline_s=30.0, cwd=str(trap))
+    assert end.ok, end.stderr
+    assert not (trap.parent / "sprung").exists()
+
+
+@pytest.mark.parametrize("module", ["kdoctor", "keras_doctor"])
+def test_python_m_imports_no_dependency_from_the_working_folder(trap: Path, module: str) -> None:
+    for name in NAMES & sys.stdlib_module_names:
+        (trap / f"{name}.py").unlink()  # Python imports some of them before the program starts
+    command = [sys.executable, "-m", module, "--version"]
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    done = subprocess.run(command, cwd=trap, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True)
+    assert done.stdout.startswith(b"kdoctor ")
+    assert not (trap.parent / "sprung").exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import signal
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +39,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
+from kdoctor.temporary import run_folder
 from kdoctor.text.lists import counted
 
 LAST_PASSING = ("last-passing", f"last-{'green'}")
@@ -145,7 +145,7 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     target = choose_target(python, os.environ, children)
     strangers = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")
     environ = {name: value for name, value in os.environ.items() if name not in strangers}
-    with tempfile.TemporaryDirectory(prefix="kdoctor-rollback-", ignore_cleanup_errors=True) as folder:
+    with run_folder("rollback") as folder:
         try:
             base = base_python(lock, target.python, target.version, os.environ)
             warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a temporary folder")

@@ -55,7 +55,7 @@ def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, L
     name = f"run {row[0]} of the history"
     try:
         text = zlib.decompress(row[2])
-    except zlib.error as error:
+    except (zlib.error, TypeError) as error:
         raise UsageError(f"{name} is damaged: {error}", hint=_HINT) from error
     return name, loads(text, name).model_copy(update={"recorded": row[1]})
 

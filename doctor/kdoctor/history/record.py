@@ -41,6 +41,8 @@ def keep(
             prune(connection, most)
     except UsageError as error:
         return f"this run is not in the history: {error.message}"
+    except Exception as error:  # noqa: BLE001 - no damage to the history may change the exit code of a run
+        return f"this run is not in the history: {type(error).__name__}: {error}"
     return None
 
 

@@ -82,6 +82,8 @@ STEPS = (
 
 VERSION = len(STEPS)
 
+_MOVE_AWAY = "Move the file away. The next run creates a new one."
+
 
 class HistoryError(UsageError):
     """The history cannot be read or written."""
@@ -144,6 +146,8 @@ def _upgrade(connection: sqlite3.Connection, place: Path) -> None:
     if version > VERSION:
         hint = "A newer kdoctor wrote it. Upgrade kdoctor, or name another file in KDOCTOR_HISTORY."
         raise HistoryError(f"the history {place} has version {version}; this kdoctor reads {VERSION}", hint=hint)
+    if version < 0:
+        raise HistoryError(f"the history {place} is damaged: version {version}", hint=_MOVE_AWAY)
     if version == VERSION:
         return
     with writing(connection):
@@ -217,7 +221,10 @@ def _run_before(connection: sqlite3.Connection, run: Mapping[str, object]) -> tu
     ).fetchone()
     if row is None:
         return None, {}
-    return str(row[0]), {result["id"]: result["status"] for result in unpack(row[1])["results"]}
+    try:
+        return str(row[0]), {str(result["id"]): str(result["status"]) for result in unpack(row[1])["results"]}
+    except (HistoryError, LookupError, TypeError):  # a damaged run must not keep the next ones out
+        return str(row[0]), {}
 
 
 def prune(connection: sqlite3.Connection, keep: int) -> None:
@@ -234,7 +241,7 @@ def _describe(error: Exception) -> str:
 
 def _hint(error: Exception) -> str | None:
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return "Move the file away. The next run creates a new one."
+        return _MOVE_AWAY
     return None
 
 
@@ -243,7 +250,16 @@ def pack(report: str) -> bytes:
     return zlib.compress(json.dumps(json.loads(report), separators=(",", ":")).encode())
 
 
-def unpack(blob: bytes) -> dict[str, Any]:
-    """The JSON report that :func:`pack` compressed."""
-    report: dict[str, Any] = json.loads(zlib.decompress(blob))
+def unpack(blob: object) -> dict[str, Any]:
+    """The JSON report that :func:`pack` compressed.
+
+    Raises:
+        HistoryError: it is damaged.
+    """
+    try:
+        report = json.loads(zlib.decompress(blob))  # type: ignore[arg-type] - a damaged row may hold anything
+    except (zlib.error, TypeError, ValueError, RecursionError) as error:
+        raise HistoryError(f"a run of the history is damaged: {error}") from error
+    if not isinstance(report, dict):
+        raise HistoryError("a run of the history is damaged: its report is not a mapping")
     return report

@@ -40,7 +40,10 @@ class Collection:
         for name, probe in self._probes.items():
             self._deadlines[name] = time.monotonic() + probe.deadline_s
             thread = threading.Thread(target=self._run, args=(probe, context), name=f"probe {name}", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # a limit of processes or memory
+                self._end(name, _nothing(probe, f"could not be started: {error}"))
 
     def wait(self) -> None:
         """Return when every probe has ended or passed its deadline.

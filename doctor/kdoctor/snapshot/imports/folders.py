@@ -6,7 +6,6 @@ import lzma
 import platform
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import PciDevices
 from kdoctor.probes.pci import read_devices
 from kdoctor.snapshot.imports.part import Part
+from kdoctor.temporary import run_folder
 
 _DUMPS = re.compile(
     r"nvidia|dmesg|journalctl|lspci|lstopo|topo|syslog|messages|kern\.log|fabric|dcgm|verdict|numa_status|xid|(?:^|/)version$",
@@ -53,7 +53,7 @@ def opened(path: Path) -> Iterator[Path]:
     if not hasattr(tarfile, "data_filter"):
         why = f"Python {platform.python_version()} cannot unpack archives safely"
         raise UsageError(f"{path}: {why} (Python 3.10.12, 3.11.4 or newer can)", hint=_UNPACK)
-    with tempfile.TemporaryDirectory(prefix="kdoctor-import-") as folder:
+    with run_folder("import") as folder:
         try:
             with tarfile.open(path) as archive:
                 members = _small(path, archive)

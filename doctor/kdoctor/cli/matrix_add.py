@@ -14,7 +14,7 @@ from kdoctor.matrix.wheels.download import download, pinned
 from kdoctor.matrix.wheels.row import document
 from kdoctor.matrix.wheels.wheel import read_wheel
 from kdoctor.run.log import warn
-from kdoctor.temporary import run_folder
+from kdoctor.probes.process.run_folder import run_folder
 
 
 def add(

@@ -39,7 +39,7 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
-from kdoctor.temporary import run_folder
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.text.lists import counted
 
 LAST_PASSING = ("last-passing", f"last-{'green'}")

@@ -18,7 +18,7 @@ from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
-from kdoctor.temporary import run_folder
+from kdoctor.probes.process.run_folder import run_folder
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
 
@@ -35,6 +35,10 @@ _TEMPORARY = "tmp"
 
 _SPARE_S = 30.0
 """Seconds that the runner gets beyond all its deadlines before kdoctor ends it."""
+
+
+_START_S = 5.0
+"""Seconds that the interpreter gets beyond the deadline of the import, which the runner keeps itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +156,7 @@ class SmokeSession:
                     deadline_s=self._deadline_s(),
                     on_record=self._take,
                     keep_records=False,
-                    first_record_s=self._settings.import_deadline_s + _SPARE_S,
+                    first_record_s=self._settings.import_deadline_s + _START_S,
                 )
             except (OSError, RuntimeError) as error:
                 self._failure = f"{self._context.python} could not be started: {error}"

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image, Place, read_images
-from kdoctor.temporary import run_folder
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor_target.inspect.elf import ElfError, read_library
 from kdoctor_target.inspect.environment import read_build
 

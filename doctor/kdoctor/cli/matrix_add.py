@@ -13,8 +13,8 @@ from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.download import download, pinned
 from kdoctor.matrix.wheels.row import document
 from kdoctor.matrix.wheels.wheel import read_wheel
-from kdoctor.run.log import warn
 from kdoctor.probes.process.run_folder import run_folder
+from kdoctor.run.log import warn
 
 
 def add(

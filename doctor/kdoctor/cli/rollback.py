@@ -29,6 +29,7 @@ from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
 from kdoctor.probes.process.child import Children
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.probes.target import choose_target
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
@@ -39,7 +40,6 @@ from kdoctor.run.assemble import build_report
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, today, with_matrix
 from kdoctor.run.session import collect, examination
-from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.text.lists import counted
 
 LAST_PASSING = ("last-passing", f"last-{'green'}")

@@ -57,9 +57,7 @@ def report_errors() -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and _NO_TEMPORARY in str(error):
             raise _end(f"kdoctor: {error.strerror}\n{_NO_TEMPORARY_HINT}", EXIT_USAGE) from None
         if _is_exhausted(error):
-            raise _end(
-                f"kdoctor: the system refuses resources: {error or 'no memory'}\n{_LIMITS_HINT}", EXIT_UNKNOWN
-            ) from None
+            raise _end(f"kdoctor: the system refuses resources: {error}\n{_LIMITS_HINT}", EXIT_UNKNOWN) from None
         raise _end(
             f"kdoctor: internal error: {type(error).__name__}: {error}\n"
             "This is a bug in kdoctor. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",

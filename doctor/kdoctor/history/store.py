@@ -250,14 +250,14 @@ def pack(report: str) -> bytes:
     return zlib.compress(json.dumps(json.loads(report), separators=(",", ":")).encode())
 
 
-def unpack(blob: object) -> dict[str, Any]:
+def unpack(blob: Any) -> dict[str, Any]:
     """The JSON report that :func:`pack` compressed.
 
     Raises:
         HistoryError: it is damaged.
     """
     try:
-        report = json.loads(zlib.decompress(blob))  # type: ignore[arg-type] - a damaged row may hold anything
+        report = json.loads(zlib.decompress(blob))
     except (zlib.error, TypeError, ValueError, RecursionError) as error:
         raise HistoryError(f"a run of the history is damaged: {error}") from error
     if not isinstance(report, dict):

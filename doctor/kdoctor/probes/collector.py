@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from kdoctor.facts import FactGroup, Facts, Unavailable
+from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildrenEnded
 
@@ -98,7 +99,7 @@ def _collect(probe: Probe, context: Context) -> Facts:
 
 def _checked(probe: Probe, group: type[FactGroup], facts: object) -> FactGroup | Unavailable:
     if isinstance(facts, (group, Unavailable)):
-        return facts
+        return plausible(facts)
     if facts is None:
         return Unavailable(unavailable=f"the {probe.name} probe did not return {group.group}")
     return Unavailable(unavailable=f"the {probe.name} probe returned invalid data for {group.group}: {facts!r:.80}")

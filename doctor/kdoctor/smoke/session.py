@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdoctor.facts import PackageFault, SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
-from kdoctor.probes.process.run_folder import run_folder
 
 EventKind = Literal["importing", "imported", "started", "phase", "ended"]
 
@@ -325,7 +326,7 @@ def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
     """The facts of a case. Unknown facts, from a plugin's program, are ignored."""
     try:
-        return build(SmokeCase, {**facts, "name": name})
+        return plausible(build(SmokeCase, {**facts, "name": name}))
     except RecordError as error:
         return SmokeCase(
             name=name,

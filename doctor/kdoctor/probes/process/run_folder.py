@@ -6,13 +6,12 @@ import contextlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _PREFIXES = ("kdoctor-smoke-", "kdoctor-import-", "kdoctor-rollback-", "kdoctor-wheel-")
 
@@ -25,17 +24,17 @@ def run_folder(kind: str) -> Iterator[str]:
     """
     remove_abandoned()
     while True:
-        with tempfile.TemporaryDirectory(prefix=f"kdoctor-{kind}-", ignore_cleanup_errors=True) as folder:
-            with _locked(folder) as locked:
-                if locked is False:
-                    continue  # another run took it for abandoned before it was locked
-                yield folder
+        temporary = tempfile.TemporaryDirectory(prefix=f"kdoctor-{kind}-", ignore_cleanup_errors=True)
+        with temporary as folder, _locked(folder) as locked:
+            if locked is False:
+                continue  # another run took it for abandoned before it was locked
+            yield folder
         return
 
 
 def remove_abandoned() -> None:
     """Remove the folders of this user's runs that were killed: the kernel released their locks."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return
     try:
         with os.scandir(tempfile.gettempdir()) as entries:
@@ -58,7 +57,7 @@ def _locked(folder: str) -> Iterator[bool | None]:
 
     Yields whether that succeeded; None if the system or the file system has no locks.
     """
-    if fcntl is None:
+    if sys.platform == "win32":
         yield None
         return
     try:

@@ -14,8 +14,8 @@ from pathlib import Path
 from kdoctor.errors import UsageError
 from kdoctor.facts import PciDevices
 from kdoctor.probes.pci import read_devices
-from kdoctor.snapshot.imports.part import Part
 from kdoctor.probes.process.run_folder import run_folder
+from kdoctor.snapshot.imports.part import Part
 
 _DUMPS = re.compile(
     r"nvidia|dmesg|journalctl|lspci|lstopo|topo|syslog|messages|kern\.log|fabric|dcgm|verdict|numa_status|xid|(?:^|/)version$",

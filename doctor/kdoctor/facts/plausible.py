@@ -13,6 +13,8 @@ from dataclasses import fields, is_dataclass, replace
 from types import UnionType
 from typing import Any, TypeVar
 
+from kdoctor.facts.gpus import Gpus
+
 T = TypeVar("T")
 
 _SIGNED = frozenset(
@@ -55,10 +57,24 @@ _LARGEST: Mapping[str, float] = {
 }
 
 
+LARGEST_MACHINE = 128
+"""GPUs of one machine that are judged. Checks compare each with each, and no machine is known to have more than 32."""
+
+
 def plausible(value: T) -> T:
-    """The same facts without values that cannot be."""
-    cleaned: T = _without(value)
+    """The same facts without values that cannot be, of a machine of possible size."""
+    cleaned: T = _without(_within_bounds(value) if isinstance(value, Gpus) else value)
     return cleaned
+
+
+def _within_bounds(gpus: Gpus) -> Gpus:
+    """The first GPUs. Their count stays, so that a report says that some were not judged."""
+    if len(gpus.devices) <= LARGEST_MACHINE:
+        return gpus
+    devices = gpus.devices[:LARGEST_MACHINE]
+    kept = {gpu.index for gpu in devices}
+    pairs = tuple(pair for pair in gpus.pairs if pair.first in kept and pair.second in kept)
+    return replace(gpus, devices=devices, pairs=pairs, count=max(gpus.count or 0, len(gpus.devices)))
 
 
 def _without(value: Any) -> Any:

@@ -40,6 +40,8 @@ ABSENCE_IS_A_FACT = (
     "packages.",
     "environment.",
     "job_hosts.",
+    "libraries.libraries.",
+    "libraries.xla_files",
     "imported_lines.",
     "diagnostics.",
     "smoke.",

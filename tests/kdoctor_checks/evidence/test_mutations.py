@@ -17,7 +17,7 @@ from kdoctor.facts import FactGroup, Unavailable
 
 SHORT, SHORT_PAIRS = 120, 60
 """Single and double mutations of each machine in `make test`."""
-PAIRS = int(os.environ.get("KDOCTOR_EVIDENCE_PAIRS", "2000"))
+PAIRS = int(os.environ.get("KDOCTOR_EVIDENCE_PAIRS", "500"))
 """Double mutations of each machine in `make evidence`."""
 
 

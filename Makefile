@@ -63,7 +63,7 @@ test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes
 TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
 
 faults: $(DEV_STAMP) ## Break everything around a running kdoctor, one thing at a time (5 minutes)
-	@$(BIN)/pytest -m 'faults or not faults' tests/faults $(PYTEST_OPTIONS)
+	@$(BIN)/pytest -m 'faults or not faults' tests/faults tests/load $(PYTEST_OPTIONS)
 
 evidence: $(DEV_STAMP) ## Take every fact away from many machines, one and two at a time: no status may get better
 	@$(BIN)/pytest -m evidence $(PYTEST_OPTIONS)

@@ -40,6 +40,7 @@ ABSENCE_IS_A_FACT = (
     "packages.",
     "environment.",
     "job_hosts.",
+    "network.",
     "libraries.libraries.",
     "libraries.xla_files",
     "imported_lines.",
@@ -47,6 +48,9 @@ ABSENCE_IS_A_FACT = (
     "smoke.",
 )
 """Collections that may have fewer items on another machine. That is a different fact, and not a lost one."""
+
+GPU_GONE = ("gpus.devices", "gpus.devices.*")
+"""What a GPU had is gone with it, if another check says that it is missing."""
 
 EXCUSED: Mapping[str, tuple[str, ...]] = {
     "host.limits.*.soft": ("host.locked-memory",),  # None is unlimited
@@ -87,11 +91,14 @@ def problems(before: Results, after: Results, changes: Collection[Mutation]) -> 
         if change.path.startswith(path)
         for check_id in ids
     }
+    is_visible = any(_is_worse(before[check_id], result) for check_id, result in after.items())
+    if is_visible and any(change.path in GPU_GONE for change in changes):
+        return found
     for check_id, result in after.items():
         old = before[check_id]
         if (old.status, result.status) in BETTER and check_id not in excused:
             found.append(f"{check_id}: {old.status.value} became {result.status.value}")
-    if not any(_is_worse(before[check_id], result) for check_id, result in after.items()):
+    if not is_visible:
         found += [
             f"{check_id}: {len(before[check_id].evidence)} subjects became {len(result.evidence)}"
             for check_id, result in after.items()
@@ -105,5 +112,4 @@ def _is_worse(old: Result, new: Result) -> bool:
     return (
         new.status in (Status.FAIL, Status.UNKNOWN)
         and len(new.unjudged) + len(new.findings) > len(old.unjudged) + len(old.findings)
-        or (old.status is Status.PASS and new.status is not Status.PASS)
-    )
+    ) or (old.status is Status.PASS and new.status is not Status.PASS)

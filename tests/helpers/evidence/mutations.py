@@ -5,7 +5,6 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
 from types import UnionType
 from typing import Any, Literal
 
@@ -56,17 +55,21 @@ def _changes(value: Any, hint: Any, path: str, *, nullable: bool = False) -> Ite
         for name, inner in _hints(type(value)).items():
             for place, kind, changed, may_be_none in _of(getattr(value, name), inner, f"{path}.{name}"):
                 yield place, kind, replace(value, **{name: changed}), may_be_none  # type: ignore[type-var]
-    elif isinstance(value, int | float):
-        yield path, "zero", type(value)(0), nullable
-        yield path, "negative", type(value)(-1), nullable
-        yield path, "huge", type(value)(_HUGE), nullable
-    elif isinstance(value, str):
-        if nullable and typing.get_origin(hint) is not Literal:
-            yield path, "empty", "", nullable
     elif isinstance(value, tuple):
         yield from _of_tuple(value, hint, path)
     elif isinstance(value, Mapping):
         yield from _of_mapping(value, hint, path)
+    else:
+        yield from _of_scalar(value, hint, path, nullable=nullable)
+
+
+def _of_scalar(value: Any, hint: Any, path: str, *, nullable: bool) -> Iterator[Change]:
+    if isinstance(value, int | float):
+        yield path, "zero", type(value)(0), nullable
+        yield path, "negative", type(value)(-1), nullable
+        yield path, "huge", type(value)(_HUGE), nullable
+    elif isinstance(value, str) and nullable and typing.get_origin(hint) is not Literal:
+        yield path, "empty", "", nullable
 
 
 def _of_tuple(value: tuple[Any, ...], hint: Any, path: str) -> Iterator[Change]:
@@ -99,7 +102,11 @@ def _argument(hint: Any, position: int) -> Any:
     return arguments[position] if len(arguments) > position else object
 
 
-@cache
-def _hints(kind: Any) -> Mapping[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind) if field.init}
+_known: dict[type[Any], dict[str, Any]] = {}
+
+
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    if kind not in _known:
+        hints = typing.get_type_hints(kind)
+        _known[kind] = {field.name: hints[field.name] for field in fields(kind) if field.init}
+    return _known[kind]

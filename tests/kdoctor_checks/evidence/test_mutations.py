@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Collection
-from dataclasses import is_dataclass
 from functools import cache
 
 import pytest
@@ -28,7 +27,7 @@ def before(name: str) -> Results:
 
 @cache
 def every(name: str) -> tuple[Mutation, ...]:
-    groups = [group for group in table(name).values() if is_dataclass(group) and not isinstance(group, Unavailable)]
+    groups = [group for group in table(name).values() if not isinstance(group, Unavailable)]
     return tuple(change for group in groups for change in mutations(group))
 
 

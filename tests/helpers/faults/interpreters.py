@@ -107,7 +107,7 @@ INTERPRETERS: dict[str, Fault] = {
     "target: removed in mid-run": Fault(
         exits=(1, 3),
         says="timed out after",
-        arguments=(*ENVIRONMENT, "--timeout", "8"),
+        arguments=(*ENVIRONMENT, "--timeout", "30"),
         prepare=slow_import,
         meanwhile=_remove,
         slow=True,
@@ -115,7 +115,7 @@ INTERPRETERS: dict[str, Fault] = {
     "children: stopped": Fault(
         exits=(1, 3),
         says="timed out after",
-        arguments=(*ENVIRONMENT, "--timeout", "8"),
+        arguments=(*ENVIRONMENT, "--timeout", "30"),
         prepare=slow_import,
         meanwhile=_stop_children,
         slow=True,

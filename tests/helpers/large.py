@@ -16,7 +16,7 @@ from kdoctor.testing import fact_table
 
 
 def machine(count: int, *, pairs: bool = False) -> dict[type[FactGroup], FactGroup | Unavailable]:
-    """An H100 node with so many GPUs, and the way between each two if asked."""
+    """An H100 node with ``count`` GPUs, and the path between each two if asked."""
     devices = tuple(
         replace(gpu(index % 8), index=index, bus_id=_address(index), uuid=f"GPU-{index}", minor_number=index)
         for index in range(count)
@@ -37,7 +37,7 @@ def machine(count: int, *, pairs: bool = False) -> dict[type[FactGroup], FactGro
 
 
 def report(findings: int) -> Report:
-    """A report with one failed check about so many GPUs."""
+    """A report with one failed check of ``findings`` GPUs."""
     results = (failure("gpu.free", *(finding(f"GPU {index} ({_address(index)})") for index in range(findings))),)
     causes = find_causes(results)
     plan = plan_fixes(relevant(causes, Severity.ERROR), "kdoctor check")

@@ -42,7 +42,7 @@ class UsedGpus:
     unknown_reasons: tuple[str, ...]
     """Why the GPUs of a case are not known, each reason once."""
     unsampled: tuple[str, ...] = ()
-    """Subjects of the GPUs that trainings used and nobody sampled."""
+    """Subjects of the GPUs that trainings used and that were not sampled."""
 
 
 def why_nothing_sampled(sampling: GpuSampling) -> NotApplicable | Unjudged | None:

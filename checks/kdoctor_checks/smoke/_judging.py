@@ -143,7 +143,7 @@ def judge_cases(
 
 
 def _agreement_unread(case: SmokeCase) -> bool:
-    """Whether variables have copies on several replicas, and nobody compared them."""
+    """Whether variables have copies on several replicas, and they were not compared."""
     weights = case.weights
     several = case.replicas is not None and case.replicas > 1
     return several and weights is not None and weights.mirrored > 0 and weights.replicas_agree is None

@@ -1,4 +1,4 @@
-"""Values that cannot be are treated as not read: a temperature of 0 K is no evidence of a cool GPU.
+"""Values that cannot be are treated as not read: a temperature of 0 K does not show that a GPU is cool.
 
 Negative counts and sizes, empty texts, and zero where a working device has more become None. A group that keeps the
 errors of its calls (``errors``) names the value there.

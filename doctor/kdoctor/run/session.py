@@ -113,7 +113,7 @@ class Examination:
         """Start every probe and the time limit of the run."""
         try:
             self._alarm.start()
-        except RuntimeError as error:  # a limit of processes or memory; probes and cases have deadlines of their own
+        except RuntimeError as error:  # a limit of processes or memory; probes and cases have deadlines, too
             warn(f"kdoctor: --timeout has no effect: {error}")
         self._collection.start(self._context)
 

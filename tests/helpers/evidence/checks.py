@@ -31,7 +31,7 @@ HOST_LOG_CHECKS = {"host.kernel-errors"}
 
 
 def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:
-    """The result on the H100 node of two hosts, with these groups instead of its own."""
+    """The result on the H100 node of two hosts, with these groups instead of those of the node."""
     return compute_check(check, *MACHINE, *facts, assumptions=assumptions)
 
 

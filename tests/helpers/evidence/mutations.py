@@ -15,7 +15,7 @@ Kind = Literal["none", "empty", "removed", "zero", "negative", "huge"]
 
 _HUGE = 2**62
 _MOST_KEYS = 40
-"""Entries of a mapping that are taken away one by one."""
+"""Entries of a mapping that are taken away in sequence."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle fuzz truth snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle fuzz faults evidence truth snapshots bench docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,12 @@ TORCH_STAMP := $(VENV)-torch/.kdoctor-torch
 
 fuzz: $(DEV_STAMP) ## Feed changed documents to every reader: SECONDS=600 (prints inputs and crashes by reader)
 	@$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS) $(FUZZ_OPTIONS)
+
+faults: $(DEV_STAMP) ## Break everything around a running kdoctor, one thing at a time (5 minutes)
+	@$(BIN)/pytest -m 'faults or not faults' tests/faults tests/load $(PYTEST_OPTIONS)
+
+evidence: $(DEV_STAMP) ## Take every fact away from many machines, one and two at a time: no status may get better
+	@$(BIN)/pytest -m evidence $(PYTEST_OPTIONS)
 
 test-torch: $(DEV_STAMP) $(TORCH_STAMP) ## Train Keras on torch over several processes (downloads 3 GB)
 	@KDOCTOR_TORCH_PYTHON=$(abspath $(VENV)-torch/bin/python) $(BIN)/pytest -m torch $(PYTEST_OPTIONS)

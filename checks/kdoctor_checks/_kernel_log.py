@@ -13,6 +13,9 @@ from kdoctor_checks._xids import XID_RECOVERY, classify, meaning
 
 _LONGEST = 60
 
+LOG_INCOMPLETE = NotApplicable(
+    reason="what was read of the kernel log does not reach back to the boot (see driver.kernel-log)"
+)
 LOG_UNREAD = NotApplicable(reason="the kernel log was not read (see driver.kernel-log)")
 
 
@@ -105,8 +108,9 @@ def nothing_logged(
         lines = counted(log.unclassified, "line")
         reason = f"{lines} of GPU drivers not understood (see gpu.kernel-log)"
         return Unjudged(subject="kernel log", reason=reason, explained_by=("gpu.kernel-log",))
-    reach = {True: ", complete since boot", False: ", incomplete since boot", None: " (an excerpt)"}[log.complete]
-    observed = f"no {wanted} in {counted(log.lines, 'line')} of {log.source}{reach}"
+    if not log.lines or not log.complete:
+        return LOG_INCOMPLETE
+    observed = f"no {wanted} in {counted(log.lines, 'line')} of {log.source}, complete since boot"
     return Evidence(subject="kernel log", observed=observed)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import re
+import textwrap
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +158,7 @@ def _sparing(check_id: str, function: CheckFunction) -> CheckFunction:
 
 
 def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, str, tuple[str, ...], tuple[str, ...]]:
-    text = inspect.getdoc(function) or ""
+    text = inspect.getdoc(function) or _written_docstring(function)
     head, *pieces = _SECTION.split(text)
     sections = dict(zip(pieces[::2], pieces[1::2], strict=True))
     title = head.strip()
@@ -171,6 +173,15 @@ def _parse_docstring(check_id: str, function: CheckFunction) -> tuple[str, str, 
             f"{check_id}: the docstring needs a one-line title and the sections 'Why:', 'Remedy:' and 'Source:'"
         )
     return title, why, remedy, sources, modes
+
+
+def _written_docstring(function: CheckFunction) -> str:
+    """The docstring in the source file, which Python drops with ``PYTHONOPTIMIZE=2``."""
+    try:
+        definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError):
+        return ""
+    return ast.get_docstring(definition) or "" if isinstance(definition, ast.FunctionDef) else ""
 
 
 def _prose(section: str) -> str:

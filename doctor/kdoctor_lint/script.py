@@ -125,7 +125,7 @@ def _problem(script: Script, error: UnreadableError, before: int = 0) -> Finding
 
 def _read(path: str) -> bytes:
     if path == STDIN:
-        return sys.stdin.buffer.read()
+        return _read_stdin()
     file = Path(path)
     try:
         if file.is_dir():
@@ -143,6 +143,16 @@ def _read(path: str) -> bytes:
         raise UnreadableError(f"cannot be read: {error.strerror}", fix=fix) from error
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}", fix=_LEAVE_OUT) from error
+
+
+def _read_stdin() -> bytes:
+    fix = "Redirect a script to stdin: kdoctor lint - < train.py"
+    if sys.stdin is None:
+        raise UnreadableError("stdin is closed", fix=fix)
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror or error}", fix=fix) from error
 
 
 def _decode(data: bytes) -> str:

@@ -32,7 +32,9 @@ def libcuda_found(
     Failure modes: libcuda_missing, kernel_dso_mismatch
     """
     library, found, module = libraries.find("cuda"), libraries.driver_version, kernel.version
-    if not libraries.cuda_build or library is None:
+    if libraries.cuda_build and not libraries.libraries:
+        yield Unjudged(subject="libcuda.so.1", reason="the libraries that TensorFlow needs were not read")
+    elif not libraries.cuda_build or library is None:
         yield NotApplicable(reason=libraries.note or "this TensorFlow opens no libcuda")
     elif library.status != "found" or library.path is None:
         yield _missing(library, module, host)

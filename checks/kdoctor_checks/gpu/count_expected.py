@@ -67,7 +67,7 @@ def count_expected(
     GPUs than the machine has, name them in CUDA_VISIBLE_DEVICES.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
-    if gpus.state != "ready" or gpus.count is None or gpus.count > len(gpus.devices):
+    if gpus.state != "ready" or gpus.count != len(gpus.devices):
         counts = f"it counts {gpus.count} and lists {len(gpus.devices)}"
         reason = gpus.error or (gpus.errors.get("count") if gpus.count is None else None) or counts
         yield Unjudged(subject="GPUs", reason=f"not all listed by NVML ({reason})")

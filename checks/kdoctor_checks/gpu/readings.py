@@ -34,6 +34,9 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
         if damaged := next(filter(_is_inforom, errors.values()), None):
             yield _corrupted(gpu, damaged)
             continue
+        if not gpu.errors and gpu.name is None:
+            yield Unjudged(subject=gpu.subject, reason="nothing about it was read")
+            continue
         if not errors:
             yield Evidence(subject=gpu.subject, observed="all readings succeeded")
             continue

@@ -47,8 +47,8 @@ def responding(
             yield Evidence(subject=gpu.subject, observed=gpu.name or "responds (name not read)")
     if gpus.count is None:
         yield Unjudged(subject="GPUs", reason=f"the number of GPUs was not read ({gpus.errors.get('count')})")
-    elif gpus.count > len(gpus.devices):
-        yield Unjudged(subject="GPUs", reason=f"NVML counts {gpus.count}, but only {len(gpus.devices)} were read")
+    elif gpus.count != len(gpus.devices):
+        yield Unjudged(subject="GPUs", reason=f"NVML counts {gpus.count}, but {len(gpus.devices)} were read")
 
 
 def _off_the_bus(pci: PciDevices | Unavailable, reported: Collection[str | None]) -> list[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kdoctor.facts import Environment, Network, RdmaDevice, RdmaPort, Unavailable
-from kdoctor.model import Action, NotApplicable, Remedy, Rollback
+from kdoctor.model import Action, NotApplicable, Remedy, Rollback, Unjudged
 
 HCA = "NCCL_IB_HCA"
 LOOK_AT_PORTS = ("grep -H . /sys/class/infiniband/*/ports/*/{state,phys_state,rate}", "rdma link")
@@ -81,6 +81,16 @@ def ports(network: Network, chosen: Listed | None = None) -> tuple[Port, ...]:
     """The ports, or those that NCCL_IB_HCA selects."""
     found = (Port(device, port) for device in network.rdma for port in device.ports)
     return tuple(one for one in found if chosen is None or chosen.selects(one.device.name, one.port.number))
+
+
+def unread(network: Network, found: Sequence[Port]) -> Iterator[Unjudged]:
+    """What may be an active port: devices whose ports, and ports whose state was not read."""
+    for device in network.rdma:
+        if not device.ports:
+            yield Unjudged(subject=device.name, reason="its ports were not read")
+    for one in found:
+        if one.port.state is None:
+            yield Unjudged(subject=one.subject, reason="its state was not read")
 
 
 def alike(found: Sequence[Port]) -> Iterator[tuple[Port, list[Port]]]:

@@ -28,6 +28,9 @@ def firmware_match(network: Network) -> Iterator[Outcome]:
     equal = [device for device in network.rdma if device.board and boards[device.board] > 1]
     if not equal:
         yield NotApplicable(reason="there are no two equal RDMA cards")
+    for device in network.rdma:
+        if equal and not device.board and device.firmware:
+            yield Unjudged(subject=device.name, reason="its board id was not read, so its equals are not known")
     for device in equal:
         versions = Counter(other.firmware for other in equal if other.board == device.board and other.firmware)
         if device.firmware is None:

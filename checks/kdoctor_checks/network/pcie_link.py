@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Network, RdmaDevice, link_generation
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity
+from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, inspect
 
 
@@ -26,8 +26,12 @@ def pcie_link(network: Network) -> Iterator[Outcome]:
     known = [device for device in network.rdma if device.link_width and device.link_width_max]
     if not known:
         yield NotApplicable(reason="sysfs shows no PCIe link of an RDMA device, as in virtual machines")
-    for device in known:
-        yield _judge(device)
+        return
+    for device in network.rdma:
+        if device in known:
+            yield _judge(device)
+        elif None in (device.link_width, device.link_width_max):  # virtual functions have a link of width 0
+            yield Unjudged(subject=device.name, reason="its PCIe link was not read")
 
 
 def _judge(device: RdmaDevice) -> Outcome:

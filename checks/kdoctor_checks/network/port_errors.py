@@ -6,7 +6,7 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Network, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, hca_list, inspect, ports
+from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, hca_list, inspect, ports, unread
 
 _NAMES = {"link_downed": "link downs", "symbol_errors": "symbol errors", "receive_errors": "receive errors"}
 
@@ -34,7 +34,9 @@ def port_errors(
     if not network.rdma:
         yield NO_RDMA
         return
-    found = [one for one in ports(network, hca_list(environment)) if one.active]
+    used = ports(network, hca_list(environment))
+    yield from unread(network, used)
+    found = [one for one in used if one.active]
     if not found:
         yield NotApplicable(reason="no RDMA port that the job may use is active")
     most = {

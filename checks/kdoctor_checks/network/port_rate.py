@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, Network, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, Port, alike, hca_list, inspect, ports
+from kdoctor_checks.network._rdma import NO_RDMA, READ_ONLY, Port, alike, hca_list, inspect, ports, unread
 
 
 @check("network.port-rate", severity=Severity.WARNING, needs_gpus=True)
@@ -22,7 +22,9 @@ def port_rate(network: Network, environment: Environment | Unavailable) -> Itera
     if not network.rdma:
         yield NO_RDMA
         return
-    found = [one for one in ports(network, hca_list(environment)) if one.active]
+    used = ports(network, hca_list(environment))
+    yield from unread(network, used)
+    found = [one for one in used if one.active]
     if not found:
         yield NotApplicable(reason="no RDMA port that the job may use is active")
     for one, others in alike(found):

@@ -32,6 +32,7 @@ def port_state(
     used = ports(network, chosen)
     several = isinstance(hosts, JobHosts) and len(hosts.hosts) > 1
     needed = several and not any(one.active for one in used)
+    yield from (Unjudged(subject=one.name, reason="its ports were not read") for one in network.rdma if not one.ports)
     for one, others in alike(ports(network)):
         equal = [other.subject for other in others if other.active and other.port.number == one.port.number]
         if one.port.state is None:

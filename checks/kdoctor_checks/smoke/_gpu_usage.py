@@ -42,6 +42,8 @@ class UsedGpus:
     """Index of a GPU in nvidia-smi to its sampled trainings, possibly none."""
     unknown_reasons: tuple[str, ...]
     """Why the GPUs of a case are not known, each reason once."""
+    unsampled: tuple[str, ...] = ()
+    """Subjects of the GPUs that trainings used and that were not sampled."""
 
 
 def why_nothing_sampled(sampling: GpuSampling) -> NotApplicable | Unjudged | None:
@@ -70,19 +72,27 @@ def used_gpus(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment: E
     """The GPUs that the trainings had replicas on, by the addresses that CUDA reported or else by CUDA's order."""
     uses: dict[int, list[Use]] = {}
     reasons: dict[str, None] = {}
+    unsampled: dict[str, None] = {}
+    known = {gpu.bus_id: gpu for gpu in gpus.devices if gpu.bus_id}
     for run, case in _trained(runs):
         found = _gpus_of(run, case, gpus, environment)
         if isinstance(found, str):
             reasons[found] = None
             continue
+        indices = found | {known[name].index for name in found if isinstance(name, str) and name in known}
+        sampled = {gpu.index for gpu in sampling.gpus} | {gpu.bus_id for gpu in sampling.gpus}
+        for name in sorted(map(str, found - sampled)):
+            gpu_known = known.get(name)
+            if gpu_known is None or gpu_known.index not in sampled:
+                unsampled[gpu_known.subject if gpu_known else f"GPU {name}"] = None
         for gpu in sampling.gpus:
-            if gpu.bus_id in found or (gpu.bus_id is None and gpu.index in found):
+            if gpu.bus_id in found or gpu.index in indices:
                 uses.setdefault(gpu.index, []).extend(
                     Use(case=case, sampled=use)
                     for use in gpu.cases
                     if (use.scenario, use.case) == (run.scenario, case.name)
                 )
-    return UsedGpus(uses=uses, unknown_reasons=tuple(reasons))
+    return UsedGpus(uses=uses, unknown_reasons=tuple(reasons), unsampled=tuple(unsampled))
 
 
 def _trained(runs: SmokeRuns) -> Iterator[tuple[SmokeRun, SmokeCase]]:
@@ -98,6 +108,8 @@ def _trained(runs: SmokeRuns) -> Iterator[tuple[SmokeRun, SmokeCase]]:
 
 def _gpus_of(run: SmokeRun, case: SmokeCase, gpus: Gpus, environment: Environment) -> set[str | int] | str:
     """The GPUs of a case's replicas, by address and index; or why they are not known."""
+    if case.replicas is not None and case.replicas != len(case.devices):
+        return f"{counted(len(case.devices), 'device')} of {counted(case.replicas, 'replica')} were reported"
     if len(case.bus_ids) == len(case.devices) and None not in case.bus_ids:
         return {address for address in case.bus_ids if address}
     order = cuda_order(environment, gpus.devices)

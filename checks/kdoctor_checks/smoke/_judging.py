@@ -129,7 +129,8 @@ def judge_cases(
         if case.outcome == "skipped":
             yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")
             continue
-        left_out = not_replicated(run, case) if replicated and case.replicas is not None else None
+        knows_replicas = case.replicas is not None or case.outcome == "trained"
+        left_out = not_replicated(run, case) if replicated and knows_replicas else None
         if left_out:
             yield left_out
         elif was_refused(case, refusals):
@@ -138,7 +139,21 @@ def judge_cases(
             yield did_not_finish(run, case)
         else:
             outcome = judge(case)
-            yield from outcome if isinstance(outcome, Iterable) else (outcome,)
+            outcomes = outcome if isinstance(outcome, Iterable) else (outcome,)
+            yield from map(_without_agreement, outcomes) if _agreement_unread(case) else outcomes
+
+
+def _agreement_unread(case: SmokeCase) -> bool:
+    """Whether variables have copies on several replicas, and they were not compared."""
+    weights = case.weights
+    several = case.replicas is not None and case.replicas > 1
+    return several and weights is not None and weights.mirrored > 0 and weights.replicas_agree is None
+
+
+def _without_agreement(outcome: Outcome) -> Outcome:
+    if not isinstance(outcome, Evidence):
+        return outcome
+    return Unjudged(subject=outcome.subject, reason="whether the replicas hold equal weights was not read")
 
 
 def requested_replicas(run: SmokeRun) -> int | None:

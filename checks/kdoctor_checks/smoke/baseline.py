@@ -132,6 +132,8 @@ def _weight_problems(run: SmokeRun, case: SmokeCase, compare: Comparison) -> Ite
     if weights.replicas_agree is False:
         observed = "the replicas hold different weights after the same steps"
         yield compare.wrong(case, Problem(observed, "the replicas hold different weights", "weights"))
+    elif weights.replicas_agree is None and weights.mirrored and case.replicas != 1:
+        yield unknown(case, "whether the replicas hold equal weights was not read")
     difference = None if weights.nonfinite else compare.difference(case)
     if difference:
         yield difference

@@ -38,6 +38,8 @@ def gpus_unslowed(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environmen
         return
     used = used_gpus(sampling, runs, gpus, environment)
     judged = {gpu.index: _judge(sampling, gpu) for gpu in sampling.gpus}
+    for subject in used.unsampled:
+        yield unknown(subject, "it was not sampled")
     if used.uses:
         yield from (judged[index] for index in sorted(used.uses))
         return

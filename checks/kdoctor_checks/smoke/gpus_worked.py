@@ -50,6 +50,8 @@ def gpus_worked(sampling: GpuSampling, runs: SmokeRuns, gpus: Gpus, environment:
     used = used_gpus(sampling, runs, gpus, environment)
     for reason in used.unknown_reasons:
         yield unknown(ALL, f"the GPUs of the trainings are not known: {reason}", NOTHING_TRAINED)
+    for subject in used.unsampled:
+        yield unknown(subject, "it was not sampled")
     if not used.uses and not used.unknown_reasons:
         yield unknown(ALL, "no training on GPUs finished", NOTHING_TRAINED)
     known = {gpu.index: gpu for gpu in gpus.devices}

@@ -86,6 +86,8 @@ class _PairsJudge:
         if pair.weights is None:
             return "its weights were not read"
         problem = weights_problem(pair.weights)
+        if problem is None and pair.weights.mirrored and pair.weights.replicas_agree is None:
+            return "whether the replicas hold equal weights was not read"
         return problem.observed if problem else self._difference(pair)
 
     def _difference(self, pair: SmokePair) -> str | None:

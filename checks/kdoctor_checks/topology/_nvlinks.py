@@ -42,7 +42,7 @@ def switched(gpu: Gpu, pci: PciDevices | Unavailable) -> bool:
         return True
     if isinstance(pci, PciDevices) and pci.switches:
         return True
-    down = all(link.active is False for link in links)
+    down = bool(links) and all(link.active is False for link in links)
     return down or _DIRECT_BOARDS not in (gpu.name or "")
 
 
@@ -63,6 +63,8 @@ def judge_links(
 ) -> Evidence | Unjudged | Finding:
     """Whether all links of a GPU are active, as many as ``least`` and as its peers have, and as fast as theirs."""
     links = gpu.nvlinks or ()
+    if not links:
+        return Unjudged(subject=gpu.subject, reason="none of its NVLinks was read")
     unread = [link for link in links if link.active is None]
     active = [link for link in links if link.active]
     expected = max([least, *(_active(peer) for peer in peers if peer.name == gpu.name)])

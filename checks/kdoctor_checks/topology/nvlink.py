@@ -36,11 +36,13 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
         https://github.com/Azure/azurehpc-health-checks
     """
     judged, others = readings(gpus, "nvlinks")
-    unlike = {
-        gpu.index: odd for gpu in gpus.devices if (odd := unlike_equals(gpus).get(gpu.index)) and gpu not in judged
-    }
+    whole = {gpu.index for gpu in judged}
+    unlike = {index: odd for index, odd in unlike_equals(gpus).items() if index not in whole}
     alone = [gpu for gpu in judged if not _active(gpu) and stands_alone(gpu, gpus, pci)]
-    on_switches = [gpu for gpu in judged if switched(gpu, pci) and gpu not in alone]
+    linked = {gpu.name for gpu in judged if gpu.nvlinks}
+    on_switches = [
+        gpu for gpu in judged if gpu not in alone and (switched(gpu, pci) or (not gpu.nvlinks and gpu.name in linked))
+    ]
     if judged and not on_switches and not unlike and only_lost(others):
         reason = (
             "the only GPU, whose NVLinks may lead nowhere" if alone else "no GPU is known to be connected to NVSwitches"

@@ -35,6 +35,9 @@ def cudnn_for_gpus(
     Failure modes: cudnn_too_new_pre_turing
     """
     cudnn = libraries.find("cudnn")
+    if libraries.cuda_build and not libraries.libraries:
+        yield Unjudged(subject="libcudnn", reason="the libraries that TensorFlow needs were not read")
+        return
     if not libraries.cuda_build or cudnn is None or cudnn.status == "missing":
         yield NotApplicable(reason=libraries.note or "cuDNN is not installed")
         return

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
 import typer
 
 import kdoctor
 from kdoctor.cli.lazy import ChecklistCommand, LazyCommand, LazyGroup
-from kdoctor.cli.stderr import report_errors
-from keras_doctor.entry import check_name
+from kdoctor.cli.stderr import CommandInterrupted, open_closed_streams, report_errors
+from keras_doctor.name import check_name
+
+
+@contextmanager
+def _without_silent_end() -> Iterator[None]:
+    """Report Ctrl-C, which typer turns into an exit code without a word."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise CommandInterrupted from error
 
 
 class _Commands(LazyGroup):
@@ -77,6 +87,16 @@ class _Commands(LazyGroup):
         check_name()
         return super().main(*args, **kwargs)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the arguments, which imports most of typer."""
+        with _without_silent_end():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that the arguments name."""
+        with _without_silent_end():
+            return super().invoke(ctx)
+
 
 class _ChecklistCommands(LazyGroup):
     lazy_commands: ClassVar[Mapping[str, LazyCommand]] = {
@@ -141,6 +161,7 @@ def _checklist(ctx: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line. Every error is one screen and an exit code."""
+    open_closed_streams()
     with report_errors():
         app()
 

@@ -16,6 +16,7 @@ from kdoctor.model import Severity
 from kdoctor.output import check_writable, parse_outputs
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
+from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import style
 from kdoctor.run.plan import RunOptions, has_own_model, own_job
 from kdoctor.run.session import examination, read_snapshot
@@ -96,9 +97,12 @@ def check(
             plan = wanted.plan(load_catalog(plugin or ()), own_model=own is not None)
             examined.run(plan.trainings(replicas, own))
         collected = examined.collected
-    if save_snapshot:
-        save(save_snapshot, collected.facts)
-    report = build_report(collected, plan, use_history=not no_history)
-    if not no_history:
-        keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))
-    deliver(report, outputs, verbose)
+    with delayed_interrupt():
+        if save_snapshot:
+            save(save_snapshot, collected.facts)
+        report = build_report(collected, plan, use_history=not no_history)
+        try:
+            deliver(report, outputs, verbose)
+        finally:  # the report comes first, whatever state the history is in
+            if not no_history:
+                keep_run(report, plan.scope, lambda: own_lock(plan.checklist, report, collected.facts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.download import download, pinned
 from kdoctor.matrix.wheels.row import document
 from kdoctor.matrix.wheels.wheel import read_wheel
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.run.log import warn
 
 
@@ -41,6 +41,6 @@ def add(
             raise UsageError(f"--wheel {wheel}: no such file, and not a release such as tensorflow==2.21.0")
         show(document(read_wheel(path), today))
         return
-    with tempfile.TemporaryDirectory(prefix="kdoctor-wheel-") as folder:
+    with run_folder("wheel") as folder:
         warn(f"kdoctor: downloading {requirement}", level="info", event="download")
         show(document(read_wheel(download(requirement, Path(folder))), today))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import signal
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.store import load_lock
 from kdoctor.probes.process.child import Children
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.probes.target import choose_target
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
@@ -145,7 +145,7 @@ def _verify(lock: Lock, checklist: Checklist, catalog: Catalog, python: str | No
     target = choose_target(python, os.environ, children)
     strangers = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")
     environ = {name: value for name, value in os.environ.items() if name not in strangers}
-    with tempfile.TemporaryDirectory(prefix="kdoctor-rollback-", ignore_cleanup_errors=True) as folder:
+    with run_folder("rollback") as folder:
         try:
             base = base_python(lock, target.python, target.version, os.environ)
             warn(f"kdoctor: building {counted(len(lock.facts['packages']), 'package')} in a temporary folder")

@@ -21,6 +21,7 @@ from kdoctor.model import Severity
 from kdoctor.output import parse_outputs
 from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
+from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, smoke_plan
 from kdoctor.run.session import examination
@@ -75,10 +76,13 @@ def smoke(
     warn(_announcement(plan.checklist, replicas, past, timeout))
     with examination(catalog.probes, python, timeout) as examined:
         examined.run([replace(training, artifacts=keep_artifacts) for training in plan.trainings()])
-    report = build_report(examined.collected, plan, use_history=not no_history)
-    if not no_history:
-        keep_run(report, plan.scope)
-    deliver(report, outputs, verbose)
+    with delayed_interrupt():
+        report = build_report(examined.collected, plan, use_history=not no_history)
+        try:
+            deliver(report, outputs, verbose)
+        finally:  # the report comes first, whatever state the history is in
+            if not no_history:
+                keep_run(report, plan.scope)
 
 
 def _past_durations(plan: Plan) -> list[float]:

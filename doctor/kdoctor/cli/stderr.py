@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -15,8 +17,14 @@ from kdoctor.text.sanitize import clean, clean_rendered
 
 _service = [False]
 
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+_LIMITS_HINT = "Raise the limit of memory, processes or open files. To list those of the shell: ulimit -a"
 _NO_TEMPORARY = "No usable temporary directory"  # from Python's tempfile
 _NO_TEMPORARY_HINT = "Name a writable folder in TMPDIR. In a read-only container mount an emptyDir at /tmp."
+
+
+class CommandInterrupted(Exception):  # noqa: N818 - an event, not an error
+    """The user interrupted the command."""
 
 
 def answer_as_service(wanted: bool) -> None:  # noqa: FBT001 - what it sets is a switch
@@ -42,18 +50,27 @@ def report_errors() -> Iterator[None]:
     except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, CommandInterrupted):
         raise _end("kdoctor: interrupted", EXIT_INTERRUPTED) from None
     except Exception as error:
         if os.environ.get("KDOCTOR_DEBUG"):
             raise
         if isinstance(error, FileNotFoundError) and _NO_TEMPORARY in str(error):
             raise _end(f"kdoctor: {error.strerror}\n{_NO_TEMPORARY_HINT}", EXIT_USAGE) from None
+        if _is_exhausted(error):
+            raise _end(f"kdoctor: the system refuses resources: {error}\n{_LIMITS_HINT}", EXIT_UNKNOWN) from None
         raise _end(
             f"kdoctor: internal error: {type(error).__name__}: {error}\n"
             "This is a bug in kdoctor. Run again with KDOCTOR_DEBUG=1 for a traceback, and report it.",
             EXIT_INTERNAL,
         ) from None
+
+
+def _is_exhausted(error: Exception) -> bool:
+    """Whether a limit of this process or of the machine was reached, so that nothing can be said about the job."""
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
 
 
 def show(text: str, *, rendered: bool = False) -> None:
@@ -71,13 +88,41 @@ def show(text: str, *, rendered: bool = False) -> None:
         return
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
     try:
-        stream.write(clean_rendered(text) if rendered else clean(text))
-        stream.flush()
+        _write_all(stream, clean_rendered(text) if rendered else clean(text))
     except BrokenPipeError:
         raise
     except OSError as error:
         _drop_stdout()  # the rest of the buffer would fail again when Python ends
         raise UsageError(f"cannot write to stdout: {error.strerror or error}") from error
+
+
+def _write_all(stream: TextIO, text: str) -> None:
+    """Write the whole text. With PYTHONUNBUFFERED the stream has no buffer, and drops what a full disk did not take."""
+    if not isinstance(stream.buffer, io.RawIOBase):
+        stream.write(text)
+        stream.flush()
+        return
+    rest = text.replace("\n", os.linesep).encode(stream.encoding, "backslashreplace")
+    while rest:
+        written = stream.buffer.write(rest)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[written:]
+
+
+def open_closed_streams() -> None:
+    """Give a process that was started with closed standard streams the null device for them.
+
+    Otherwise the next file that is opened, such as the history, gets the number of a standard stream, and a child
+    process would write into it. ``sys.stdin`` stays None: a closed input is not an empty script.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+        if name != "stdin" and getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - for the whole process
 
 
 def _drop_stdout() -> None:

@@ -114,7 +114,9 @@ class PciDevice(PciFunction):
 
     @property
     def is_gpu(self) -> bool:
-        """Whether its class is that of a GPU."""
+        """Whether its class is that of a GPU. A function whose class was not read may be one."""
+        if self.device_class is None:
+            return self.driver in (None, "nvidia", "nouveau")
         return self.device_class in DISPLAY_CLASSES
 
     @property

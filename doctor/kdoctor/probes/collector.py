@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from kdoctor.facts import FactGroup, Facts, Unavailable
+from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import ChildrenEnded
 
@@ -40,7 +41,10 @@ class Collection:
         for name, probe in self._probes.items():
             self._deadlines[name] = time.monotonic() + probe.deadline_s
             thread = threading.Thread(target=self._run, args=(probe, context), name=f"probe {name}", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # a limit of processes or memory
+                self._end(name, _nothing(probe, f"could not be started: {error}"))
 
     def wait(self) -> None:
         """Return when every probe has ended or passed its deadline.
@@ -95,7 +99,7 @@ def _collect(probe: Probe, context: Context) -> Facts:
 
 def _checked(probe: Probe, group: type[FactGroup], facts: object) -> FactGroup | Unavailable:
     if isinstance(facts, (group, Unavailable)):
-        return facts
+        return plausible(facts)
     if facts is None:
         return Unavailable(unavailable=f"the {probe.name} probe did not return {group.group}")
     return Unavailable(unavailable=f"the {probe.name} probe returned invalid data for {group.group}: {facts!r:.80}")

@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from kdoctor.errors import UsageError
-from kdoctor.probes.process.child import Children, ChildrenEnded
+from kdoctor.probes.process.child import Children, ChildrenEnded, TooManyRecordsError
 from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
 from kdoctor.text.sanitize import clean
 
@@ -195,6 +195,8 @@ def _ask_version(
         end = children.run([python, "-S", "-E", "-c", _QUESTION], env=environ, deadline_s=deadline_s)
     except ChildrenEnded:
         raise
+    except TooManyRecordsError as error:
+        raise TargetError(f"{python} is not a Python interpreter: {error}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TargetError(f"{python} could not be started: {reason}") from error

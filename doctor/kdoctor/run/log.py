@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import sys
@@ -29,7 +30,7 @@ def warn(text: str, *, level: Level = "warning", event: str = "note") -> None:
     if style.as_json:
         log(event, level=level, message=text.removeprefix("kdoctor: "))
     else:
-        print(clean(text), file=sys.stderr)  # noqa: T201 - plain text never fails and never wraps
+        _write(clean(text))
 
 
 def log(event: str, *, level: Level = "info", **fields: Any) -> None:
@@ -38,5 +39,11 @@ def log(event: str, *, level: Level = "info", **fields: Any) -> None:
         return
 
     now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
-    line = json.dumps({"time": now, "level": level, "event": event, **fields})
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - it is the log
+    _write(json.dumps({"time": now, "level": level, "event": event, **fields}))
+
+
+def _write(line: str) -> None:
+    """Write a line to stderr. A message that cannot be written, as on a full disk, does not end the run."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 - plain text never fails and never wraps

@@ -63,7 +63,7 @@ def progress() -> Iterator[Progress]:
     if style.as_json:
         yield _Logged()
         return
-    if style.quiet or not sys.stderr.isatty():
+    if style.quiet or sys.stderr is None or not sys.stderr.isatty():
         yield _Silent()
         return
 

@@ -111,7 +111,10 @@ class Examination:
 
     def start(self) -> None:
         """Start every probe and the time limit of the run."""
-        self._alarm.start()
+        try:
+            self._alarm.start()
+        except RuntimeError as error:  # a limit of processes or memory; probes and cases have deadlines, too
+            warn(f"kdoctor: --timeout has no effect: {error}")
         self._collection.start(self._context)
 
     def run(self, trainings: Sequence[RequestedTraining]) -> None:

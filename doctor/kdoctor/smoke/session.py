@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdoctor.facts import PackageFault, SmokeCase, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 
@@ -35,6 +36,10 @@ _TEMPORARY = "tmp"
 
 _SPARE_S = 30.0
 """Seconds that the runner gets beyond all its deadlines before kdoctor ends it."""
+
+
+_START_S = 5.0
+"""Seconds that the interpreter gets beyond the deadline of the import, which the runner keeps itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +75,28 @@ class SmokeEvent:
 OnEvent = Callable[[SmokeEvent], None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Imported:
+    """The versions that the runner imported."""
+
+    tensorflow: str | None = None
+    jax: str | None = None
+    torch: str | None = None
+    keras: str | None = None
+    import_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CaseRecord:
+    """An event of a case."""
+
+    event: Literal["started", "phase", "ended"]
+    scenario: str
+    case: str
+    phase: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass
 class _Progress:
     """The state of one scenario."""
@@ -103,7 +130,9 @@ class SmokeSession:
             raise ValueError("all scenarios of a session must have the same framework")
         (self._framework,) = frameworks
         self._preload = PRELOAD[self._framework] if settings.preload is None else settings.preload
-        self._imported: Mapping[str, Any] = {}
+        self._imported: _Imported | None = None
+        self._invalid: str | None = None
+        """Why the first invalid record was not taken."""
         self._failure: str | None = None
         self._faults: tuple[PackageFault, ...] = ()
         self._stacks: str | None = None
@@ -120,15 +149,17 @@ class SmokeSession:
             return self.known()
         self._emit(SmokeEvent(kind="importing"))
         # A process that has not ended yet may still write here, so errors are ignored.
-        with tempfile.TemporaryDirectory(prefix="kdoctor-smoke-", ignore_cleanup_errors=True) as folder:
+        with run_folder("smoke") as folder:
             try:
                 end = self._context.children.run(
                     program_argv(self._context.python, "runner.main", self._runner_settings(folder)),
                     env=_without_traces(self._context.environ, folder),
                     deadline_s=self._deadline_s(),
                     on_record=self._take,
+                    keep_records=False,
+                    first_record_s=self._settings.import_deadline_s + _START_S,
                 )
-            except OSError as error:
+            except (OSError, RuntimeError) as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
                 stacks = Path(folder, f"runner-{self._framework}.stacks")
@@ -150,18 +181,19 @@ class SmokeSession:
         is_complete = len(cases) == len(scenario.cases)
         if not cases and self._failure is None:
             return Unavailable(unavailable="the run ended before this scenario had a result")
+        imported = self._imported or _Imported()
         began, ended = progress.started, progress.ended
         return SmokeRun(
             scenario=scenario.id,
             version=scenario.version,
             devices_kind=self._settings.devices_kind,
             replicas_requested=self._settings.replicas,
-            tensorflow=self._imported.get("tensorflow"),
-            jax=self._imported.get("jax"),
-            torch=self._imported.get("torch"),
-            keras=self._imported.get("keras"),
+            tensorflow=imported.tensorflow,
+            jax=imported.jax,
+            torch=imported.torch,
+            keras=imported.keras,
             gpus_seen=progress.gpus_seen,
-            import_s=self._imported.get("import_s"),
+            import_s=imported.import_s,
             failure=None if is_complete else self._failure,
             faults=() if is_complete else self._faults,
             stacks=None if is_complete else self._stacks,
@@ -203,35 +235,43 @@ class SmokeSession:
         return import_s + cases_s + _SPARE_S
 
     def _take(self, record: object) -> None:
-        """Take one record of the runner (see ``kdoctor_target.runner.main``)."""
+        """Take one record of the runner (see ``kdoctor_target.runner.main``). Others may come from any module."""
         if not isinstance(record, dict):
             return
         kind = record.get("event")
-        if kind == "imported":
+        try:
+            if kind == "imported":
+                imported = build(_Imported, record)
+                with self._lock:
+                    self._imported = imported
+                self._emit(SmokeEvent(kind="imported", detail=_versions(imported)))
+            elif kind == "failed":
+                faults = tuple(build(PackageFault, fault) for fault in record.get("faults", ()))
+                with self._lock:
+                    self._failure = f"{record.get('error_type')}: {record.get('error_message')}"
+                    self._faults = faults
+            else:
+                self._take_case(build(_CaseRecord, record))
+        except (RecordError, TypeError) as error:
             with self._lock:
-                self._imported = record
-            self._emit(SmokeEvent(kind="imported", detail=_versions(record)))
-        elif kind == "failed":
-            with self._lock:
-                self._failure = f"{record.get('error_type')}: {record.get('error_message')}"
-                self._faults = tuple(build(PackageFault, fault) for fault in record.get("faults", ()))
-        elif record.get("scenario") in self._progress:
-            self._take_case(self._progress[record["scenario"]], record)
+                self._invalid = self._invalid or str(error)
 
-    def _take_case(self, progress: _Progress, record: Mapping[str, Any]) -> None:
+    def _take_case(self, record: _CaseRecord) -> None:
+        progress = self._progress.get(record.scenario)
+        if progress is None or record.case not in progress.scenario.cases:
+            return
         now = time.monotonic()
-        kind, case = record["event"], record["case"]
-        detail = record.get("phase")
+        kind, case, detail = record.event, record.case, record.phase
         self._notify_sampler(kind, progress.scenario.id, case, detail)
         with self._lock:
             progress.started = now if progress.started is None else progress.started
             if kind == "ended":
                 progress.ended = now
-                facts = dict(record["facts"])
+                facts = dict(record.facts)
                 seen = facts.pop("gpus_seen", None)
                 progress.gpus_seen = seen if isinstance(seen, int) else progress.gpus_seen
                 progress.cases[case] = _case_of(case, facts)
-                detail = facts["outcome"]
+                detail = progress.cases[case].outcome
         self._emit(SmokeEvent(kind=kind, scenario=progress.scenario.id, case=case, detail=detail))
 
     def _notify_sampler(self, kind: str, scenario: str, case: str, phase: str | None) -> None:
@@ -255,6 +295,8 @@ class SmokeSession:
 
     def _describe(self, end: ChildEnd) -> str:
         what = " and ".join(self._preload) or "the runner"
+        if self._invalid:
+            return f"the process that runs the trainings sent an invalid record: {self._invalid}"
         if self._imported:
             return f"the process that runs the trainings {end.describe()}"
         if end.timed_out or end.seconds >= self._settings.import_deadline_s:
@@ -284,7 +326,7 @@ def _without_traces(environ: Mapping[str, str], folder: str) -> Mapping[str, str
 def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
     """The facts of a case. Unknown facts, from a plugin's program, are ignored."""
     try:
-        return build(SmokeCase, {**facts, "name": name})
+        return plausible(build(SmokeCase, {**facts, "name": name}))
     except RecordError as error:
         return SmokeCase(
             name=name,
@@ -294,6 +336,7 @@ def _case_of(name: str, facts: Mapping[str, Any]) -> SmokeCase:
         )
 
 
-def _versions(record: Mapping[str, Any]) -> str | None:
-    named = [f"{name} {record[name]}" for name in ("tensorflow", "jax", "torch") if record.get(name)]
-    return ", ".join([*named, record["keras"]]) if named and record.get("keras") else None
+def _versions(imported: _Imported) -> str | None:
+    found = {"tensorflow": imported.tensorflow, "jax": imported.jax, "torch": imported.torch}
+    named = [f"{name} {version}" for name, version in found.items() if version]
+    return ", ".join([*named, imported.keras]) if named and imported.keras else None

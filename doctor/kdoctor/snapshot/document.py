@@ -17,6 +17,7 @@ from kdoctor import __version__
 from kdoctor.documents import Document
 from kdoctor.errors import UsageError, refuse_named_pipe
 from kdoctor.facts import FactGroup, Facts, Unavailable
+from kdoctor.facts.plausible import plausible
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.kinds import describe_kind
 from kdoctor.text.sanitize import clean_json
@@ -120,7 +121,7 @@ def loads(data: str | bytes, groups: Groups) -> Snapshot:
         if name not in groups:
             notes.append(f"facts.{name} was ignored: no installed kdoctor or plug-in defines this group")
             continue
-        facts[groups[name]] = _validate(_adapter(groups[name], value), value, f"facts.{name}")
+        facts[groups[name]] = plausible(_validate(_adapter(groups[name], value), value, f"facts.{name}"))
     return Snapshot(created_at=document.created_at, kdoctor=document.kdoctor, facts=facts, notes=tuple(notes))
 
 

@@ -25,8 +25,13 @@ def test_log_without_failures_passes_with_its_completeness() -> None:
     result = judged(log())
     assert (result.status, result.severity) == (Status.PASS, Severity.ERROR)
     assert "2048 lines of /dev/kmsg, complete" in result.evidence[0].observed
-    partly = judged(log(complete=False))
-    assert "2048 lines of /dev/kmsg, incomplete" in partly.evidence[0].observed
+
+
+@pytest.mark.parametrize("changes", [{"complete": False}, {"complete": None}, {"lines": 0}])
+def test_log_that_does_not_reach_back_to_the_boot_does_not_pass(changes: dict[str, Any]) -> None:
+    result = judged(log(**changes))
+    assert result.status is Status.SKIP
+    assert "driver.kernel-log" in (result.reason or "")
 
 
 @pytest.mark.parametrize("code", [48, 64, 74, 79, 95, 119, 120, 149])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image, Place, read_images
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor_target.inspect.elf import ElfError, read_library
 from kdoctor_target.inspect.environment import read_build
 
@@ -82,7 +82,7 @@ def read_wheel(path: Path) -> WheelFacts:
         UsageError: it cannot be read, or is not a wheel.
     """
     try:
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="kdoctor-wheel-") as folder:
+        with zipfile.ZipFile(path) as archive, run_folder("wheel") as folder:
             return _read(path.name, archive, Path(folder))
     except (OSError, zipfile.BadZipFile, ElfError, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{path}: cannot be read as a wheel: {error}") from error

@@ -17,7 +17,9 @@ RECORD_START = b"\x1e"
 """A record is this byte, a JSON text and a line feed (RFC 7464). Everything else on stdout is chatter."""
 
 _TAIL_BYTES = 64 * 1024
-_LONGEST_LINE = 32 * 1024 * 1024
+_LONGEST_LINE = 8 * 1024 * 1024
+_MOST_KEPT = 16 * 1024 * 1024
+"""Bytes of records that are kept of one child. Their objects take up to 20 times as much memory."""
 _READ_BYTES = 64 * 1024
 _LAST_WAIT_S = 5.0
 """How long a killed child may take to end."""
@@ -31,6 +33,10 @@ Process = subprocess.Popen[bytes]
 
 class ChildrenEnded(Exception):  # noqa: N818 - an event, not an error
     """The run was interrupted: no further process is started."""
+
+
+class TooManyRecordsError(Exception):
+    """A child sent more than kdoctor keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +92,13 @@ class Children:
         on_start: Callable[[subprocess.Popen[bytes]], None] | None = None,
         keep_records: bool = True,
         cwd: str | None = None,
+        first_record_s: float | None = None,
     ) -> ChildEnd:
         """Run a program to its end or its deadline, and end everything in its process group.
 
         ``on_record`` gets each record, in another thread. Without ``keep_records`` the result has no records, for a
-        child that sends them for hours. The child's stdin stays open and silent as long as this process lives, so a
+        child that sends them for hours. A child that has sent no record after ``first_record_s`` seconds is ended, too:
+        its interpreter hangs at its start. The child's stdin stays open and silent as long as this process lives, so a
         child that waits for its end notices our death.
 
         A grandchild that left the process group may outlive the call. A child that sleeps in the kernel and cannot be
@@ -100,6 +108,8 @@ class Children:
             ChildrenEnded: :meth:`end_all` was called, before or during the run.
             OSError: the program could not be started.
             ValueError: an argument contains a NUL character.
+            RuntimeError: the system refuses to start a thread.
+            TooManyRecordsError: the child sent more than kdoctor keeps, and was ended.
             Exception: any exception of ``on_record``, after the child was read to its end.
         """
         started = time.monotonic()
@@ -108,9 +118,11 @@ class Children:
         errors = _TailReader(process.stderr)
         timed_out = False
         try:
+            output.start()
+            errors.start()
             if on_start:
                 on_start(process)
-            process.wait(timeout=deadline_s)
+            _wait(process, output, deadline_s, first_record_s)
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:
@@ -188,6 +200,24 @@ def without_working_folder(env: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
+def _wait(process: subprocess.Popen[bytes], output: _RecordReader, deadline_s: float, first_s: float | None) -> None:
+    """Wait for the end of a process.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end, or did not send its first record.
+    """
+    if first_s is not None and first_s < deadline_s:
+        try:
+            process.wait(timeout=first_s)
+        except subprocess.TimeoutExpired:
+            if not output.count:
+                raise
+        else:
+            return
+        deadline_s -= first_s
+    process.wait(timeout=deadline_s)
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill the process and its group (on Windows: the process only)."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -218,10 +248,17 @@ class _Reader:
         self._stream = stream
         self._abandoned = False
         self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
         self._thread.start()
 
     def join(self) -> None:
         """Wait for the end of the stream, but not if another process keeps it open."""
+        if self._thread.ident is None:  # it could not be started
+            if self._stream:
+                self._stream.close()
+            return
         self._thread.join(timeout=_PIPE_WAIT_S)
         self._abandoned = self._thread.is_alive()
 
@@ -231,10 +268,11 @@ class _Reader:
         with self._stream as stream:
             descriptor = stream.fileno()
             while chunk := os.read(descriptor, _READ_BYTES):
-                if not self._abandoned:
-                    self._take(chunk)
+                if not self._abandoned and not self._take(chunk):
+                    return
 
-    def _take(self, chunk: bytes) -> None:
+    def _take(self, chunk: bytes) -> bool:
+        """Take what was read; returns whether to go on reading."""
         raise NotImplementedError
 
 
@@ -247,8 +285,9 @@ class _TailReader(_Reader):
     def text(self) -> str:
         return self._tail.decode("utf-8", "replace")
 
-    def _take(self, chunk: bytes) -> None:
+    def _take(self, chunk: bytes) -> bool:
         self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+        return True
 
 
 class _RecordReader(_Reader):
@@ -256,9 +295,12 @@ class _RecordReader(_Reader):
 
     def __init__(self, stream: IO[bytes] | None, on_record: OnRecord | None, *, keep: bool) -> None:
         self.records: list[object] = []
+        self.count = 0
+        """The number of records so far."""
         self._keep_records = keep
+        self._kept_bytes = 0
         self.error: Exception | None = None
-        """The first exception of ``on_record``."""
+        """The first exception of ``on_record``, or that there are too many records."""
         self._on_record = on_record
         self._rest: list[bytes] = []
         self._rest_bytes = 0
@@ -269,13 +311,18 @@ class _RecordReader(_Reader):
     def chatter(self) -> str:
         return (self._chatter + b"".join(self._rest))[-_TAIL_BYTES:].decode("utf-8", "replace")
 
-    def _take(self, chunk: bytes) -> None:
+    def _take(self, chunk: bytes) -> bool:
         first, *others = chunk.split(b"\n")
         self._keep(first)
         for line in others:
             self._take_line(b"".join(self._rest))
             self._rest, self._rest_bytes = [], 0
             self._keep(line)
+        if self._kept_bytes <= _MOST_KEPT:
+            return True
+        self.records.clear()
+        self.error = TooManyRecordsError(f"it sent more than {_MOST_KEPT >> 20} MiB of records")
+        return False  # closes the pipe, and a child that writes into it ends
 
     def _keep(self, piece: bytes) -> None:
         """Keep the part of a line that has been read so far, or its end if it is too long."""
@@ -292,8 +339,10 @@ class _RecordReader(_Reader):
             self._chatter = (self._chatter + line + b"\n")[-_TAIL_BYTES:]
             return
         self._chatter = (self._chatter + before)[-_TAIL_BYTES:]
+        self.count += 1
         if self._keep_records:
             self.records.append(record)
+            self._kept_bytes += len(text)
         if self._on_record and not self.error:
             try:
                 self._on_record(record)

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from kdoctor.errors import UsageError
 from kdoctor.facts import PciDevices
 from kdoctor.probes.pci import read_devices
+from kdoctor.probes.process.run_folder import run_folder
 from kdoctor.snapshot.imports.part import Part
 
 _DUMPS = re.compile(
@@ -54,7 +54,7 @@ def opened(path: Path) -> Iterator[Path]:
     if not hasattr(tarfile, "data_filter"):
         why = f"Python {platform.python_version()} cannot unpack archives safely"
         raise UsageError(f"{path}: {why} (Python 3.10.12, 3.11.4 or newer can)", hint=_UNPACK)
-    with tempfile.TemporaryDirectory(prefix="kdoctor-import-") as folder:
+    with run_folder("import") as folder:
         try:
             with tarfile.open(path) as archive:
                 members = _small(path, archive)

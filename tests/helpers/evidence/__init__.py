@@ -1,0 +1,1 @@
+"""Takes facts away from machines, and compares what the checks say."""

@@ -1,0 +1,46 @@
+"""The checks that judge facts, and machines on which they pass."""
+
+from __future__ import annotations
+
+import functools
+
+from helpers.evidence.machines import MACHINE, STATED
+from kdoctor.check import Check
+from kdoctor.engine.report import Result
+from kdoctor.facts import FactGroup
+from kdoctor.model import Assumptions, Status
+from kdoctor.testing import compute_check
+from kdoctor_checks import checks
+
+CHECKS = [check for check in checks() if check.scenario is None]
+
+LOG_CHECKS = {
+    "driver.memory-regions",
+    "gpu.kernel-log",
+    "gpu.application-xids",
+    "gpu.logged-remapping",
+    "topology.iommu-faults",
+    "topology.logged-pcie-errors",
+    "topology.nvswitch-errors",
+    "topology.nvswitch-warnings",
+}
+"""Checks that are skipped if the kernel log was not read. driver.kernel-log is then unknown."""
+
+HOST_LOG_CHECKS = {"host.kernel-errors"}
+"""Checks of the kernel log that need no GPU."""
+
+
+def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:
+    """The result on the H100 node of two hosts, with these groups instead of those of the node."""
+    return compute_check(check, *MACHINE, *facts, assumptions=assumptions)
+
+
+@functools.cache
+def statuses() -> dict[str, Status]:
+    """The status of each check there."""
+    return {check.id: judged(check).status for check in CHECKS}
+
+
+def healthy_status(check: Check) -> Status:
+    """The status of one check there."""
+    return statuses()[check.id]

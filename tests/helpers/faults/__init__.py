@@ -1,0 +1,1 @@
+"""Live faults: tables by kind, and what runs them."""

@@ -1,0 +1,157 @@
+"""Runs kdoctor while something around it is broken, and looks for what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from helpers.command import KDOCTOR, environ
+
+_MARK = "KDOCTOR_FAULT"
+"""Variable that marks the processes of one run, those that left its session included."""
+LONGEST_S = 200.0
+_ANNOUNCED = (sys.executable, "-c", "from keras_doctor.entry import main; open('started', 'w').close(); main()")
+
+QUICK = ("check", "--checklist", "cpu-smoke", "--no-smoke")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is broken, and how kdoctor must end."""
+
+    exits: tuple[int, ...]
+    """The allowed exit codes; negative numbers are signals."""
+    says: str = ""
+    """A pattern that stdout or stderr must match."""
+    arguments: Sequence[str] = QUICK
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+    """Changes of the environment; None removes a variable. ``{folder}`` is the folder of the test."""
+    closed: tuple[int, ...] = ()
+    """Standard streams that are closed."""
+    stdout: str | None = None
+    stderr: str | None = None
+    """Files for the streams instead of pipes."""
+    limits: Mapping[int, int] = field(default_factory=dict)
+    prepare: Callable[[Path], None] | None = None
+    """Makes files in the folder of the test."""
+    meanwhile: Callable[[psutil.Process, Path], None] | None = None
+    """Acts on the running process."""
+    announce: bool = False
+    """Whether a file ``started`` appears when Python has started kdoctor. Before that, Ctrl-C ends Python itself."""
+    slow: bool = False
+    """Whether only ``make faults`` runs it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How kdoctor ended, and what it left."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: tuple[str, ...]
+    """In the temporary folder."""
+    shared: tuple[str, ...]
+    """New files in /dev/shm."""
+    processes: tuple[str, ...]
+    """Still running."""
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Everything that should not be there."""
+        return self.files + self.shared + self.processes
+
+
+def run(fault: Fault, folder: Path) -> Outcome:
+    """Run kdoctor under the fault."""
+    temporary = folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    if fault.prepare:
+        fault.prepare(folder)
+    mark = uuid.uuid4().hex
+    shared = _shared()
+    with subprocess.Popen(
+        [
+            *(_ANNOUNCED if fault.announce else KDOCTOR),
+            *(item.replace("{folder}", str(folder)) for item in fault.arguments),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=_stream(fault.stdout, folder),
+        stderr=_stream(fault.stderr, folder),
+        env={**_environ(fault, folder), "TMPDIR": str(temporary), _MARK: mark},
+        preexec_fn=lambda: _break(fault),  # noqa: PLW1509 - this process has no other threads that hold locks
+        cwd=folder,
+    ) as process:
+        if fault.meanwhile:
+            fault.meanwhile(psutil.Process(process.pid), folder)
+        out, err = process.communicate(timeout=LONGEST_S)
+    return Outcome(
+        exit_code=process.returncode,
+        stdout=(out or b"").decode("utf-8", "replace"),
+        stderr=(err or b"").decode("utf-8", "replace"),
+        files=tuple(sorted(item.name for item in temporary.iterdir())),
+        shared=tuple(sorted(_shared() - shared)) if fault.slow else (),  # other tests run at the same time
+        processes=_marked(mark),
+    )
+
+
+def wait_for(path: Path) -> None:
+    """Return when the file exists."""
+    deadline = time.monotonic() + LONGEST_S / 2
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.02)
+
+
+def _environ(fault: Fault, folder: Path) -> dict[str, str]:
+    found = {**environ(), "KDOCTOR_HISTORY": str(folder / "history.db")}
+    found.pop("KDOCTOR_NO_HISTORY")
+    for name, value in fault.variables.items():
+        found.pop(name, None)
+        if value is not None:
+            found[name] = value.replace("{folder}", str(folder))
+    return found
+
+
+def _break(fault: Fault) -> None:
+    # Tests that run in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for kind, most in fault.limits.items():
+        resource.setrlimit(kind, (most, most))
+    for number in fault.closed:
+        os.close(number)
+
+
+def _stream(path: str | None, folder: Path) -> int:
+    if path is None:
+        return subprocess.PIPE
+    return os.open(path.replace("{folder}", str(folder)), os.O_WRONLY | os.O_CREAT, 0o600)
+
+
+def _shared() -> set[str]:
+    folder = Path("/dev/shm")  # noqa: S108 - it is only listed
+    return {item.name for item in folder.iterdir() if "test" not in item.name} if folder.is_dir() else set()
+
+
+def _marked(mark: str) -> tuple[str, ...]:
+    """The processes with the mark that do not end within two seconds."""
+    found = [process for process in psutil.process_iter() if _has(process, mark)]
+    _, alive = psutil.wait_procs(found, timeout=2)
+    return tuple(f"{process.pid} {process.name()}" for process in alive if process.status() != psutil.STATUS_ZOMBIE)
+
+
+def _has(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(_MARK) == mark
+    except (psutil.Error, OSError):
+        return False

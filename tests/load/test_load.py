@@ -1,0 +1,94 @@
+"""Time grows with the size, not with its square: twice the size takes less than three times as long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.evidence.comparing import evaluate
+from helpers.evidence.machines import STATED
+from helpers.faults.running import QUICK
+from helpers.large import machine, report
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.facts import Gpus
+from kdoctor.facts.plausible import LARGEST_MACHINE, plausible
+from kdoctor.model import Status
+from kdoctor.report.formats import FORMATS, render
+from kdoctor.snapshot.document import Snapshot, dumps, loads
+from kdoctor.text.canvas import PLAIN
+
+LINEAR = 3.0
+"""The square would be four times as long."""
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The least CPU time of two runs: other programs only add to it."""
+    found = []
+    for _ in range(2):
+        started = time.process_time()
+        work()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def test_gpus_beyond_the_largest_machine_are_counted_and_not_judged() -> None:
+    found = plausible(machine(1000)[Gpus])
+    assert isinstance(found, Gpus)
+    assert (found.count, len(found.devices)) == (1000, LARGEST_MACHINE)
+    results = evaluate({**machine(1000), Gpus: found}, STATED, {Gpus})
+    assert results["gpu.responding"].status is Status.UNKNOWN
+    assert "1000" in (results["gpu.responding"].reason or "")
+
+
+def test_snapshot_is_read_in_linear_time() -> None:
+    groups = load_catalog().fact_groups
+    small, large = (dumps(Snapshot.now(machine(count))) for count in (150, 300))
+    ratio = seconds(lambda: loads(large, groups)) / seconds(lambda: loads(small, groups))
+    assert ratio < LINEAR
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "html"])
+def test_report_is_rendered_in_linear_time(format: str) -> None:  # noqa: A002 - the option's name
+    small, large = report(1000), report(2000)
+    canvas = PLAIN
+    ratio = seconds(lambda: render(large, format, canvas)) / max(seconds(lambda: render(small, format, canvas)), 0.02)
+    assert ratio < LINEAR
+
+
+@pytest.mark.faults
+def test_snapshot_of_10000_gpus_is_judged(tmp_path: Path) -> None:
+    file = tmp_path / "large.json"
+    file.write_text(dumps(Snapshot.now(machine(10_000))), encoding="utf-8")
+    done = kdoctor("check", "--snapshot", file, "--format", "json", timeout_s=600)
+    assert done.returncode == 1
+    found = {result["id"]: result["status"] for result in json.loads(done.stdout)["results"]}
+    assert found["gpu.responding"] == "unknown"
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("format", FORMATS)
+def test_report_of_100000_findings_is_rendered(format: str) -> None:  # noqa: A002 - the option's name
+    started = time.process_time()
+    assert render(report(100_000), format, PLAIN)
+    assert time.process_time() - started < 120
+
+
+@pytest.mark.faults
+def test_50_runs_at_once_lose_none(tmp_path: Path) -> None:
+    history = tmp_path / "history.db"
+    variables = {**environ(), "KDOCTOR_HISTORY": str(history)}
+    variables.pop("KDOCTOR_NO_HISTORY")
+    runs = [
+        subprocess.Popen([*KDOCTOR, *QUICK, "--quiet"], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(50)
+    ]
+    ends = [(run.communicate(), run.returncode) for run in runs]
+    assert {(err, code) for (_, err), code in ends} == {(b"", 0)}
+    listed = kdoctor("history", "export", KDOCTOR_HISTORY=str(history), KDOCTOR_NO_HISTORY="").stdout
+    assert len(listed.splitlines()) == 50

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from kdoctor.diagnose.inputs import Log
 from kdoctor.diagnose.line import Line, split, time_of
@@ -19,8 +20,11 @@ from kdoctor.text.secrets import mask
 _LONGEST = 4000
 """Characters of a line around the place that is recognised."""
 _BEFORE = 500
-_SHAPES = 20_000
-"""Different lines that are remembered, so that repeated ones cost nothing."""
+_DULL_BYTES = 16 << 20
+"""Bytes of the dull lines that are remembered."""
+_SHAPES, _REPEATED, _UNRECOGNISED = 5000, 200, 20
+"""Lines with a trigger that are remembered, and how often one with a message, or without, is read until it is only
+counted. Lines that differ by their numbers only are the same here, and a number can matter (an exit code)."""
 _ERRORS = 200
 """Unrecognised lines that are kept of each half of a log."""
 _EVENTS = 2000
@@ -129,7 +133,13 @@ class _Reader:
         self._lines = 0
         self._before = b""
         """The end of the last block."""
-        self._shapes: dict[bytes, tuple[Event, ...]] = {}
+        self._dull: set[bytes] = set()
+        """Lines without a trigger, without their digits."""
+        self._dull_bytes = 0
+        self._times: dict[bytes, int] = {}
+        """Lines with one, and how often they were."""
+        self._counted: dict[bytes, tuple[Event, ...]] = {}
+        """Those that are only counted, and the failures on them."""
         self._events: dict[tuple[str, str | None], Event] = {}
         self._first: list[ErrorLine] = []
         self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
@@ -157,56 +167,79 @@ class _Reader:
         found.tails[self._number] = self._tail()
 
     def _read(self, text: bytes) -> None:
+        """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""
         text = _plain(text)
-        start = last = 0
-        number = self._lines + 1
-        while True:
-            found = self._recogniser.lines.search(text, last)
-            if found is None:
-                break
-            place = found.start() + (text[found.start()] == ord("\n"))
-            begin = max(text.rfind(b"\n", last, place), text.rfind(b"\r", last, place), last - 1) + 1
-            end = _line_end(text, place)
-            number += text.count(b"\n", start, place)
-            start = place
-            self._line(text, begin, end, place, number)
-            last = end
+        frames = text.replace(b"\r", b"\n") if b"\r" in text else text
+        shapes = frames.translate(None, _DIGITS).split(b"\n")
+        new = set(shapes) - self._dull
+        if new:
+            self._read_lines(text, frames.split(b"\n"), shapes, new)
         step = text.rfind(_PROGRESS)
         if step >= 0:
             self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
         self._lines += text.count(b"\n")
-        self._before = (self._before + text)[-_TAIL:]
+        self._before = (self._before + text[-_TAIL:])[-_TAIL:]
 
-    def _line(self, block: bytes, begin: int, end: int, place: int, number: int) -> None:
-        raw = block[max(begin, place - _BEFORE) : min(end, place + _LONGEST)]
-        shape = raw.translate(None, _DIGITS)
-        known = self._shapes.get(shape)
-        if known is not None:
-            for event in known:
-                event.count += 1
-            return
-        line = split(mask(clean(raw.decode("utf-8", "replace"))))
+    def _read_lines(self, text: bytes, lines: list[bytes], shapes: list[bytes], new: set[bytes]) -> None:
+        """Read the lines with one of the new shapes. Those without a trigger are dull from now on."""
+        triggers = self._recogniser.lines
+        has_frames = len(lines) != text.count(b"\n") + 1
+        ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
+        for place, shape in enumerate(shapes):
+            if shape not in new:
+                continue
+            raw = lines[place]
+            if shape in self._counted:
+                for event in self._counted[shape]:
+                    event.count += 1
+                continue
+            found = triggers.search(b"\n" + raw)
+            if found is None:
+                new.discard(shape)
+                self._forget(shape)
+                continue
+            before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
+            self._line(raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place])
+
+    def _forget(self, shape: bytes) -> None:
+        self._dull_bytes += len(shape)
+        if self._dull_bytes > _DULL_BYTES:
+            self._dull.clear()
+            self._dull_bytes = 0
+        self._dull.add(shape)
+
+    def _line(self, raw: bytes, place: int, number: int, shape: bytes, before: list[bytes]) -> None:
+        raw = raw[max(0, place - _BEFORE) : place + _LONGEST]
+        line = split(clean(raw.decode("utf-8", "replace")))
         hits = self._recogniser.recognise(line.text)
         if line.time is None and hits:
-            line = Line(line.text, line.rank, self._time_before(block, begin))
+            line = Line(line.text, line.rank, self._time_before(before))
         events = tuple(self._take(hit, line, number) for hit in hits if hit.rule.role == "message")
         for hit in hits:
             self._note(hit, line)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         if errors and not events:
-            error = ErrorLine(max(errors), self._number, number, line.text, line.rank, line.time)
+            error = ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time)
             if len(self._first) < _ERRORS:
                 self._first.append(error)
             else:
                 self._last.append(error)
-        if len(self._shapes) < _SHAPES:
-            self._shapes[shape] = events
+        self._repeats(shape, events, most=_REPEATED if hits else _UNRECOGNISED)
+
+    def _repeats(self, shape: bytes, events: tuple[Event, ...], most: int) -> None:
+        """Remember a line, so that it is only counted once it was often enough the same."""
+        times = self._times.get(shape, 0) + 1
+        if times >= most:
+            self._counted[shape] = events
+        if len(self._times) < _SHAPES:
+            self._times[shape] = times
 
     def _take(self, hit: Hit, line: Line, number: int) -> Event:
         failure = hit.rule.failure
         assert failure is not None  # noqa: S101 - a message belongs to a failure
         values = {name: value for name, value in hit.match.groupdict().items() if value}
-        new = Event(failure, hit.rule.weight, self._number, number, line.text, values, line.rank, line.time)
+        text = mask(line.text)
+        new = Event(failure, hit.rule.weight, self._number, number, text, values, line.rank, line.time)
         event = self._events.get((new.name, line.rank))
         if event is not None:
             event.count += 1
@@ -222,13 +255,12 @@ class _Reader:
         elif rule.role == "clue" and rule.failure:
             self._found.clues.add(rule.failure.id)
         elif rule.role == "unless" and rule.failure:
-            self._found.denied.setdefault(rule.failure.id, line.text)
+            self._found.denied.setdefault(rule.failure.id, mask(line.text))
 
-    def _time_before(self, block: bytes, begin: int) -> float | None:
+    def _time_before(self, lines: list[bytes]) -> float | None:
         """The last time before a line."""
-        text = block[max(0, begin - _LOOK_BACK) : begin] or self._before[-_LOOK_BACK:]
-        for line in reversed(text.decode("utf-8", "replace").splitlines()):
-            found = time_of(line)
+        for line in reversed(lines or self._before[-_LOOK_BACK:].split(b"\n")):
+            found = time_of(line[:_BEFORE].decode("utf-8", "replace"))
             if found is not None:
                 return found
         return None
@@ -245,12 +277,3 @@ def _plain(text: bytes) -> bytes:
     text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
     text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
     return text.replace(b"\x08", b"\r") if b"\x08" in text else text
-
-
-def _line_end(text: bytes, place: int) -> int:
-    feed = text.find(b"\n", place)
-    feed = len(text) if feed < 0 else feed
-    carriage = text.find(b"\r", place, feed)
-    return feed if carriage < 0 else carriage
-
-

@@ -183,7 +183,7 @@ class _Reader:
     def _read_lines(self, text: bytes, lines: list[bytes], shapes: list[bytes], new: set[bytes]) -> None:
         """Read the lines with one of the new shapes. Those without a trigger are dull from now on."""
         triggers = self._recogniser.lines
-        has_frames = len(lines) != text.count(b"\n") + 1
+        has_frames = b"\r" in text
         ends = list(accumulate(len(line) + 1 for line in lines)) if has_frames else []
         for place, shape in enumerate(shapes):
             if shape not in new:

@@ -48,7 +48,7 @@ def find_matches(text: str, known: KnownFailures) -> tuple[Match, ...]:
     """
     plain = _Plain(text)
     found = [match for failure in known.failure_modes if (match := _match(failure, plain))]
-    found.sort(key=lambda match: (match.known.harmless, match.known.follows, -match.weight))
+    found.sort(key=lambda match: (match.known.harmless, match.known.follows, bool(match.known.table), -match.weight))
     return tuple(found)
 
 

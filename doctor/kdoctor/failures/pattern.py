@@ -21,6 +21,7 @@ _LEAST_LITERAL = 4
 """Characters of the text by which a pattern is found."""
 _MOST_REPEATS = 600
 _RUNS = frozenset({r"\d", r"\w", r"\S"})
+_QUOTES = "'\"`"
 _CLASSES = frozenset("dDwWsSbBAZ")
 
 
@@ -111,25 +112,24 @@ def squeezed(pattern: str) -> re.Pattern[str]:
     """
     parts: list[str] = []
     quoted = has_quotes(pattern)
+    dropped = False
     for kind, text in tokens(pattern):
-        if kind == "literal" and text.isspace():
+        is_quote = kind in ("literal", "escape") and text[-1] in _QUOTES
+        if kind == "repeat" and dropped:
             continue
-        if kind == "special" and text in "^$":
-            continue
-        if text in (r"\b", r"\n"):
-            continue
-        if kind in ("literal", "escape") and text[-1] in "'\"`":
-            parts += ["'"] if quoted else []
-        elif kind == "repeat" and parts[-1] in (r"\S", r"\w") and text in ("+", "+?"):
+        dropped = text.isspace() or text in ("^", "$", r"\b") or (is_quote and not quoted)
+        if is_quote and quoted:
+            parts.append("'")
+        elif kind == "repeat" and text in ("+", "+?"):
             parts.append("{1,200}?")
-        else:
+        elif not dropped:
             parts.append(text)
     return re.compile("".join(parts), re.IGNORECASE)
 
 
 def has_quotes(pattern: str) -> bool:
     """Whether a pattern contains a quote outside of sets."""
-    return any(kind in ("literal", "escape") and text[-1] in "'\"`" for kind, text in tokens(pattern))
+    return any(kind in ("literal", "escape") and text[-1] in _QUOTES for kind, text in tokens(pattern))
 
 
 def readable(pattern: str) -> str:

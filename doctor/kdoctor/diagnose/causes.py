@@ -14,6 +14,8 @@ from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
 
 FATAL = frozenset({"crash", "hang"})
+_MILD = ("registration", "silent", "slow", "harmless")
+_CAN_END = frozenset({"registration", "silent"})
 _CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
 _FAILED = 5
 """Score from which a line is a failure and not a warning."""
@@ -87,10 +89,18 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         return Verdict([], mild, ruled_out, unknown)
     if fatal and fatal[0].failure.follows and unknown and order(unknown[0]) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
-    if fatal:
-        return Verdict(fatal, mild, ruled_out, [])
-    certain = sorted(mild, key=lambda group: ("registration", "silent", "slow").index(group.failure.kind))
-    return Verdict(certain, [], ruled_out, [])
+    mild.sort(key=lambda group: _MILD.index(group.failure.kind))
+    if fatal and mild and _is_echo(fatal[0]) and mild[0].failure.kind in _CAN_END:
+        # Nobody knows what ended the job, but this is wrong with it.
+        mild[0].followers += fatal
+        mild[0].against.append("the log does not show that it ended the job")
+        return Verdict(mild, [], ruled_out, [])
+    return Verdict(fatal, mild, ruled_out, []) if fatal else Verdict(mild, [], ruled_out, [])
+
+
+def _is_echo(group: Group) -> bool:
+    """Whether a failure only says that there was another one."""
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
 
 
 def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
@@ -230,6 +240,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         error
         for error in sorted(found.errors, key=order)
         if not _GENERIC.search(error.text)
+        and error.line > found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and abs(line - error.line) < _NEAR for log, line in known)
     ]
     best = max((error.score for error in lines), default=0)

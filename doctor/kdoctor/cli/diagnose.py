@@ -10,16 +10,18 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.completion import beginning_with
-from kdoctor.cli.options import OUTPUT, NoHistoryOption, OutputOption, PluginOption, VerboseOption
+from kdoctor.cli.options import OUTPUT, OutputOption, PluginOption, PythonOption, VerboseOption
 from kdoctor.cli.stderr import show
 from kdoctor.diagnose.diagnose import TIMEOUT_S, diagnose as diagnose_logs
 from kdoctor.diagnose.inputs import logs_of
-from kdoctor.diagnose.model import Diagnosis
 from kdoctor.diagnose.report.formats import FORMATS, render
-from kdoctor.engine.catalog import load_catalog
+from kdoctor.engine.catalog import load_catalog, load_probes
 from kdoctor.engine.exit_codes import EXIT_FAIL
 from kdoctor.errors import UsageError
+from kdoctor.history.diagnoses import keep_diagnosis
 from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.run.confirm import confirm
+from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
 
 
@@ -48,8 +50,12 @@ def diagnose(
     ] = None,
     output: OutputOption = None,
     verbose: VerboseOption = 0,
-    timeout: Annotated[float, typer.Option(min=1, help="Time limit for reading the logs, in seconds.")] = TIMEOUT_S,
-    no_history: NoHistoryOption = False,
+    timeout: Annotated[float, typer.Option(min=1, help="Time limit for reading the logs, and for --check, in seconds.")] = TIMEOUT_S,
+    python: PythonOption = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep the diagnosis in the run history, beside the run before it.", rich_help_panel=OUTPUT),
+    ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Find out from its logs why a job failed.
@@ -65,6 +71,11 @@ def diagnose(
     catalog = load_catalog(plugin or ())
     found, notes = logs_of(logs, sys.stdin.buffer)
     diagnosis = diagnose_logs(found, catalog.checks, catalog.scenarios, notes=notes, timeout_s=timeout)
+    if check and diagnosis.causes:
+        probes = load_probes(plugin or ())
+        diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
+    if keep and (note := keep_diagnosis(diagnosis, os.environ)):
+        warn(f"kdoctor: {note}")
     for item in outputs.files:
         write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
     canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)

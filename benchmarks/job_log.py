@@ -9,8 +9,8 @@ from pathlib import Path
 BYTES = 100 * 1024**2
 OTHERS = (
     "{0}/1251 ━━━━━━━━━━━━━━━━━━━━ 4:0{1} 231ms/step - accuracy: 0.7{0} - loss: 1.2{0}",
-    "I1122 10:11:12.{0} {0} trainer.py:{0}] step {0}: loss 0.{0}, {1}.{0} images/s, read /data/train/{0:x}/{0}.tfrecord",
-    "2026-03-02 08:00:{1}1.{0}: I tensorflow/core/common_runtime/gpu/gpu_device.cc:2019] Created device {0} with {0} MB",
+    "I1122 10:11:12.{0} {0} trainer.py:{0}] step {0}: loss 0.{0}, {1}.{0} images/s, read /data/{0:x}/{0}.tfrecord",
+    "2026-03-02 08:00:{1}1.{0}: I tensorflow/core/common_runtime/gpu/gpu_device.cc:2019] device {0} with {0} MB",
     "node{1}:2211:{0} [{1}] NCCL INFO Channel 0{1}/02 : {0}[{1}] -> {0}[{1}] via P2P/CUMEM",
     "DEBUG:data:file {0:x}{0:o} has {0} examples of shape ({0}, 224, 224, {1}) from host-{0:x}",
     "WARNING:root:skipped {0} of {0} records of shard {0:x}",

@@ -12,7 +12,8 @@ import typer
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import OUTPUT, OutputOption, PluginOption, PythonOption, VerboseOption
 from kdoctor.cli.stderr import show
-from kdoctor.diagnose.diagnose import TIMEOUT_S, diagnose as diagnose_logs
+from kdoctor.diagnose.diagnose import TIMEOUT_S
+from kdoctor.diagnose.diagnose import diagnose as diagnose_logs
 from kdoctor.diagnose.inputs import logs_of
 from kdoctor.diagnose.report.formats import FORMATS, render
 from kdoctor.engine.catalog import load_catalog, load_probes
@@ -50,23 +51,29 @@ def diagnose(
     ] = None,
     output: OutputOption = None,
     verbose: VerboseOption = 0,
-    timeout: Annotated[float, typer.Option(min=1, help="Time limit for reading the logs, and for --check, in seconds.")] = TIMEOUT_S,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Time limit for reading the logs, and for --check, in seconds.")
+    ] = TIMEOUT_S,
     python: PythonOption = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Keep the diagnosis in the run history, beside the run before it.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--keep", help="Keep the diagnosis in the run history, beside the run before it.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Find out from its logs why a job failed.
 
     It names the first known failure with the line that shows it, what to do, and the checks that confirm it. Name the
-    logs of all processes of the job, and the kernel log (dmesg) if there is one. Nothing is executed that a log contains.
+    logs of all processes of the job, and the kernel log (dmesg) if there is one. Logs are only read.
 
     Exit codes: 0 a cause was found, or the logs show no failure; 1 the failure is not known; 2 usage error.
     """
     if not logs:
-        raise UsageError("no logs given", hint="Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -")
+        raise UsageError(
+            "no logs given", hint="Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -"
+        )
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     catalog = load_catalog(plugin or ())
     found, notes = logs_of(logs, sys.stdin.buffer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -63,6 +62,7 @@ def diagnose(
     verdict = conclude(found, known)
     write = _Writer(found, checks, scenarios)
     return Diagnosis(
+        schema="kdoctor/diagnosis/v1",
         kdoctor=__version__,
         conclusion=_conclusion(verdict),
         causes=[write.cause(group) for group in verdict.causes],
@@ -78,10 +78,12 @@ def diagnose(
     )
 
 
-def diagnose_text(text: str, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]) -> Diagnosis:
+def diagnose_text(
+    text: str, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario], *, name: str = "text"
+) -> Diagnosis:
     """The diagnosis of a text, such as an exception."""
-    content = io.BytesIO(text.encode("utf-8", "replace"))
-    return diagnose([Log("text", lambda: iter([content.getvalue()]))], checks, scenarios)
+    content = text.encode("utf-8", "replace")
+    return diagnose([Log(name, lambda: iter([content]))], checks, scenarios)
 
 
 def _conclusion(verdict: Verdict) -> Conclusion:

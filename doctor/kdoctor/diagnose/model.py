@@ -28,7 +28,7 @@ class Step(Part):
     """One thing to do."""
 
     do: str
-    commands: list[str] = []
+    commands: list[str] = Field(default_factory=list)
 
 
 class Follower(Part):
@@ -110,7 +110,7 @@ class Diagnosis(Document):
     versions: dict[str, str]
     logs: list[LogSummary]
     notes: list[str]
-    confirmations: list[Confirmation] = []
+    confirmations: list[Confirmation] = Field(default_factory=list)
 
     @property
     def first(self) -> Cause | None:

@@ -19,7 +19,11 @@ _NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
 VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("keras", ("eras==", "eras-", "eras@"), rf"\bkeras(?:==|@|-){_NUMBER}"),
     ("keras", ("eras version", "eras Version"), rf"\b[Kk]eras [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
-    ("tensorflow", ("flow==", "flow-2", "flow-cpu", "flow_cpu", "flow-gpu", "flow@"), rf"\btensorflow(?:[_-]cpu|[_-]gpu)?(?:==|@|-){_NUMBER}"),
+    (
+        "tensorflow",
+        ("flow==", "flow-2", "flow-cpu", "flow_cpu", "flow-gpu", "flow@"),
+        rf"\btensorflow(?:[_-]cpu|[_-]gpu)?(?:==|@|-){_NUMBER}",
+    ),
     ("tensorflow", ("low version", "low Version"), rf"\b[Tt]ensor[Ff]low [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
     ("tensorflow", ("TF version", "TF Version"), rf"\bTF [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
     ("numpy", ("numpy==", "numpy-"), rf"\bnumpy(?:==|-){_NUMBER}"),

@@ -199,7 +199,9 @@ class _Reader:
                 self._forget(shape)
                 continue
             before = text.count(b"\n", 0, ends[place] - 1) if has_frames else place
-            self._line(raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place])
+            self._line(
+                raw, max(0, found.start() - 1), self._lines + 1 + before, shape, lines[max(0, place - 40) : place]
+            )
 
     def _forget(self, shape: bytes) -> None:
         self._dull_bytes += len(shape)

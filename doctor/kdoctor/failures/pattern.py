@@ -1,7 +1,7 @@
-"""The patterns by which a message is recognised: regular expressions in which nothing can take long.
+r"""The patterns by which a message is recognised: regular expressions in which nothing can take long.
 
 A pattern describes a part of one line. It is a regular expression with named groups, with these rules, which
-:func:`problems_of` checks: every repetition is bounded or is one of ``\\d+``, ``\\w+``, ``\\S+`` and ``[...]+``, no
+:func:`problems_of` checks: every repetition is bounded or is one of ``\d+``, ``\w+``, ``\S+`` and ``[...]+``, no
 repetition contains another one, alternatives are in a group, and outside of groups stands a literal text, by which a
 log is searched for it.
 """

@@ -48,7 +48,7 @@ def described(failure: KnownFailure, code: str | None) -> Row | None:
     if "recovery" in row:
         asked = f"NVIDIA's manual says: {str(row['recovery']).rstrip('.')}."
     else:
-        asked = f"NVIDIA's catalog asks {_ACTIONS[bucket] if bucket in _ACTIONS else f'for its procedure {bucket}'}."
+        asked = f"NVIDIA's catalog asks {_ACTIONS.get(bucket, f'for its procedure {bucket}')}."
     harmless = bucket == "IGNORE" or row.get("severity") == "non-fatal"
     return Row(code=int(code), title=f"{name}: {meaning}", cause=f"{meaning}. {asked}", harmless=harmless)
 

@@ -12,6 +12,8 @@ from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened, pack, writing
 
+_COLUMNS = "run, made_at, host, conclusion, cause, logs, diagnosis"
+
 
 def keep_diagnosis(diagnosis: Diagnosis, environ: Mapping[str, str]) -> str | None:
     """Record a diagnosis. A history that cannot be written does not fail the command.
@@ -37,7 +39,7 @@ def keep_diagnosis(diagnosis: Diagnosis, environ: Mapping[str, str]) -> str | No
         with opened(history_file(environ), create=True) as connection, writing(connection):
             before = connection.execute("SELECT max(id) FROM runs WHERE host = ?", (host,)).fetchone()[0]
             connection.execute(
-                "INSERT INTO diagnoses (run, made_at, host, conclusion, cause, logs, diagnosis) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO diagnoses ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
                 (before, *row),
             )
     except UsageError as error:

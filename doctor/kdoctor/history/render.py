@@ -35,8 +35,7 @@ def _word(conclusion: str) -> str:
 def list_runs(
     runs: Sequence[Run], changes: Changes, diagnoses: Mapping[int, Sequence[str]] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Each run: number, start, verdict, duration, checklist, and below it the changes since the previous run and
-    the diagnoses until the next one.
+    """Each run: number, start, verdict, duration, checklist. Below it: changes since the previous run, diagnoses.
 
     If the runs are of several hosts or interpreters, each has the shortest name that tells them apart.
     """

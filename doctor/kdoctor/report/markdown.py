@@ -123,6 +123,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def markdown_fields(fields: Iterable[Field]) -> Iterator[str]:
+    """A list of fields, each with its commands as code."""
     for field in fields:
         yield f"- {escape(field.label)}: {escape(field.text)}".rstrip()
         if field.commands:

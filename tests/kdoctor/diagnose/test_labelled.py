@@ -17,9 +17,8 @@ from kdoctor.diagnose.model import Diagnosis
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.failures.known import KnownFailure, load_failures
 
-HEALTHY = dict(
-    part.split("\n", 1) for part in re.split(r"^### ", Path(__file__).with_name("healthy.txt").read_text(), flags=re.M)[1:]
-)  # fmt: skip
+_PARTS = re.split(r"^### ", Path(__file__).with_name("healthy.txt").read_text(), flags=re.MULTILINE)[1:]
+HEALTHY = dict(part.split("\n", 1) for part in _PARTS)
 EXAMPLES = [
     (failure, example.log)
     for failure in load_failures().failure_modes
@@ -32,18 +31,29 @@ BEFORE = [
     if name.startswith(("oneDNN", "NUMA", "executor", "NCCL", "XLA", "protobuf", "deprecation", "cluster"))
 ]
 AFTER = [
-    "[rank1]: ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\n"
-    "srun: error: gpu003: task 1: Exited with exit code 1\nsrun: Terminating StepId=8812.0\n",
-    "2026-03-02 08:10:13.136034: W tensorflow/core/common_runtime/base_collective_executor.cc:203] "
-    "BaseCollectiveExecutor::StartAbort Unavailable: Socket closed\n"
-    "W1128 21:12:50.210000 3139541 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 3139620 closing "
-    "signal SIGTERM\n",
-    "Traceback (most recent call last):\n"
-    '  File "launch.py", line 10, in <module>\n'
-    "    subprocess.run(command, check=True)\n"
-    "subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.\n",
-    "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
-    '  File "train.py", line 88, in <module>\n    writer.close()\nValueError: I/O operation on closed file.\n',
+    """\
+[rank1]: ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+srun: error: gpu003: task 1: Exited with exit code 1
+srun: Terminating StepId=8812.0
+""",
+    """\
+W tensorflow/core/common_runtime/base_collective_executor.cc:203] BaseCollectiveExecutor::StartAbort Unavailable: Socket
+W1128 21:12:50.210000 3139541 torch/distributed/elastic/api.py:900] Sending process 3139620 closing signal SIGTERM
+""",
+    """\
+Traceback (most recent call last):
+  File "launch.py", line 10, in <module>
+    subprocess.run(command, check=True)
+subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.
+""",
+    """\
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "train.py", line 88, in <module>
+    writer.close()
+ValueError: I/O operation on closed file.
+""",
 ]
 LEAST = 80
 
@@ -88,7 +98,7 @@ def test_each_example_is_diagnosed() -> None:
 def test_cause_is_first_in_noisy_logs() -> None:
     logs = [(failure, noisy(number, failure, log)) for number, (failure, log) in enumerate(EXAMPLES)]
     wrong = missed(logs)
-    assert len(wrong) <= len(logs) * 0.05, '\n'.join(wrong)
+    assert len(wrong) <= len(logs) * 0.05, "\n".join(wrong)
 
 
 def test_thirty_healthy_logs() -> None:

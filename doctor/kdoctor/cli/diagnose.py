@@ -58,7 +58,7 @@ def diagnose(
     keep: Annotated[
         bool,
         typer.Option(
-            "--keep", help="Keep the diagnosis in the run history, beside the run before it.", rich_help_panel=OUTPUT
+            "--keep", help="Keep the diagnosis in the run history, with the run before it.", rich_help_panel=OUTPUT
         ),
     ] = False,
     plugin: PluginOption = None,

@@ -15,8 +15,10 @@ from kdoctor.failures.tables import described
 
 FATAL = frozenset({"crash", "hang"})
 _MILD = ("registration", "silent", "slow", "harmless")
-_CAN_END = frozenset({"registration", "silent"})
+_CAN_END = frozenset({"registration", "silent", "slow"})
 _CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
+_AT_END = 1000
+"""Weight of the last line: that nothing follows says more than the message."""
 _FAILED = 5
 """Score from which a line is a failure and not a warning."""
 _SHOWN = 6
@@ -112,7 +114,7 @@ def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
             for pattern in failure.at_end:
                 match = re.search(pattern, last[1]) if last else None
                 if match and last:
-                    yield Event(failure, 0, number, last[0], last[1], match.groupdict(), None, None)
+                    yield Event(failure, _AT_END, number, last[0], last[1], match.groupdict(), None, None)
 
 
 def _is_closing(text: str, ended: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Keeps diagnoses in the history, each beside the run before it."""
+"""Keeps diagnoses in the history, each with the run before it."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     if fatal and mild and _is_echo(fatal[0]) and mild[0].failure.kind in _CAN_END:
-        # Nobody knows what ended the job, but this is wrong with it.
+        # What ended the job is unknown, but this is wrong with it.
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
         return Verdict(mild, [], ruled_out, [])

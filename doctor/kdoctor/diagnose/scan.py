@@ -95,7 +95,7 @@ class Scan:
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
-    """Read the logs, one after another.
+    """Read the logs in sequence.
 
     Args:
         logs: the logs.

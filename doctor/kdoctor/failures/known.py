@@ -59,7 +59,7 @@ class KnownFailure(_Part):
     needs: dict[str, str] = {}
     """Package to versions (PEP 440). Another version in the log rules the failure out."""
     certainty: Certainty = "certain"
-    """How sure the cause is where nothing but the message is known."""
+    """How sure the cause is where only the message is known."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
     explains: list[str] = []

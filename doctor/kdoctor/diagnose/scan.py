@@ -220,7 +220,8 @@ class _Reader:
         for hit in hits:
             self._note(hit, line)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
-        if errors and not events:
+        # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
+        if errors and all(event.failure.needs or event.failure.unless for event in events):
             error = ErrorLine(max(errors), self._number, number, mask(line.text), line.rank, line.time)
             if len(self._first) < _ERRORS:
                 self._first.append(error)

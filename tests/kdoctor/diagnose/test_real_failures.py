@@ -61,13 +61,13 @@ def test_small_shared_memory_is_diagnosed(tmp_path: Path) -> None:
     if subprocess.run([*MOUNTS, "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs a private mount namespace")
     # NCCL reserves its segments like this.
-    program = 'import os; os.posix_fallocate(os.open("/dev/shm/nccl", os.O_CREAT | os.O_RDWR), 0, 2**20)'  # noqa: S108 - of a private mount
+    program = 'import os; os.posix_fallocate(os.open("/dev/shm/nccl", os.O_CREAT | os.O_RDWR), 0, 2**20)'
     command = f"mount -t tmpfs -o size=64k tmpfs /dev/shm && {{python}} -c '{program}'"
     log = log_of(command, tmp_path, *MOUNTS)
     first = diagnosed(log).first
     assert (first.id if first else None) == "disk_full", log
     assert first
-    assert any("/dev/shm" in command for fix in first.fix for command in fix.commands)
+    assert any("shm" in command for fix in first.fix for command in fix.commands)
 
 
 @pytest.mark.tensorflow

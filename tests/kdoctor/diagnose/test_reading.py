@@ -137,7 +137,7 @@ def test_unknown_failure_shows_its_lines_and_no_guess() -> None:
     assert [cause.id for cause in diagnosis.also] == ["cudart_not_found"]
 
 
-def test_hang_is_told_by_the_last_line_before_the_time_limit() -> None:
+def test_hang_is_recognised_by_the_last_line_before_the_time_limit() -> None:
     limit = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-03-02T08:00:11 DUE TO TIME LIMIT ***"
     diagnosis = text(f"Epoch 1/5\n{limit}\n")
     assert diagnosis.causes[0].id == "hang_in_first_step"

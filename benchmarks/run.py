@@ -76,12 +76,17 @@ def write_snapshot() -> None:
 
 
 LOGS = Path(tempfile.gettempdir(), "kdoctor-bench-logs")
-"""A kernel log of 100 MB."""
+"""A kernel log and the log of a training, of 100 MB each."""
 
 
 def write_log() -> None:
     """Write a kernel log of 100 MB."""
     seconds((sys.executable, str(HERE / "kernel_log.py"), "write", str(LOGS / "kernel.log")))
+
+
+def write_job_log() -> None:
+    """Write the log of a training of 100 MB."""
+    seconds((sys.executable, str(HERE / "job_log.py"), str(LOGS / "job.log")))
 
 
 def on_machine(gpus: int, script: str) -> tuple[str, ...]:
@@ -214,6 +219,15 @@ PAIRS = (
         rounds=5,
         of_processor=True,
         prepare=write_log,
+    ),
+    Pair(
+        name="diagnose of a training log of 100 MB / reading it line by line with one compiled expression",
+        ours=(KDOCTOR, "diagnose", str(LOGS / "job.log")),
+        yardstick=(sys.executable, str(HERE / "grep_errors.py"), str(LOGS / "job.log")),
+        limit=2.0,
+        rounds=5,
+        of_processor=True,
+        prepare=write_job_log,
     ),
 )
 

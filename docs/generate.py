@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
 from packaging.version import Version
 from rich.text import Text
 from typer.main import get_command
@@ -19,6 +17,9 @@ from kdoctor import __version__
 from kdoctor.check import Check
 from kdoctor.cli import app
 from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.failures.advice import advise
+from kdoctor.failures.known import KnownFailure, load_failures
+from kdoctor.failures.pattern import readable
 from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.keras import HARMLESS, measured_result
@@ -51,7 +52,7 @@ def _check(check: Check) -> list[str]:
     lines = [f"### {check.id}", "", f"**{check.title}** ({check.severity.value})", "", check.why, ""]
     lines += [f"Fix: {check.remedy}", ""]
     if check.failure_modes:
-        modes = ", ".join(f"[`{mode}`](failure-modes.md#{mode})" for mode in check.failure_modes)
+        modes = ", ".join(f"[`{mode}`](failure-modes/{mode}.md)" for mode in check.failure_modes)
         lines += [f"Detects known failures: {modes}.", ""]
     if measured := features_of_checks(load_matrix(environ={}), [check.id]):
         names = ", ".join(f"`{name}`" for name in measured)
@@ -362,47 +363,74 @@ def lint_page(catalog: Catalog) -> str:
     return rules_page()
 
 
-def failure_modes() -> list[dict[str, Any]]:
-    """The project's list of known failures."""
-    text = resources.files("kdoctor_checklists.failures").joinpath("failure-modes.yaml").read_text(encoding="utf-8")
-    modes: list[dict[str, Any]] = yaml.safe_load(text)["failure_modes"]
-    return modes
+_FAILURES = """\
+# Known failures
+
+{notice}
+
+What goes wrong in multi-GPU Keras jobs, by the message that people meet. Each page has the cause, what to do, and the
+checks that detect it. `kdoctor diagnose train.log` recognises these failures in logs, and orders them into causes and
+consequences. `kdoctor explain "message"` finds one by its message.
+"""
+_KINDS = {
+    "registration": "No GPU is used",
+    "crash": "The job ends",
+    "hang": "The job does nothing more",
+    "silent": "Training is incorrect, without an error",
+    "slow": "Training is slow",
+    "harmless": "Harmless messages",
+}
 
 
 def failure_modes_page(catalog: Catalog) -> str:
-    """Each known failure, and the checks that detect it."""
-    modes = failure_modes()
-    lines = ["# Known failures", "", _NOTICE, ""]
-    introduction = (
-        f"The {len(modes)} known failures of multi-GPU Keras jobs: symptom, cause, and the checks that detect them "
-        "before the job starts. The list is `kdoctor_checklists/failures/failure-modes.yaml`; each check names the "
-        "failures that it detects (`kdoctor explain ID`). `kdoctor explain` also finds failures by a message or a "
-        "whole log: `python train.py 2>&1 | kdoctor explain -`."
-    )
-    lines += [
-        introduction,
-        "",
-        "| Failure | Kind | Detected by |",
-        "| --- | --- | --- |",
-        *(f"| [`{mode['id']}`](#{mode['id']}) | {mode['kind']} | {_detected_by(mode, catalog)} |" for mode in modes),
-        "",
-    ]
-    for mode in modes:
-        lines += [f"## {mode['id']}", "", f"Symptom: {mode['symptom']}", ""]
-        if messages := mode.get("messages"):
-            lines += ["Messages:", "", "```text", *messages, "```", ""]
-        lines += [f"Cause: {mode['cause']}", ""]
-        lines += [f"Detected by: {_detected_by(mode, catalog)}.", ""]
-        if why := mode.get("not_before_the_job"):
-            lines += [f"Why not before the job: {why}", ""]
-        lines += [f"Sources: {', '.join(_linked(source) for source in mode['source'])}", ""]
+    """All known failures by kind, each with a link to its page."""
+    lines = [_FAILURES.format(notice=_NOTICE.replace("from the checks; edit the checks", "from the lists; edit them"))]
+    for kind, title in _KINDS.items():
+        lines += [f"## {title}", "", "| Message | Failure | Detected by |", "| --- | --- | --- |"]
+        lines += [
+            f"| [{_cell(mode.symptom)}](failure-modes/{mode.id}.md) | `{mode.id}` | {_detected_by(mode, catalog, '')} |"
+            for mode in load_failures().failure_modes
+            if mode.kind == kind
+        ]
+        lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _detected_by(mode: Mapping[str, Any], catalog: Catalog) -> str:
-    checks = [check.id for check in catalog.checks.values() if mode["id"] in check.failure_modes]
-    linked = [f"[`{name}`](checks.md#{name.replace('.', '')})" for name in checks]
-    linked += [f"[`{name}`](lint.md#{name.replace('.', '')})" for name in mode.get("lint", ())]
+def failure_pages(catalog: Catalog) -> dict[str, str]:
+    """The page of each known failure, titled by its message."""
+    return {f"failure-modes/{mode.id}.md": _failure_page(mode, catalog) for mode in load_failures().failure_modes}
+
+
+def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
+    advice = advise(mode, catalog.checks, catalog.scenarios)
+    lines = [f"# {_escaped(mode.symptom)}", "", f"{_KINDS[mode.kind]} (`{mode.id}`).", "", mode.cause, ""]
+    if mode.messages:
+        lines += ["Messages:", "", "```text", *dict.fromkeys(map(readable, mode.messages)), "```", ""]
+    for example in mode.examples:
+        lines += [f"Example, after {_linked(example.source)}:", "", "```text", example.log.rstrip("\n"), "```", ""]
+    lines += ["## What to do", ""] if mode.fix or advice.remedy else []
+    for fix in mode.fix:
+        versions = " and ".join(f"{package} `{which}`" for package, which in fix.when.items())
+        lines += [f"{_escaped(fix.do)}{f' (for {versions})' if versions else ''}", ""]
+        lines += ["```sh", *fix.commands, "```", ""] if fix.commands else []
+    if advice.remedy and not mode.fix:
+        lines += [_escaped(advice.remedy[:1].upper() + advice.remedy[1:]), ""]
+    if mode.needs:
+        lines += [f"Only with {', '.join(f'{name} `{which}`' for name, which in mode.needs.items())}.", ""]
+    lines += [f"Detected by: {_detected_by(mode, catalog, '../')}.", ""]
+    lines += ["```sh", *advice.commands, "```", ""] if advice.commands else []
+    if mode.not_before_the_job:
+        lines += [f"Why not before the job: {mode.not_before_the_job}", ""]
+    if mode.reproduce:
+        lines += ["To reproduce it:", "", "```sh", *(f"kdoctor explain --reproduce {name}" for name in mode.reproduce)]
+        lines += ["```", ""]
+    return "\n".join([*lines, f"Sources: {', '.join(map(_linked, mode.source))}"]) + "\n"
+
+
+def _detected_by(mode: KnownFailure, catalog: Catalog, up: str) -> str:
+    checks = advise(mode, catalog.checks, catalog.scenarios).checks
+    linked = [f"[`{name}`]({up}checks.md#{name.replace('.', '')})" for name in checks]
+    linked += [f"[`{name}`]({up}lint.md#{name.replace('.', '')})" for name in mode.lint]
     return ", ".join(linked) or "no check before the job"
 
 
@@ -580,9 +608,12 @@ PAGES = {
 def main() -> None:
     """Write every page."""
     catalog = load_catalog()
-    for name, write in PAGES.items():
+    failures = failure_pages(catalog)
+    for stale in set((DOCS / "failure-modes").glob("*.md")) - {DOCS / name for name in failures}:
+        stale.unlink()
+    for name, text in {**{name: write(catalog) for name, write in PAGES.items()}, **failures}.items():
         (DOCS / name).parent.mkdir(exist_ok=True)
-        (DOCS / name).write_text(write(catalog), encoding="utf-8")
+        (DOCS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -146,6 +146,16 @@ def test_new_lint_rule_finds_its_example(copy: Copy) -> None:
     assert (finding["rule"], finding["line"]) == ("lint.eager-functions", 2)
 
 
+def test_new_failure_is_diagnosed(copy: Copy) -> None:
+    closing = "srun: error: node1: task 0: Exited with exit code 1"
+    (copy.folder / "train.log").write_text(f"Epoch 1/2\nValueError: unknown distribution strategy mirored\n{closing}\n")
+    (cause,) = copy.json("diagnose", "train.log", "--format", "json")["causes"]
+    assert (cause["id"], cause["values"], cause["first"]["line"]) == ("unknown_strategy_name", {"name": "mirored"}, 2)
+    tests = ["tests/kdoctor/failures/test_patterns.py", "tests/kdoctor/diagnose/test_labelled.py"]
+    done = copy.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "rules or each_example")
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 @pytest.mark.tensorflow
 def test_new_scenario_trains_and_is_judged(copy: Copy) -> None:
     report = copy.json("smoke", "wide-layer", "--replicas", "2", "--format", "json")

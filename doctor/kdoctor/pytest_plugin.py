@@ -4,6 +4,8 @@
 ``kdoctor_report`` is the JSON report of the same run as a dictionary. ``kdoctor check`` runs once, in a child process,
 when a test or the fixture needs it. Processes of pytest-xdist share one run.
 
+Whatever the options, the report of a test in which a ``fit`` raises a known failure has its diagnosis.
+
 A failure or unknown at or above ``--fail-on`` fails. A failure below it is an expected failure. A skipped check, an
 accepted unknown and an unknown below ``--fail-on`` are skipped.
 """
@@ -117,6 +119,33 @@ def _describe(result: dict[str, Any]) -> str:
     lines += [result["reason"]] if result["reason"] else []
     lines += [f"{item['subject']}: {item['observed']}" for item in result["evidence"]]
     return "\n".join([*lines, f"{Label.CHECK}: {result['id']} ({result['severity']}): {result['title']}"])
+
+
+_FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Add the diagnosis to the report of a test in which Keras or its backend raised a known failure."""
+    outcome: Any = yield
+    error = call.excinfo.value if call.excinfo else None
+    if not isinstance(error, Exception) or not _is_from_framework(error):
+        return
+    from kdoctor.diagnose.exceptions import describe_exception
+
+    text = describe_exception(error)
+    if text:
+        outcome.get_result().sections.append(("kdoctor diagnose", text.rstrip("\n")))
+
+
+def _is_from_framework(error: BaseException) -> bool:
+    """Whether the exception was raised in a training framework, which is known without importing kdoctor."""
+    trace = error.__traceback__
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0] in _FRAMEWORKS:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 _REPORT = pytest.StashKey["dict[str, Any]"]()

@@ -26,6 +26,12 @@ def test_generated_page_is_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == generate.PAGES[name](load_catalog()), "run: make docs"
 
 
+def test_pages_of_failures_are_up_to_date() -> None:
+    pages = generate.failure_pages(load_catalog())
+    found = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.glob("failure-modes/*.md")}
+    assert found == pages, "run: make docs"
+
+
 MAN = DOCS / "reference" / "kdoctor.1"
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-import yaml
+
+from kdoctor.failures.known import load_failures
 
 ROOT = Path(__file__).parents[2]
 CLICKS = 3
@@ -137,8 +138,8 @@ def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page])
 def test_search_finds_known_failures_by_their_message(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     texts = {entry["location"]: entry["text"] for entry in index["docs"]}
-    modes = yaml.safe_load(
-        (ROOT / "checklists/kdoctor_checklists/failures/failure-modes.yaml").read_text(encoding="utf-8")
-    )["failure_modes"]
-    assert {f"failure-modes/#{mode['id']}" for mode in modes} <= set(texts)
-    assert "Could not find cuda drivers" in texts["failure-modes/#cudart_not_found"]
+    failures = load_failures().failure_modes
+    assert {f"failure-modes/{failure.id}/" for failure in failures} <= set(texts)
+    titles = {entry["location"]: entry["title"] for entry in index["docs"]}
+    assert "Could not find cuda drivers" in titles["failure-modes/cudart_not_found/"]
+    assert "CUDA_ERROR_INVALID_PTX" in texts["failure-modes/blackwell_invalid_ptx/"]

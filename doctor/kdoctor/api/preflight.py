@@ -8,9 +8,10 @@ import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.diagnose.exceptions import describe_exception
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck
 from kdoctor.engine.report import Report, Result
@@ -26,6 +27,9 @@ from kdoctor.run.session import Collected
 from kdoctor.smoke.own_model import DEFAULT_STEPS, OWN_MODEL
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import cleaned
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _CASE = "own-model"
 
@@ -77,6 +81,14 @@ class Preflight:
 
     def _repr_html_(self) -> str:
         return render_notebook(cleaned(self.report))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Print why a ``fit`` in the ``with`` block raised, if kdoctor knows the failure. The exception goes on."""
+        text = describe_exception(error) if isinstance(error, Exception) else ""
+        sys.stderr.write(f"kdoctor: {text}" if text else "")
 
 
 def _failures(result: Result) -> Iterator[str]:
@@ -194,6 +206,9 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     allow_unknown: bool = False,
 ) -> Preflight:
     """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
+
+    The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis if
+    the ``fit`` raises a known failure.
 
     Raises:
         PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.

@@ -65,6 +65,11 @@ class _Commands(LazyGroup):
             "Explain a check, a lint rule, a known failure, or an error message.",
             'Example: kdoctor explain "Could not find cuda drivers"',
         ),
+        "diagnose": LazyCommand(
+            "kdoctor.cli.diagnose:diagnose",
+            "Find out from its logs why a job failed.",
+            "Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -",
+        ),
         "checklist": LazyCommand("kdoctor.cli:checklist_app", "Write, validate, record and compare checklists."),
         "rollback": LazyCommand(
             "kdoctor.cli.rollback:rollback",

@@ -13,17 +13,11 @@ from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show
+from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
-from kdoctor.failures.known import (
-    KnownFailure,
-    KnownFailures,
-    KnownMessage,
-    load_failures,
-    load_reproductions,
-    source_link,
-)
+from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
@@ -88,8 +82,8 @@ def explain(
 ) -> None:
     """Explain a check, a lint rule, a known failure, or an error message.
 
-    For an error message it names the known failures that print it, and the checks that detect them. A whole log may be
-    given on stdin. Exit codes: 0 explained; 1 no known failure has that message; 2 usage error.
+    For an error message it names the known failures that print it, and the checks that detect them. For the logs of a
+    job, use kdoctor diagnose. Exit codes: 0 explained; 1 no known failure has that message; 2 usage error.
     """
     if reproduce is not None:
         show(_reproduction(reproduce, words))
@@ -139,7 +133,11 @@ def explain_text(text: str, catalog: Catalog, known: KnownFailures) -> None:
     """
     if not text.strip():
         raise UsageError("no text to explain", hint="Example: python train.py 2>&1 | kdoctor explain -")
-    matches = find_matches(text, known)
+    causes = [cause.id for cause in diagnose_text(text, catalog.checks, catalog.scenarios).causes]
+    matches = sorted(
+        find_matches(text, known),
+        key=lambda match: causes.index(match.known.id) if match.known.id in causes else len(causes),
+    )
     if not matches:
         show(_no_match(near_misses(text, known)))
         raise typer.Exit(1)
@@ -158,8 +156,8 @@ def _no_match(near: tuple[Match, ...]) -> str:
     if near:
         lines += ["", "Similar messages:"]
     for match in near:
-        name = match.known.id if isinstance(match.known, KnownFailure) else match.known.checks[0]
-        lines += [*wrap(match.message, first=f"{_INDENT}- ", rest=_INDENT * 2), f"{_INDENT * 2}kdoctor explain {name}"]
+        command = f"{_INDENT * 2}kdoctor explain {match.known.id}"
+        lines += [*wrap(match.message, first=f"{_INDENT}- ", rest=_INDENT * 2), command]
     return "\n".join([*lines, "", "To look for the cause on this machine: kdoctor check", ""])
 
 
@@ -168,23 +166,27 @@ def explain_failure(failure: KnownFailure, catalog: Catalog) -> str:
     return _known(failure, catalog, failure.symptom) + "\n"
 
 
-def _known(known: KnownFailure | KnownMessage, catalog: Catalog, message: str) -> str:
+def _known(known: KnownFailure, catalog: Catalog, message: str) -> str:
     advice = advise(known, catalog.checks, catalog.scenarios)
-    if isinstance(known, KnownFailure):
-        heading, cause, why_not = f"{known.id} ({known.kind})", known.cause, known.not_before_the_job or ""
-    else:
-        heading, cause, why_not = known.meaning, "", ""
+    fixes = [line for fix in known.fix for line in _fix(fix)]
     sections = [
         ("Message", _paragraph(message)),
-        ("Cause", _paragraph(cause)),
-        ("Why not before the job", _paragraph(why_not)),
-        ("Fix", _paragraph(advice.remedy)),
+        ("Cause", _paragraph(known.cause)),
+        ("Why not before the job", _paragraph(known.not_before_the_job or "")),
+        ("Fix", fixes or _paragraph(advice.remedy)),
         ("Detected by", _paragraph(", ".join((*advice.checks, *advice.rules)))),
-        ("Reproduce it", _reproduce(known.reproduce if isinstance(known, KnownFailure) else [])),
+        ("Reproduce it", _reproduce(known.reproduce)),
         ("Check for it", [f"{_INDENT}{command}" for command in advice.commands]),
         ("Source", [f"{_INDENT}{source_link(source)}" for source in known.source]),
     ]
-    return _sections("\n".join(wrap(heading)), "", sections).rstrip("\n")
+    return _sections("\n".join(wrap(f"{known.id} ({known.kind})")), "", sections).rstrip("\n")
+
+
+def _fix(fix: Fix) -> list[str]:
+    """What to do, for which versions, and its commands."""
+    versions = " and ".join(f"{package} {which}" for package, which in fix.when.items())
+    text = f"{fix.do} (for {versions})" if versions else fix.do
+    return [*_paragraph(text), *(f"{_INDENT * 3}{command}" for command in fix.commands)]
 
 
 def explain_feature(feature: str, matrix: VersionMatrix) -> str:

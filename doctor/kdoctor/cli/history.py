@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from kdoctor.cli.stderr import show
 from kdoctor.history import read, render
+from kdoctor.history.diagnoses import diagnoses
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.run.log import warn
@@ -62,7 +63,8 @@ def list_(
         if not found:
             warn("kdoctor: the history has no runs" + (f" of {checklist}" if checklist else ""))
             return
-        show("".join(render.list_runs(found, read.changes(connection, found[0].id))))
+        since = found[0].id
+        show("".join(render.list_runs(found, read.changes(connection, since), diagnoses(connection, since))))
         show(render.list_flaky(read.flaky(connection)))
         curves = read.trends(connection, found[-1], min(last or _TREND_RUNS, _TREND_RUNS))
         show(render.list_trends(curves, unicode=canvas_for(sys.stdout, os.environ).unicode))

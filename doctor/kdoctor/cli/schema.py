@@ -26,6 +26,7 @@ DOCUMENTS: Mapping[str, str] = {
     "lint": "kdoctor_lint.report.json:Lint",
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",
+    "diagnosis": "kdoctor.diagnose.model:Diagnosis",
 }
 """Name of a document to its model, or to a function that returns its schema."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kdoctor.check import Check
-from kdoctor.failures.known import KnownFailure, KnownMessage
+from kdoctor.failures.known import KnownFailure
 from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.smoke.scenario import Scenario
 
@@ -24,22 +24,17 @@ class Advice:
     """Commands that run the checks."""
 
 
-def advise(
-    known: KnownFailure | KnownMessage, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]
-) -> Advice:
+def advise(known: KnownFailure, checks: Mapping[str, Check], scenarios: Mapping[str, Scenario]) -> Advice:
     """The checks that detect a failure, and how to run them."""
-    if isinstance(known, KnownFailure):
-        # A check without prerequisites is nearer to the cause.
-        ours = (check for check in checks.values() if known.id in check.failure_modes)
-        detecting = sorted(ours, key=lambda check: len(check.requires))
-        rules = tuple(known.lint)
-    else:
-        detecting, rules = [checks[name] for name in known.checks if name in checks], ()
+    # A check without prerequisites is nearer to the cause.
+    ours = (check for check in checks.values() if known.id in check.failure_modes)
+    names = [check.id for check in sorted(ours, key=lambda check: len(check.requires))]
+    detecting = [checks[name] for name in dict.fromkeys([*names, *known.checks]) if name in checks]
     return Advice(
         checks=tuple(check.id for check in detecting),
-        rules=rules,
+        rules=tuple(known.lint),
         remedy=detecting[0].remedy if detecting else "",
-        commands=(*_commands(detecting, scenarios), *(["kdoctor lint ."] if rules else [])),
+        commands=(*_commands(detecting, scenarios), *(["kdoctor lint ."] if known.lint else [])),
     )
 
 

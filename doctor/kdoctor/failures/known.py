@@ -1,4 +1,4 @@
-"""The list of known failures and messages (``failure-modes.yaml``)."""
+"""The known failures: the YAML files of the packages that register as ``kdoctor.failures``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import metadata, resources
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kdoctor.errors import UsageError
 
@@ -15,45 +15,86 @@ ENTRY_POINTS = "kdoctor.failures"
 """The group of entry points for packages with lists of failures."""
 _SCRIPT = ".py.txt"
 
+Kind = Literal["registration", "crash", "hang", "silent", "slow", "harmless"]
+Certainty = Literal["certain", "likely", "possible"]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Fix(_Part):
+    """One thing to do about a failure."""
+
+    do: str
+    commands: list[str] = []
+    """Commands that can be pasted as they are."""
+    when: dict[str, str] = {}
+    """Package to the versions (PEP 440) for which this is the fix; empty for every version."""
+
+
+class Example(_Part):
+    """An excerpt of a log, as a program prints it."""
+
+    log: str
+    source: str
 
 
 class KnownFailure(_Part):
     """A failure that is documented with its symptom and cause. Checks name it as what they detect."""
 
     id: str
-    kind: Literal["registration", "crash", "hang", "silent", "slow"]
+    kind: Kind
     symptom: str
+    """The message by which people meet it, or what they see."""
     cause: str
     messages: list[str] = []
-    """What programs print, as templates of :mod:`kdoctor.failures.match`."""
-    source: list[str]
+    """What programs print on one line: patterns of :mod:`kdoctor.failures.pattern`."""
+    at_end: list[str] = []
+    """Patterns of the last line of a job that then does nothing."""
+    clues: list[str] = []
+    """Patterns of other lines that make this cause likelier than another one with the same message."""
+    unless: list[str] = []
+    """Patterns of lines that rule it out."""
+    needs: dict[str, str] = {}
+    """Package to versions (PEP 440). Another version in the log rules the failure out."""
+    certainty: Certainty = "certain"
+    """How sure the cause is where only the message is known."""
+    follows: bool = False
+    """Whether it usually is the consequence of another failure, which then is the cause."""
+    explains: list[str] = []
+    """Failures that are its consequences, even if they are causes elsewhere."""
+    table: Literal["xids", "sxids"] | None = None
+    """A table of the driver's codes, which explains the number that the pattern names ``code``."""
+    fix: list[Fix] = []
+    checks: list[str] = []
+    """Checks that confirm it, besides those that name it as what they detect."""
+    source: Annotated[list[str], Field(min_length=1)]
     lint: list[str] = []
     """Rules of the linter that find it in a script."""
     reproduce: list[str] = []
     """Scripts of ``kdoctor explain --reproduce`` that show it."""
     not_before_the_job: str | None = None
     """Why no check detects it before the job."""
+    examples: list[Example] = []
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it stops nothing."""
+        return self.kind == "harmless"
 
 
-class KnownMessage(_Part):
-    """A message of another problem, with the checks that detect it."""
+class FailureFile(_Part):
+    """A file with known failures."""
 
-    meaning: str
-    messages: Annotated[list[str], Field(min_length=1)]
-    checks: list[str]
-    source: Annotated[list[str], Field(min_length=1)]
-    harmless: bool = False
+    schema_: Annotated[Literal["kdoctor/failure-modes/v2"], Field(alias="schema")]
+    failure_modes: list[KnownFailure]
 
 
 class KnownFailures(_Part):
-    """The whole list."""
+    """All known failures."""
 
-    schema_: Annotated[Literal["kdoctor/failure-modes/v1"], Field(alias="schema")]
     failure_modes: list[KnownFailure]
-    messages: list[KnownMessage]
 
     @cached_property
     def by_id(self) -> dict[str, KnownFailure]:
@@ -62,16 +103,35 @@ class KnownFailures(_Part):
 
 
 def load_failures() -> KnownFailures:
-    """The shipped list.
+    """The failures of all installed lists, in order of their files.
 
     Raises:
-        UsageError: it is missing, so the installation is incomplete.
+        UsageError: a file is invalid, two have the same failure, or there is none, so the installation is incomplete.
     """
+    failures: dict[str, KnownFailure] = {}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
-        for file in resources.files(entry.load()).iterdir():
+        for file in sorted(resources.files(entry.load()).iterdir(), key=lambda file: file.name):
             if file.name.endswith(".yaml"):
-                return KnownFailures.model_validate(yaml.safe_load(file.read_bytes()))
-    raise UsageError("the list of known failures was not found", hint="Reinstall keras-doctor")
+                for failure in parse_failures(file.name, file.read_bytes()):
+                    if failure.id in failures:
+                        raise UsageError(f"{file.name}: the failure {failure.id} is defined twice")
+                    failures[failure.id] = failure
+    if not failures:
+        raise UsageError("the list of known failures was not found", hint="Reinstall keras-doctor")
+    return KnownFailures(failure_modes=list(failures.values()))
+
+
+def parse_failures(name: str, content: bytes) -> list[KnownFailure]:
+    """The failures of a file.
+
+    Raises:
+        UsageError: it is invalid.
+    """
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        return FailureFile.model_validate(yaml.load(content, Loader=loader)).failure_modes  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, ValidationError) as error:
+        raise UsageError(f"{name}: not a list of known failures: {error}") from error
 
 
 def load_reproductions() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from kdoctor.engine.report import Conclusion
@@ -31,8 +32,10 @@ def _word(conclusion: str) -> str:
     return CONCLUSIONS[Conclusion(conclusion)]
 
 
-def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
-    """Each run: number, start, verdict, duration, checklist, and below it the changes since the previous run.
+def list_runs(
+    runs: Sequence[Run], changes: Changes, diagnoses: Mapping[int, Sequence[str]] = MappingProxyType({})
+) -> Iterator[str]:
+    """Each run: number, start, verdict, duration, checklist. Below it: changes since the previous run, diagnoses.
 
     If the runs are of several hosts or interpreters, each has the shortest name that tells them apart.
     """
@@ -48,6 +51,7 @@ def list_runs(runs: Sequence[Run], changes: Changes) -> Iterator[str]:
             lines += [line for change in changed[:_SHOWN] for line in wrap(change, first=_INDENT)]
             more = len(changed) - _SHOWN
             lines += [f"{_INDENT}and {counted(more, 'more change')}"] if more > 0 else []
+        lines += [line for text in diagnoses.get(run.id, ()) for line in wrap(text, first=_INDENT)]
         yield "".join(f"{line}\n" for line in lines)
 
 

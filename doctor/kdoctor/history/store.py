@@ -77,6 +77,20 @@ STEPS = (
     );
     CREATE INDEX green_by_lock ON green (digest);
     """,
+    # 4: diagnoses of logs, each with the run before it.
+    """
+    CREATE TABLE diagnoses (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER REFERENCES runs (id) ON DELETE CASCADE,
+        made_at TEXT NOT NULL,
+        host TEXT NOT NULL,
+        conclusion TEXT NOT NULL,
+        cause TEXT NOT NULL,
+        logs TEXT NOT NULL,
+        diagnosis BLOB NOT NULL
+    );
+    CREATE INDEX diagnoses_of_run ON diagnoses (run);
+    """,
 )
 """Upgrades from each version of the database to the next. A released step never changes."""
 

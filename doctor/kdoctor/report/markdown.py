@@ -44,7 +44,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         for finding in block.findings:
             yield from (f"### {SIGNS[block.mark or Mark.ERROR][0]} {escape(finding)}", "")
-        yield from _fields(field for field in block.fields if not field.detail)
+        yield from markdown_fields(field for field in block.fields if not field.detail)
         if block.id:
             yield f"- {Label.CHECK}: {_code(block.id)}"
     if drifted := drift_section(report.drift):
@@ -58,7 +58,7 @@ def _every_check(report: Report) -> Iterator[str]:
     """The tables: each check, the trainings, and what the causes leave out."""
     shown = list(sections(report))
     checks = [block for section in shown if section.name == "checks" for block in section.blocks]
-    yield from _fields(overview(report))
+    yield from markdown_fields(overview(report))
     yield ""
     leaves = [leaf for block in checks for leaf in block.leaves()]
     yield from _table(
@@ -78,7 +78,7 @@ def _every_check(report: Report) -> Iterator[str]:
         for finding in block.findings:
             yield from (f"**{escape(finding)}**", "")
         is_note = block.note == Severity.INFO.value
-        yield from _fields(field for field in block.fields if field.detail or is_note)
+        yield from markdown_fields(field for field in block.fields if field.detail or is_note)
     for section in shown:
         if section.name != "checks":
             yield from _section(section)
@@ -102,13 +102,13 @@ def _section(section: Section) -> Iterator[str]:
     if section.table:
         yield from _table(section.table.head, [tuple(map(escape, row)) for row in section.table.rows])
         yield ""
-    yield from _fields(section.fields)
+    yield from markdown_fields(section.fields)
     for number, block in enumerate(section.blocks):
         if number:
             yield ""
         for finding in block.findings or (block.title,):
             yield from (f"**{escape(finding) or '-'}**", "")
-        yield from _fields(block.fields)
+        yield from markdown_fields(block.fields)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -119,7 +119,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield f"| {' | '.join(cell or '-' for cell in row)} |"
 
 
-def _fields(fields: Iterable[Field]) -> Iterator[str]:
+def markdown_fields(fields: Iterable[Field]) -> Iterator[str]:
+    """A list of fields, each with its commands as code."""
     for field in fields:
         yield f"- {escape(field.label)}: {escape(field.text)}".rstrip()
         if field.commands:

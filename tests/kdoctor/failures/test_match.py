@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.failures.known import KnownFailure, KnownFailures, KnownMessage, load_failures
+from kdoctor.failures.known import KnownFailures, load_failures
 from kdoctor.failures.match import Match, find_matches, near_misses
 
 
@@ -20,10 +20,8 @@ def known() -> KnownFailures:
 
 
 def name_of(match: Match) -> str:
-    """The failure's id, or the first check of another message."""
-    if isinstance(match.known, KnownFailure):
-        return match.known.id
-    return match.known.checks[0] if match.known.checks else "harmless"
+    """The failure's id."""
+    return "harmless" if match.known.harmless else match.known.id
 
 
 def found(text: str) -> list[str]:
@@ -159,7 +157,7 @@ REAL = [
     ("InternalError: NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.", "nccl_system_error"),
     (
         "gpu-3:312:401 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
-        "nccl_system_error",
+        "shared_memory_full",
     ),
     (
         (
@@ -197,43 +195,43 @@ REAL = [
         "numpy2_abi",
     ),
     ("nvidia-uvm: uvm_hmm.c: request_free_mem_region() err -34", "hmm_kaslr"),
-    ("NVRM: Xid (PCI:0000:4c:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu.responding"),
-    ("Unable to determine the device handle for GPU 0000:4C:00.0: GPU is lost.", "gpu.responding"),
-    ("NVRM: Xid (PCI:0000:9b:00): 119, pid=2281, Timeout after 6s of waiting for RPC response", "gpu.kernel-log"),
-    ("NVRM: Xid (0000:03:00): 48, Double Bit ECC Error", "gpu.ecc-errors"),
-    ("NVRM: Xid (PCI:0000:07:00): 74, pid=1, NVLink: fatal error detected on link 6", "topology.nvlink"),
-    ("NVRM: Xid (PCI:0000:07:00): 31, pid=9821, Ch 00000010, MMU Fault", "gpu.application-xids"),
+    ("NVRM: Xid (PCI:0000:4c:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu_lost"),
+    ("Unable to determine the device handle for GPU 0000:4C:00.0: GPU is lost.", "gpu_lost"),
+    ("NVRM: Xid (PCI:0000:9b:00): 119, pid=2281, Timeout after 6s of waiting for RPC response", "gpu_firmware"),
+    ("NVRM: Xid (0000:03:00): 48, Double Bit ECC Error", "gpu_memory_errors"),
+    ("NVRM: Xid (PCI:0000:07:00): 74, pid=1, NVLink: fatal error detected on link 6", "nvlink_failed"),
+    ("NVRM: Xid (PCI:0000:07:00): 31, pid=9821, Ch 00000010, MMU Fault", "gpu_program_fault"),
     (
         (
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
             "NVIDIA driver is installed and running."
         ),
-        "driver.loaded",
+        "driver_not_loaded",
     ),
-    ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "environment.visible-devices"),
-    ("Failed to initialize NVML: Unknown Error", "driver.device-nodes"),
-    ("cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized", "topology.fabric-manager"),
+    ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "cuda_no_device"),
+    ("Failed to initialize NVML: Unknown Error", "gpu_device_nodes"),
+    ("cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized", "fabric_manager_missing"),
     (
         (
             "ResourceExhaustedError: OOM when allocating tensor with shape[64,512,56,56] and type float on "
             "/job:localhost/replica:0/task:0/device:GPU:0"
         ),
-        "gpu.free",
+        "gpu_out_of_memory",
     ),
-    ("CUDA driver version is insufficient for CUDA runtime version", "versions.driver-for-cuda"),
-    ("no kernel image is available for execution on the device", "versions.gpu-code"),
+    ("CUDA driver version is insufficient for CUDA runtime version", "driver_too_old"),
+    ("no kernel image is available for execution on the device", "no_kernel_image"),
     (
         (
             "TypeError: Descriptors cannot be created directly.\nIf this call came from a _pb2.py file, your generated "
             "code is out of date"
         ),
-        "versions.package-conflicts",
+        "protobuf_mismatch",
     ),
-    ("cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED", "versions.cudnn-for-build"),
-    ("Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open", "versions.cuda-libraries"),
-    ("ModuleNotFoundError: No module named 'tensorflow'", "versions.tensorflow-installed"),
-    ("Your input ran out of data; interrupting training. Make sure that your dataset", "job.epoch-ends"),
-    ("120/120 ━━━━ 9s 71ms/step - accuracy: 0.1003 - loss: nan - val_loss: nan", "versions.keras-compatible"),
+    ("cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED", "cudnn_not_initialized"),
+    ("Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open", "cuda_library_missing"),
+    ("ModuleNotFoundError: No module named 'tensorflow'", "tensorflow_missing"),
+    ("Your input ran out of data; interrupting training. Make sure that your dataset", "input_ran_out"),
+    ("120/120 ━━━━ 9s 71ms/step - accuracy: 0.1003 - loss: nan - val_loss: nan", "keras3_bn_empty_replica"),
     (
         (
             "Unable to register cuFFT factory: Attempting to register "
@@ -324,16 +322,15 @@ def test_unrelated_text_is_no_near_miss(text: str) -> None:
     assert near_misses(text, known()) == ()
 
 
-def test_every_message_recognises_itself_first() -> None:
-    """A template without gaps is a possible message. No other failure may claim it with a longer one."""
-    items: list[KnownFailure | KnownMessage] = [*known().failure_modes, *known().messages]
-    for item in items:
-        for message in item.messages:
-            text = message.replace("#", "12.3").replace("...", "any text")
-            assert any(match.known is item for match in find_matches(text, known())), message
+def test_every_message_recognises_itself() -> None:
+    for failure in known().failure_modes:
+        for example in failure.examples:
+            assert failure.id in {match.known.id for match in find_matches(example.log, known())} or failure.at_end
 
 
-def test_named_checks_exist() -> None:
+def test_named_checks_and_failures_exist() -> None:
     checks = load_catalog().checks
-    assert [name for message in known().messages for name in message.checks if name not in checks] == []
-    assert [message.meaning for message in known().messages if not message.checks and not message.harmless] == []
+    names = [name for failure in known().failure_modes for name in failure.checks]
+    assert [name for name in names if name not in checks] == []
+    names = [name for failure in known().failure_modes for name in failure.explains]
+    assert [name for name in names if name not in known().by_id] == []

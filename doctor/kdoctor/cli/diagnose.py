@@ -1,0 +1,91 @@
+"""``kdoctor diagnose``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kdoctor.cli.completion import beginning_with
+from kdoctor.cli.options import OUTPUT, OutputOption, PluginOption, PythonOption, VerboseOption
+from kdoctor.cli.stderr import show
+from kdoctor.diagnose.diagnose import TIMEOUT_S
+from kdoctor.diagnose.diagnose import diagnose as diagnose_logs
+from kdoctor.diagnose.inputs import logs_of
+from kdoctor.diagnose.report.formats import FORMATS, render
+from kdoctor.engine.catalog import load_catalog, load_probes
+from kdoctor.engine.exit_codes import EXIT_FAIL
+from kdoctor.errors import UsageError
+from kdoctor.history.diagnoses import keep_diagnosis
+from kdoctor.output import parse_outputs, write_atomically
+from kdoctor.run.confirm import confirm
+from kdoctor.run.log import warn
+from kdoctor.text.canvas import PLAIN, canvas_for
+
+
+def diagnose(
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LOG", help="Logs, notebooks, .gz files or folders of one job; - for stdin.", show_default=False
+        ),
+    ] = None,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also run the checks that confirm the cause on this machine.")
+    ] = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="|".join(FORMATS),
+            help="Output format. \\[default: terminal]",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+            autocompletion=lambda incomplete: beginning_with(incomplete, FORMATS),
+        ),
+    ] = None,
+    output: OutputOption = None,
+    verbose: VerboseOption = 0,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Time limit for reading the logs, and for --check, in seconds.")
+    ] = TIMEOUT_S,
+    python: PythonOption = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep the diagnosis in the run history, with the run before it.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Find out from its logs why a job failed.
+
+    It names the first known failure with the line that shows it, what to do, and the checks that confirm it. Name the
+    logs of all processes of the job, and the kernel log (dmesg) if there is one. Logs are only read.
+
+    Exit codes: 0 a cause was found, or the logs show no failure; 1 the failure is not known; 2 usage error.
+    """
+    if not logs:
+        raise UsageError(
+            "no logs given", hint="Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -"
+        )
+    outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
+    catalog = load_catalog(plugin or ())
+    found, notes = logs_of(logs, sys.stdin.buffer)
+    diagnosis = diagnose_logs(found, catalog.checks, catalog.scenarios, notes=notes, timeout_s=timeout)
+    if check and diagnosis.causes:
+        probes = load_probes(plugin or ())
+        diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
+    if keep and (note := keep_diagnosis(diagnosis, os.environ)):
+        warn(f"kdoctor: {note}")
+    for item in outputs.files:
+        write_atomically(item.path, render(diagnosis, item.format, replace(PLAIN, verbosity=verbose)))
+    canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=verbose)
+    show(render(diagnosis, outputs.stdout, canvas))
+    if diagnosis.conclusion in ("not-recognised", "consequence"):
+        raise typer.Exit(EXIT_FAIL)

@@ -1,0 +1,252 @@
+"""Orders what was found in logs into causes and consequences. It is pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from kdoctor.diagnose.scan import ErrorLine, Event, Scan
+from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
+from kdoctor.failures.tables import described
+
+FATAL = frozenset({"crash", "hang"})
+_MILD = ("registration", "silent", "slow", "harmless")
+_CAN_END = frozenset({"registration", "silent", "slow"})
+_CERTAINTIES: tuple[Certainty, ...] = ("possible", "likely", "certain")
+_AT_END = 1000
+"""Weight of the last line: that nothing follows says more than the message."""
+_FAILED = 5
+"""Score from which a line is a failure and not a warning."""
+_SHOWN = 6
+"""Lines that are shown where nothing is recognised."""
+_NEAR = 60
+"""Lines between a traceback and the message that explains it."""
+_GENERIC = re.compile(
+    r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
+    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError"
+)
+"""Errors that only wrap another one."""
+
+
+@dataclass
+class Group:
+    """The lines of one failure."""
+
+    failure: KnownFailure
+    first: Event
+    events: list[Event]
+    reasons: list[str] = field(default_factory=list)
+    against: list[str] = field(default_factory=list)
+    alternatives: list[str] = field(default_factory=list)
+    followers: list[Group] = field(default_factory=list)
+    doubts: int = 0
+
+    @property
+    def fatal(self) -> bool:
+        """Whether it ends a job."""
+        return self.failure.kind in FATAL
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure it is that this is the cause."""
+        place = _CERTAINTIES.index(self.failure.certainty) - self.doubts
+        return _CERTAINTIES[max(0, min(place, len(_CERTAINTIES) - 1))]
+
+    @property
+    def count(self) -> int:
+        """Lines with its message."""
+        return sum(event.count for event in self.events)
+
+
+@dataclass
+class Verdict:
+    """Causes, what else was seen, and what was ruled out."""
+
+    causes: list[Group]
+    also: list[Group]
+    ruled_out: dict[str, str]
+    unknown: list[ErrorLine]
+    """The lines that look like a failure which is not known, the first failure first."""
+
+
+def conclude(found: Scan, known: KnownFailures) -> Verdict:
+    """The causes among what was found."""
+    events = [*found.events, *_at_end(found, known)]
+    ruled_out: dict[str, str] = {}
+    possible = [event for event in events if not _is_ruled_out(event, found, ruled_out)]
+    groups = _grouped(_most_specific(possible, found))
+    for group in groups:
+        _weigh(group, found)
+    order = _order(found)
+    groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
+    unknown = _unknown(found, groups)
+    roots = _fold(groups)
+    fatal = [group for group in roots if group.fatal]
+    mild = [group for group in roots if not group.fatal]
+    if not fatal and unknown and unknown[0].score > _FAILED:
+        return Verdict([], mild, ruled_out, unknown)
+    if fatal and fatal[0].failure.follows and unknown and order(unknown[0]) < order(fatal[0].first):
+        return Verdict([], [*fatal, *mild], ruled_out, unknown)
+    mild.sort(key=lambda group: _MILD.index(group.failure.kind))
+    if fatal and mild and _is_echo(fatal[0]) and mild[0].failure.kind in _CAN_END:
+        # What ended the job is unknown, but this is wrong with it.
+        mild[0].followers += fatal
+        mild[0].against.append("the log does not show that it ended the job")
+        return Verdict(mild, [], ruled_out, [])
+    return Verdict(fatal, mild, ruled_out, []) if fatal else Verdict(mild, [], ruled_out, [])
+
+
+def _is_echo(group: Group) -> bool:
+    """Whether a failure only says that there was another one."""
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
+    """Failures that show by the last line before a job did nothing more."""
+    ended = {event.text for event in found.events if event.failure.follows}
+    for number, tail in found.tails.items():
+        last = next(((line, text) for line, text in reversed(tail) if not _is_closing(text, ended)), None)
+        for failure in known.failure_modes if last else ():
+            for pattern in failure.at_end:
+                match = re.search(pattern, last[1]) if last else None
+                if match and last:
+                    yield Event(failure, _AT_END, number, last[0], last[1], match.groupdict(), None, None)
+
+
+def _is_closing(text: str, ended: Iterable[str]) -> bool:
+    """Whether a line is a launcher's, which says that the job was ended."""
+    return any(text in line or line in text for line in ended) or not text
+
+
+def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
+    failure = event.failure
+    row = described(failure, event.values.get("code"))
+    if row is not None and row.harmless:
+        return True
+    if failure.id in found.denied:
+        ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
+        return True
+    for package, versions in failure.needs.items():
+        version = found.versions.get(package)
+        if version and not fits(version, versions):
+            ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
+            return True
+    return False
+
+
+def fits(version: str, versions: str) -> bool:
+    """Whether a version is among some, as PEP 440 says. A version that is not one might be."""
+    try:
+        return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return True
+
+
+def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[str]]]:
+    """Of the failures of a line the one with a clue or else the longest message, and the others of equal weight."""
+    lines: dict[tuple[int, int, str], list[Event]] = {}
+    for event in events:
+        lines.setdefault((event.log, event.line, event.text), []).append(event)
+    chosen = []
+    for alike in lines.values():
+        if any(event.failure.harmless for event in alike):
+            continue
+        alike.sort(key=lambda event: (event.failure.id not in found.clues, bool(event.failure.table), -event.weight))
+        best = alike[0]
+        others = [event.failure.id for event in alike[1:] if event.weight == best.weight]
+        chosen.append((best, [] if best.failure.id in found.clues else others))
+    return chosen
+
+
+def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
+    groups: dict[str, Group] = {}
+    for event, others in events:
+        group = groups.setdefault(event.name, Group(event.failure, event, []))
+        group.events.append(event)
+        group.alternatives = list(dict.fromkeys([*group.alternatives, *others]))
+    return list(groups.values())
+
+
+def _weigh(group: Group, found: Scan) -> None:
+    """Reasons for and against a failure."""
+    failure, first = group.failure, group.first
+    if failure.id in found.clues:
+        group.reasons.append("other lines of the log name the same cause")
+        group.doubts -= 1
+    for package, versions in failure.needs.items():
+        version = found.versions.get(package)
+        if version:
+            group.reasons.append(f"{package} {version} is affected ({versions})")
+        else:
+            group.against.append(f"the log has no version of {package}; {versions} is affected")
+    if group.alternatives:
+        group.doubts += 1
+    progress = found.progress.get(first.log, 0)
+    if failure.kind == "crash" and not failure.follows and progress > max(event.line for event in group.events):
+        group.against.append(f"training went on until line {progress}")
+        group.doubts += 1
+    if failure.follows:
+        group.doubts += 1
+
+
+def _order(found: Scan) -> _Order:
+    """By time if every failure has one, and by place otherwise."""
+    events = [*found.events]
+    return _Order(by_time=len(found.names) > 1 and all(event.time is not None for event in events))
+
+
+@dataclass
+class _Order:
+    by_time: bool
+
+    def __call__(self, item: Event | ErrorLine) -> tuple[float, int, int]:
+        return (item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
+
+
+def _fold(groups: list[Group]) -> list[Group]:
+    """The groups that no other explains, with what they explain, in order."""
+    explained: dict[int, Group] = {}
+    for cause in groups:
+        for group in groups:
+            if group.failure.id in cause.failure.explains and _root(cause, explained) is not group:
+                explained.setdefault(id(group), cause)
+    roots = [group for group in groups if id(group) not in explained]
+    fatal = [group for group in roots if group.fatal]
+    first = next((group for group in fatal if not group.failure.follows), fatal[0] if fatal else None)
+    for group in fatal:
+        if first is not None and group is not first:
+            explained[id(group)] = first
+    for group in groups:
+        root = _root(group, explained)
+        if root is not group:
+            root.followers.append(group)
+    return [group for group in groups if id(group) not in explained]
+
+
+def _root(group: Group, explained: Mapping[int, Group]) -> Group:
+    """What explains a group in the end. There are no cycles, since a root is never explained by its consequences."""
+    while id(group) in explained:
+        group = explained[id(group)]
+    return group
+
+
+def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
+    """The lines that look like a failure and that no recognised message explains."""
+    known = [(event.log, event.line) for group in groups for event in group.events if group.fatal]
+    order = _order(found)
+    lines = [
+        error
+        for error in sorted(found.errors, key=order)
+        if not _GENERIC.search(error.text)
+        and error.line > found.progress.get(error.log, 0)  # otherwise training went on
+        and not any(log == error.log and abs(line - error.line) < _NEAR for log, line in known)
+    ]
+    best = max((error.score for error in lines), default=0)
+    first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
+    rest = [error for error in lines if error.score < best or error not in first]
+    shown = [*first, *sorted(rest, key=lambda error: -error.score)]
+    return list({error.text: error for error in reversed(shown)}.values())[::-1][:_SHOWN] if best > _FAILED - 2 else []

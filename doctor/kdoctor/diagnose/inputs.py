@@ -1,0 +1,159 @@
+"""The logs to read: files, gzip files, notebooks, folders and the standard input, as blocks of bytes."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kdoctor.errors import UsageError, refuse_named_pipe
+
+STDIN = "-"
+BLOCK = 1 << 20
+_FILES = 200
+"""Logs of a folder."""
+_ENTRIES = 20_000
+"""Entries of a folder that are looked at."""
+_NOTEBOOK_BYTES = 200 << 20
+_SUFFIXES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".ipynb", ".dmesg", ".messages")
+_NAMES = ("log", "stdout", "stderr", "dmesg", "syslog", "messages", "nohup.out")
+_SAMPLE = 4096
+_GZIP = b"\x1f\x8b"
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log and how to read it."""
+
+    name: str
+    blocks: Callable[[], Iterator[bytes]]
+
+
+def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]]:
+    """The logs that the arguments name, and notes about what is left out.
+
+    Raises:
+        UsageError: a name is not a file or folder, or a folder has no log.
+    """
+    logs: list[Log] = []
+    notes: list[str] = []
+    for name in names:
+        if name == STDIN:
+            logs.append(Log("standard input", lambda: _decoded(_blocks(stdin))))
+            continue
+        path = Path(name).expanduser()
+        if path.is_dir():
+            found = _of_folder(path)
+            if len(found) > _FILES:
+                notes.append(f"{path}: only the {_FILES} newest of {len(found)} logs were read")
+                newest = sorted(found, key=lambda file: -file.stat().st_mtime)[:_FILES]
+                found = sorted(newest)
+            if not found:
+                hint = f"Name the files, or rename them to end in {', '.join(_SUFFIXES[:3])}"
+                raise UsageError(f"{path}: the folder has no logs", hint=hint)
+            logs += [_of_file(file, str(file)) for file in found]
+        else:
+            refuse_named_pipe(path)
+            if not path.exists():
+                raise UsageError(f"{name}: no such file or folder")
+            logs.append(_of_file(path, name))
+    return logs, notes
+
+
+def _of_folder(folder: Path) -> list[Path]:
+    entries = itertools.islice(
+        (Path(root, name) for root, folders, names in os.walk(folder) for name in sorted(names)), _ENTRIES
+    )
+    return sorted(path for path in entries if _is_log(path) and path.is_file())
+
+
+def _is_log(path: Path) -> bool:
+    name = path.name.removesuffix(".gz").lower()
+    # Rotated logs end in a number: train.log.1
+    stem = name.rstrip("0123456789").rstrip(".")
+    return name.endswith(_SUFFIXES) or stem.endswith(_SUFFIXES) or stem in _NAMES
+
+
+def _of_file(path: Path, name: str) -> Log:
+    return Log(name, lambda: _decoded(_notebook(path) if path.suffix == ".ipynb" else _file(path)))
+
+
+def _file(path: Path) -> Iterator[bytes]:
+    with _as_usage_errors(path), path.open("rb") as file:
+        # A pipe cannot be rewound, so gzip is recognised by its first bytes only where they can be read again.
+        packed = file.seekable() and file.read(2) == _GZIP
+        if file.seekable():
+            file.seek(0)
+        if packed:
+            with gzip.open(file) as unpacked:
+                yield from _blocks(unpacked)
+        else:
+            yield from _blocks(file)
+
+
+class _as_usage_errors:  # noqa: N801 - used as a function
+    """Report what a file cannot be read for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
+            raise UsageError(f"{self.path}: the gzip file is damaged or incomplete") from error
+        if isinstance(error, OSError):
+            raise UsageError(f"{self.path}: {error.strerror or error}") from error
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    read = getattr(file, "read1", file.read)
+    while block := read(BLOCK):
+        yield block
+
+
+def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The blocks as UTF-8. PowerShell writes UTF-16; other files with zero bytes are not logs."""
+    first = next(blocks, b"")
+    encoding = next((name for mark, name in _UTF16.items() if first.startswith(mark)), None)
+    if encoding is None:
+        if b"\0" in first[:_SAMPLE] and first[:_SAMPLE].count(b"\0") > _SAMPLE // 64:
+            raise UsageError("the file is binary, not a log")
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for block in itertools.chain([first[2:]], blocks):
+        yield decoder.decode(block).encode()
+
+
+def _notebook(path: Path) -> Iterator[bytes]:
+    """The outputs of a notebook, in order."""
+    with _as_usage_errors(path):
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= _NOTEBOOK_BYTES else b""
+    if size > _NOTEBOOK_BYTES:
+        raise UsageError(f"{path}: the notebook has more than {_NOTEBOOK_BYTES >> 20} MiB")
+    try:
+        cells = json.loads(content)["cells"]
+        outputs = [output for cell in cells for output in cell.get("outputs", ())]
+        yield "".join(text for output in outputs for text in _texts(output)).encode("utf-8", "replace")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{path}: not a notebook: {type(error).__name__}: {error}") from error
+
+
+def _texts(output: dict[str, Any]) -> Iterator[str]:
+    """The text of an output: a stream, the traceback of an error, or a displayed text."""
+    parts = output.get("text") or output.get("traceback") or (output.get("data") or {}).get("text/plain") or ()
+    joint = "\n" if "traceback" in output else ""
+    text = parts if isinstance(parts, str) else joint.join(str(part) for part in parts)
+    yield text if text.endswith("\n") else f"{text}\n"

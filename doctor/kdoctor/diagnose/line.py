@@ -1,0 +1,66 @@
+"""A line of a log: its message, the process that wrote it, and the time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+_RANKS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\[(?:default)?(?P<rank>\d{1,4})\]:\s?",  # torchrun --tee, srun
+        r"\[rank(?P<rank>\d{1,4})\]:\s?",  # torch
+        r"\[\d+,(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",  # mpirun --tag-output, horovodrun
+        r"\[(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",
+        r"(?P<rank>\d{1,4}): (?=\D)",  # srun --label
+        r"\[pod/(?P<rank>[\w./-]{1,120})\] ",  # kubectl logs --prefix
+        r"(?:\[?(?:rank|worker|task)[ =:_-]?(?P<rank>\d{1,4})\]?)(?:[:|] ?| - )",
+        r"(?P<rank>[A-Za-z][\w.-]{0,60}) +\| ",  # docker compose logs
+        r"\((?P<rank>[\w.]{1,60} pid=\d+(?:, ip=[\d.]+)?)\) ",  # ray
+    )
+)
+_CONTAINER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
+"""What the runtime of Kubernetes writes before a line."""
+_NCCL = re.compile(r"(?P<host>[\w.-]{1,64}):\d+:\d+ \[(?P<gpu>\d+)\] ")
+_TIME = re.compile(r"(?<!\d)(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<part>\d{1,6}))?")
+_GLOG = re.compile(r"\b[IWEF](?P<micros>\d{16,20})\b|[IWEF]0000 00:00:(?P<unix>\d{10})\.(?P<part>\d+)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line without what launchers write before it."""
+
+    text: str
+    rank: str | None = None
+    time: float | None = None
+    """Seconds since 1970, of a clock without time zone."""
+
+
+def split(raw: str) -> Line:
+    """The parts of a line."""
+    time = time_of(raw)
+    text = raw
+    found = _CONTAINER.match(text)
+    text = text[found.end() :] if found else text
+    for pattern in _RANKS:
+        found = pattern.match(text)
+        if found:
+            return Line(text[found.end() :].rstrip(), found["rank"], time)
+    found = _NCCL.match(text)
+    return Line(text.rstrip(), f"{found['host']} GPU {found['gpu']}" if found else None, time)
+
+
+def time_of(text: str) -> float | None:
+    """The first date and time in a text, or None."""
+    found = _GLOG.search(text)
+    if found and found["unix"]:
+        return float(f"{found['unix']}.{found['part']}")
+    found = _TIME.search(text)
+    if not found:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(f"{found['day']}T{found['clock']}").replace(tzinfo=dt.timezone.utc)
+    except ValueError:
+        return None
+    return moment.timestamp() + float(f"0.{found['part'] or 0}")

@@ -1,0 +1,118 @@
+"""The diagnosis: what every format shows of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kdoctor.documents import Document, Part
+from kdoctor.failures.known import Certainty, Kind
+
+Conclusion = Literal["cause", "consequence", "not-recognised", "no-failure"]
+"""A known failure is the cause; only consequences of a failure elsewhere were found; the log has a failure that is not
+known; the log has none."""
+
+
+class Place(Part):
+    """Where a message is."""
+
+    log: str
+    line: int
+    rank: str | None = None
+    """The process, as its launcher or NCCL names it."""
+    text: str
+
+
+class Step(Part):
+    """One thing to do."""
+
+    do: str
+    commands: list[str] = Field(default_factory=list)
+
+
+class Follower(Part):
+    """A failure that another one explains."""
+
+    id: str
+    symptom: str
+    count: int
+    first: Place
+
+
+class Cause(Part):
+    """A known failure in the logs."""
+
+    id: str
+    kind: Kind
+    symptom: str
+    cause: str
+    certainty: Certainty
+    reasons: list[str]
+    """What the certainty is based on."""
+    against: list[str]
+    """What contradicts it."""
+    alternatives: list[str]
+    """Ids of failures with the same message."""
+    first: Place
+    count: int
+    """Lines with its message."""
+    ranks: list[str]
+    values: dict[str, str]
+    """The named parts of the message."""
+    fix: list[Step]
+    checks: list[str]
+    """Checks that confirm it on this machine."""
+    commands: list[str]
+    """Commands that run them."""
+    sources: list[str]
+    followed_by: list[Follower]
+
+
+class RuledOut(Part):
+    """A failure whose message is in the log, and that is not the cause."""
+
+    id: str
+    why: str
+
+
+class LogSummary(Part):
+    """A log that was read."""
+
+    name: str
+    lines: int
+    bytes: int
+
+
+class Confirmation(Part):
+    """What the confirming checks found on this machine (``--check``)."""
+
+    cause: str
+    """Id of the failure."""
+    check: str
+    status: str
+    observed: str
+
+
+class Diagnosis(Document):
+    """Why a job failed, as its logs show it."""
+
+    schema_: Literal["kdoctor/diagnosis/v1"] = Field("kdoctor/diagnosis/v1", alias="schema")
+    kdoctor: str
+    conclusion: Conclusion
+    causes: list[Cause]
+    """The cause first. Further ones are independent failures."""
+    also: list[Cause]
+    """What the log shows too, and what did not stop the job."""
+    ruled_out: list[RuledOut]
+    lines: list[Place]
+    """Where nothing is recognised: the lines that look like the failure."""
+    versions: dict[str, str]
+    logs: list[LogSummary]
+    notes: list[str]
+    confirmations: list[Confirmation] = Field(default_factory=list)
+
+    @property
+    def first(self) -> Cause | None:
+        """The cause, if one was found."""
+        return self.causes[0] if self.causes else None

@@ -1,0 +1,116 @@
+"""Recognises the messages of the known failures, versions, and lines that look like a failure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from kdoctor.diagnose.triggers import compile_triggers, trigger_of
+from kdoctor.failures.known import KnownFailure
+from kdoctor.failures.pattern import weight
+
+Role = Literal["message", "clue", "unless", "version", "error"]
+
+_NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
+VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("keras", ("eras==", "eras-", "eras@"), rf"\bkeras(?:==|@|-){_NUMBER}"),
+    ("keras", ("eras version", "eras Version"), rf"\b[Kk]eras [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    (
+        "tensorflow",
+        ("flow==", "flow-2", "flow-cpu", "flow_cpu", "flow-gpu", "flow@"),
+        rf"\btensorflow(?:[_-]cpu|[_-]gpu)?(?:==|@|-){_NUMBER}",
+    ),
+    ("tensorflow", ("low version", "low Version"), rf"\b[Tt]ensor[Ff]low [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    ("tensorflow", ("TF version", "TF Version"), rf"\bTF [Vv]ersion[\"': =]{{1,6}}v?{_NUMBER}"),
+    ("numpy", ("numpy==", "numpy-"), rf"\bnumpy(?:==|-){_NUMBER}"),
+    ("numpy", ("run in NumPy",), rf"cannot be run in NumPy {_NUMBER}"),
+    ("protobuf", ("protobuf==", "protobuf-"), rf"\bprotobuf(?:==|-){_NUMBER}"),
+    ("jax", ("jax==", "jax-"), rf"\bjax(?:==|-){_NUMBER}"),
+    ("nccl", ("NCCL version",), rf"NCCL version {_NUMBER}"),
+    ("driver", ("Driver Version",), rf"Driver Version: {{0,2}}{_NUMBER}"),
+)
+"""Packages, the triggers, and the patterns of messages that name their version."""
+
+ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
+    (
+        9,
+        ("Error", "Exception", "Interrupt"),
+        r"^(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Errors?|Exception|Interrupt)(?::|$)",
+    ),
+    (8, ("terminate called",), r"terminate called after throwing"),
+    (8, ("Check failed",), r"Check failed: "),
+    (8, ("LLVM ERROR",), r"LLVM ERROR: "),
+    (7, ("Segmentation fault",), r"Segmentation fault"),
+    (7, ("Fatal Python",), r"Fatal Python error: "),
+    (7, ("core dumped",), r"\(core dumped\)"),
+    (6, ("\nF0", "\nF1", ": F tensorflow/", ": F external/"), r"^F\d{4} |: F (?:tensorflow|external)/"),
+    (5, ("Traceback",), r"Traceback \(most recent call last\)"),
+    (4, ("ERROR", "FATAL", "CRITICAL"), r"\b(?:ERROR|FATAL|CRITICAL)\b"),
+    (3, (": E tensorflow/", ": E external/", "\nE0", "\nE1"), r"^E\d{4} |: E (?:tensorflow|external)/"),
+    (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
+)
+"""How much a line looks like the failure, the triggers, and the pattern."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A pattern and what it means."""
+
+    role: Role
+    pattern: re.Pattern[str]
+    weight: int
+    failure: KnownFailure | None = None
+    name: str = ""
+    """The package of a version."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule that a line has."""
+
+    rule: Rule
+    match: re.Match[str]
+
+
+class Recogniser:
+    """All rules, found by their triggers."""
+
+    def __init__(self, failures: Iterable[KnownFailure]) -> None:
+        self._by_trigger: defaultdict[str, list[Rule]] = defaultdict(list)
+        for rule, triggers in (*_rules(failures), *_built_in()):
+            for trigger in triggers:
+                self._by_trigger[trigger].append(rule)
+
+    @cached_property
+    def lines(self) -> re.Pattern[bytes]:
+        """Finds the lines that may have a rule."""
+        return compile_triggers(self._by_trigger)
+
+    def recognise(self, text: str) -> list[Hit]:
+        """The rules that a line has."""
+        marked = f"\n{text}"  # a trigger may begin with the start of the line
+        rules = [rule for trigger, rules in self._by_trigger.items() if trigger in marked for rule in rules]
+        return [Hit(rule, match) for rule in dict.fromkeys(rules) if (match := rule.pattern.search(text))]
+
+
+def _rules(failures: Iterable[KnownFailure]) -> Iterator[tuple[Rule, tuple[str, ...]]]:
+    for failure in failures:
+        groups: tuple[tuple[Role, list[str]], ...] = (
+            ("message", failure.messages),
+            ("clue", failure.clues),
+            ("unless", failure.unless),
+        )
+        for role, patterns in groups:
+            for text in patterns:
+                yield Rule(role, re.compile(text), weight(text), failure), (trigger_of(text),)
+
+
+def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
+    for name, triggers, text in VERSIONS:
+        yield Rule("version", re.compile(text), 0, name=name), triggers
+    for score, triggers, text in ERRORS:
+        yield Rule("error", re.compile(text), score), triggers

@@ -1,0 +1,32 @@
+"""A diagnosis as one HTML file."""
+
+from __future__ import annotations
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from kdoctor.diagnose.model import Diagnosis
+from kdoctor.diagnose.report.sections import fields, heading, hint, notes, place, read
+from kdoctor.text.canvas import Canvas
+
+_TEMPLATES = Environment(
+    loader=ChoiceLoader([PackageLoader("kdoctor.diagnose.report", ""), PackageLoader("kdoctor.report.html", "")]),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+def render_html(diagnosis: Diagnosis, canvas: Canvas) -> str:
+    """The diagnosis as one HTML file without scripts. Its policy forbids every request."""
+    asked = hint(diagnosis)
+    return _TEMPLATES.get_template("diagnosis.html.j2").render(
+        diagnosis=diagnosis,
+        heading=heading(diagnosis),
+        read=read(diagnosis),
+        causes=[(cause, list(fields(cause))) for cause in diagnosis.causes],
+        lines=[(place(line), line.text) for line in diagnosis.lines],
+        notes=[*notes(diagnosis), *([asked] if asked else [])],
+        verdict={"cause": "error", "no-failure": "pass"}.get(diagnosis.conclusion, "unknown"),
+    )

@@ -1,0 +1,60 @@
+"""The codes of NVIDIA's driver (Xids, SXids), by which a message of the kernel log is explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from kdoctor.failures.known import KnownFailure
+
+_TABLES = "kdoctor_checklists.kernel_log"
+_NAMES = {"xids": "Xid", "sxids": "SXid"}
+_ACTIONS = {
+    "IGNORE": "nothing",
+    "RESTART_APP": "to restart the program",
+    "RESET_GPU": "to reset the GPU",
+    "RESTART_BM": "to restart the machine",
+    "RESTART_VM": "to restart the virtual machine",
+    "CHECK_MECHANICALS": "to check how the GPU is seated and powered",
+    "UPDATE_SWFW": "to update driver and firmware",
+    "CONTACT_SUPPORT": "to contact support",
+}
+"""The buckets of NVIDIA's catalog for what to do now. The others are the names of procedures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A code and what it means."""
+
+    code: int
+    title: str
+    cause: str
+    harmless: bool = False
+
+
+def described(failure: KnownFailure, code: str | None) -> Row | None:
+    """The row of the code in a failure's table; None for a failure without one."""
+    if failure.table is None or code is None:
+        return None
+    name = f"{_NAMES[failure.table]} {code}"
+    row = table(failure.table).get(int(code))
+    if row is None:
+        return Row(code=int(code), title=name, cause=f"NVIDIA's catalog has no {name}.")
+    meaning, bucket = str(row["meaning"]).rstrip("."), row.get("now", "")
+    if "recovery" in row:
+        asked = f"NVIDIA's manual says: {str(row['recovery']).rstrip('.')}."
+    else:
+        asked = f"NVIDIA's catalog asks {_ACTIONS.get(bucket, f'for its procedure {bucket}')}."
+    harmless = bucket == "IGNORE" or row.get("severity") == "non-fatal"
+    return Row(code=int(code), title=f"{name}: {meaning}", cause=f"{meaning}. {asked}", harmless=harmless)
+
+
+@lru_cache(maxsize=4)
+def table(name: str) -> dict[int, dict[str, Any]]:
+    """The rows of a table by code."""
+    file = resources.files(_TABLES).joinpath(f"{name}.yaml")
+    return {row["code"]: row for row in yaml.safe_load(file.read_bytes())[name]}

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from helpers.command import kdoctor
+
+LOG = """\
+keras==3.15.1
+tensorflow==2.21.0
+2026-03-02 08:00:11.514032: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
+Epoch 1/3
+[rank1]: tensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:
+[rank1]: OOM when allocating tensor with shape[64,512,56,56] and type float on /job:localhost/replica:0/device:GPU:0
+[rank0]: ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+srun: error: gpu003: task 1: Exited with exit code 1
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.log").write_text(LOG)
+    return "train.log"
+
+
+def test_cause_is_one_screen(log: str, screen: SnapshotAssertion) -> None:
+    done = kdoctor("diagnose", log)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) <= 30
+    assert done.stdout == screen
+
+
+def test_json_fits_its_schema_and_files_are_written(log: str, tmp_path: Path) -> None:
+    done = kdoctor("diagnose", log, "-f", "json", "-o", "html=report.html", "-o", "markdown=report.md")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(kdoctor("schema", "diagnosis").stdout))
+    assert document["causes"][0]["id"] == "gpu_out_of_memory"
+    assert document["versions"] == {"keras": "3.15.1", "tensorflow": "2.21.0"}
+    assert "nvidia-smi" in (tmp_path / "report.html").read_text()
+    assert "CUDA\\_ERROR" in (tmp_path / "report.md").read_text()
+
+
+def test_unknown_failure_exits_with_1(log: str, tmp_path: Path, screen: SnapshotAssertion) -> None:
+    (tmp_path / log).write_text("Epoch 1/2\nTraceback (most recent call last):\nKeyError: 'label'\n")
+    done = kdoctor("diagnose", log)
+    assert done.returncode == 1
+    assert done.stdout == screen
+
+
+def test_no_log_is_a_usage_error() -> None:
+    assert kdoctor("diagnose").returncode == 2
+    assert kdoctor("diagnose", "missing.log").returncode == 2

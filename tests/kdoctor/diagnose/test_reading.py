@@ -1,0 +1,185 @@
+"""What is read: files in many forms, in constant memory, and never executed or trusted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdoctor.diagnose.diagnose import diagnose, diagnose_text
+from kdoctor.diagnose.inputs import Log, logs_of
+from kdoctor.diagnose.line import split
+from kdoctor.diagnose.model import Diagnosis
+from kdoctor.diagnose.report.formats import FORMATS, render
+from kdoctor.errors import UsageError
+
+ERROR = "RuntimeError: Mixing different tf.distribute.Strategy objects: one is not the other"
+ID = "optimizer_outside_scope"
+
+
+def read(*names: str | Path, stdin: bytes = b"") -> Diagnosis:
+    logs, notes = logs_of([str(name) for name in names], io.BytesIO(stdin))
+    return diagnose(logs, {}, {}, notes=notes)
+
+
+def text(log: str) -> Diagnosis:
+    return diagnose_text(log, {}, {})
+
+
+def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
+    cause = diagnosis.causes[0]
+    return cause.id, cause.first.line, cause.first.rank
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"a\n{ERROR}\n".encode(),
+        f"a\r\n{ERROR}\r\n".encode(),
+        f"\ufeffa\n{ERROR}".encode(),
+        f"a\n{ERROR}\n".encode("utf-16"),
+        gzip.compress(f"a\n{ERROR}\n".encode()),
+        f"a\n\x1b[31m{ERROR[:20]}\x1b[1m{ERROR[20:]}\x1b[0m\n".encode(),
+        f"a\n1/2 ━━\r2/2 ━━\r{ERROR}\r\n".encode(),
+        f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
+        b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
+    ],
+    ids=["plain", "crlf", "bom", "utf16", "gzip", "colours", "progress", "backspace", "not utf8"],
+)
+def test_form_of_the_file_does_not_matter(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(content)
+    assert first(read(path))[:2] == (ID, 2)
+
+
+def test_notebook_outputs_are_read(tmp_path: Path) -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["Epoch 1/2\n"]},
+        {"output_type": "error", "traceback": ["\x1b[0;31mTraceback", ERROR]},
+    ]
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [ERROR], "outputs": outputs}]}))
+    assert first(read(path))[:2] == (ID, 3)
+
+
+def test_folder_and_stdin_are_read(tmp_path: Path) -> None:
+    (tmp_path / "rank0.log").write_text("[rank0]: ncclRemoteError: A call failed\n")
+    (tmp_path / "rank1.out").write_text(f"fine\n[rank1]: {ERROR}\n")
+    (tmp_path / "weights.bin").write_bytes(b"\0" * 100)
+    diagnosis = read(tmp_path)
+    assert first(diagnosis) == (ID, 2, "1")
+    assert [item.id for item in diagnosis.causes[0].followed_by] == ["nccl_remote_error"]
+    assert first(read("-", stdin=ERROR.encode()))[:2] == (ID, 1)
+
+
+def test_unreadable_input_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"x" * 10_000)[:30])
+    (tmp_path / "b.log").write_bytes(b"\0" * 5000)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "c.ipynb").write_text("{")
+    for name in ("a.gz", "b.log", "empty", "c.ipynb", "missing"):
+        with pytest.raises(UsageError):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("raw", "rank"),
+    [
+        ("[rank3]: x", "3"),
+        ("[1,2]<stderr>:x", "2"),
+        ("7: x", "7"),
+        ("[pod/trainer-1/main] x", "pod/trainer-1/main".removeprefix("pod/")),
+        ("2026-01-01T00:00:00Z stderr F [default5]:x", "5"),
+        ("worker-2: x", "2"),
+        ("node1:22:33 [4] NCCL WARN x", "node1 GPU 4"),
+        ("x: y", None),
+    ],
+)
+def test_rank_is_read_from_the_prefix(raw: str, rank: str | None) -> None:
+    assert split(raw).rank == rank
+
+
+def test_first_failure_in_time_is_the_cause_over_several_files(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(f"2026-01-01 10:00:09 x\n{ERROR}\n")
+    (tmp_path / "b.log").write_text("2026-01-01 10:00:01 x\nOSError: [Errno 28] No space left on device\n")
+    diagnosis = read(tmp_path)
+    assert diagnosis.causes[0].id == "disk_full"
+    assert [item.id for item in diagnosis.causes[0].followed_by] == [ID]
+
+
+def test_versions_decide() -> None:
+    message = "ValueError: Attempt to convert a value (PerReplica:{) with an unsupported type\n"
+    assert text(f"keras==3.15.1\n{message}").causes[0].certainty == "certain"
+    ruled_out = text(f"keras==2.15.0\n{message}")
+    assert (ruled_out.conclusion, [item.id for item in ruled_out.ruled_out]) == (
+        "not-recognised",
+        ["keras3_multi_worker_fit"],
+    )
+
+
+def test_training_that_goes_on_is_evidence_against() -> None:
+    after = "10/10 ━━━━━ 1s 2ms/step - loss: 0.1\n"
+    alone, continued = text(f"{ERROR}\n"), text(f"{ERROR}\n{after}")
+    assert (alone.causes[0].certainty, alone.causes[0].against) == ("certain", [])
+    assert (continued.causes[0].certainty, len(continued.causes[0].against)) == ("likely", 1)
+
+
+def test_unknown_failure_shows_its_lines_and_no_guess() -> None:
+    log = "Epoch 1/2\nTraceback (most recent call last):\n  File 'x'\nKeyError: 'label'\n"
+    diagnosis = text(f"Could not find cuda drivers on your machine, GPU will not be used.\n{log}")
+    assert (diagnosis.conclusion, diagnosis.causes) == ("not-recognised", [])
+    assert "KeyError: 'label'" in [line.text for line in diagnosis.lines]
+    assert [cause.id for cause in diagnosis.also] == ["cudart_not_found"]
+
+
+def test_hang_is_recognised_by_the_last_line_before_the_time_limit() -> None:
+    limit = "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-03-02T08:00:11 DUE TO TIME LIMIT ***"
+    diagnosis = text(f"Epoch 1/5\n{limit}\n")
+    assert diagnosis.causes[0].id == "hang_in_first_step"
+    assert [item.id for item in diagnosis.causes[0].followed_by] == ["time_limit"]
+
+
+def test_secrets_and_control_characters_are_not_quoted() -> None:
+    log = f"{ERROR} https://ada:hunter2@example.org token=abcdef123456 \x1b]0;title\x07\x9b31m\n"
+    for name in FORMATS:
+        shown = render(text(log), name)
+        assert "hunter2" not in shown
+        assert "abcdef123456" not in shown
+        assert "\x1b" not in shown
+        assert "\x9b" not in shown
+
+
+def test_markup_is_escaped() -> None:
+    diagnosis = text(f"{ERROR} <script>alert(1)</script> ````\n")
+    assert "<script>" not in render(diagnosis, "html")
+    assert "`````text" in render(diagnosis, "markdown")
+
+
+def test_size_and_time_are_bounded() -> None:
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b"x" * 1000 + b"\n"
+
+    started = time.monotonic()
+    diagnosis = diagnose([Log("endless", endless)], {}, {}, timeout_s=0.5)
+    assert time.monotonic() - started < 30
+    assert diagnosis.notes
+
+
+def test_memory_is_constant() -> None:
+    """Lines that are all different, and one line that never ends."""
+    import resource
+
+    def lines() -> Iterator[bytes]:
+        for number in range(40):
+            yield b"".join(b"%x %s\n" % (number * 10**6 + i, bytes([97 + i % 26]) * (50 + i % 50)) for i in range(9000))
+        yield from [b"y" * (1 << 20)] * 40
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert diagnose([Log("big", lines)], {}, {}).logs[0].bytes > 60 << 20
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 120

@@ -1,0 +1,111 @@
+"""Failures that are made here, and diagnosed from their own logs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.command import environ
+from kdoctor.diagnose.diagnose import diagnose_text
+from kdoctor.diagnose.model import Diagnosis
+from kdoctor.engine.catalog import load_catalog
+from kdoctor.failures.known import load_failures, load_reproductions
+
+MOUNTS = ("unshare", "--map-root-user", "--mount")
+
+SHELL = {
+    "numpy_missing": "{python} -S -c 'import numpy'",
+    "port_in_use": """{python} -c '
+import socket
+first, second = socket.socket(), socket.socket()
+first.bind(("127.0.0.1", 0))
+second.bind(first.getsockname())'""",
+    "memory_allocation": "ulimit -v 400000; {python} -c 'print(len(bytearray(10**10)))'",
+    "killed_by_signal_9": "{python} -c 'import time; time.sleep(60)' & sleep 0.3; kill -9 $!; wait $!; true",
+    "segmentation_fault": "{python} -X faulthandler -c 'import ctypes; ctypes.string_at(0)'; true",
+    # What an uninstalled second distribution leaves: a folder with the name of the package.
+    "tensorflow_mixed": "mkdir tensorflow; {python} -S -c 'import tensorflow as tf; tf.distribute.MirroredStrategy()'",
+    "disk_full": "echo x > /dev/full",
+    "checkpoint_truncated": "echo x > model.keras; {python} -c 'import zipfile; zipfile.ZipFile(\"model.keras\")'",
+}
+"""The failure to its command. They need no training framework."""
+
+
+def log_of(command: str, folder: Path, *prefix: str) -> str:
+    """Everything that a shell and its programs print."""
+    done = subprocess.run(
+        [*prefix, "bash", "-c", command.replace("{python}", sys.executable)],
+        check=False, cwd=folder, env=environ(LC_ALL="C"), text=True, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return done.stdout
+
+
+def diagnosed(log: str) -> Diagnosis:
+    catalog = load_catalog()
+    return diagnose_text(log, catalog.checks, catalog.scenarios)
+
+
+@pytest.mark.parametrize("failure", SHELL)
+def test_failure_is_diagnosed_from_its_log(failure: str, tmp_path: Path) -> None:
+    log = log_of(SHELL[failure], tmp_path)
+    first = diagnosed(log).first
+    assert (first.id if first else None) == failure, log
+
+
+def test_small_shared_memory_is_diagnosed(tmp_path: Path) -> None:
+    if subprocess.run([*MOUNTS, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("needs a private mount namespace")
+    # NCCL reserves its segments like this.
+    program = 'import os; os.posix_fallocate(os.open("/dev/shm/nccl", os.O_CREAT | os.O_RDWR), 0, 2**20)'
+    command = f"mount -t tmpfs -o size=64k tmpfs /dev/shm && {{python}} -c '{program}'"
+    log = log_of(command, tmp_path, *MOUNTS)
+    first = diagnosed(log).first
+    assert (first.id if first else None) == "disk_full", log
+    assert first
+    assert any("shm" in command for fix in first.fix for command in fix.commands)
+
+
+@pytest.mark.tensorflow
+def test_broken_protobuf_is_diagnosed(tmp_path: Path) -> None:
+    (tmp_path / "google" / "protobuf").mkdir(parents=True)
+    (tmp_path / "google" / "__init__.py").touch()
+    (tmp_path / "google" / "protobuf" / "__init__.py").touch()
+    log = log_of("{python} -c 'import tensorflow'", tmp_path)
+    first = diagnosed(log).first
+    assert (first.id if first else None) == "protobuf_mismatch", log
+
+
+DEFECTS = {
+    "steps-per-execution": "keras3_steps_per_execution",
+    "gradient-accumulation": "keras3_gradient_accumulation",
+    "ema-overwrite": "keras3_ema_overwrite",
+    "ragged-first-batch": "keras3_indivisible_global_batch",
+    "optimizer-built-late": "keras3_optimizer_built_late",
+    "multi-worker-fit": "keras3_multi_worker_fit",
+    "parameter-server-fit": "keras3_parameter_server_fit",
+    "jax-evaluate": "jax_indivisible_batch",
+}
+"""Scripts of ``kdoctor explain --reproduce`` whose failure raises, and the failure."""
+
+
+@pytest.mark.smoke_full
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("script", DEFECTS)
+def test_planted_defect_is_diagnosed(script: str, tmp_path: Path) -> None:
+    # The script catches its failure to print it in one line. A job prints the traceback.
+    text = re.sub(
+        r"(?m)^( *)except .*:\n", r"\g<0>\1    __import__('traceback').print_exc()\n", load_reproductions()[script]
+    )
+    (tmp_path / "job.py").write_text(text)
+    log = log_of("pip freeze 2>/dev/null; {python} job.py", tmp_path)
+    first = diagnosed(log).first
+    assert (first.id if first else None) == DEFECTS[script], log[-3000:]
+
+
+def test_defects_are_known() -> None:
+    assert set(DEFECTS.values()) | set(SHELL) <= set(load_failures().by_id)

@@ -26,6 +26,8 @@ DOCUMENTS: Mapping[str, str] = {
     "lint": "kdoctor_lint.report.json:Lint",
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",
+    "fleet": "kdoctor.fleet.document:FleetDocument",
+    "fleet-diff": "kdoctor.fleet.diff:FleetDiff",
 }
 """Name of a document to its model, or to a function that returns its schema."""
 

@@ -129,12 +129,12 @@ def _odd(
     for members, differences in by_nodes.items():
         first = differences[0]
         subject, rest = fleet.fold(members), len(differences) - 1
+        observed = _listed(f"{item.label} {shown(item.value)} (others {shown(item.others)})" for item in differences)
         alike = len(values[first.name][first.others])
         remedy, rollback = comparison.fix(subject, differences)
         yield Finding(
             subject=subject,
-            observed=f"{_listed(f'{item.label} {item.value} (others {item.others})' for item in differences)}; "
-            f"{alike} of {sum(map(len, values[first.name].values()))} nodes agree",
+            observed=f"{observed}; {alike} of {sum(map(len, values[first.name].values()))} nodes agree",
             brief=_brief(f"{first.label} {shown(first.value)}", f", others {shown(first.others)}", rest),
             expected=_listed(f"{item.label} {shown(item.others)}" for item in differences),
             remedy=remedy,
@@ -150,28 +150,20 @@ def _split(fleet: Fleet, comparison: Comparison, values: dict[str, _Values]) -> 
         by_groups.setdefault(tuple(by_value.values()), []).append((name, tuple(by_value)))
     for groups, facts in by_groups.items():
         name, found = facts[0]
-        label = comparison.label(name)
-        shown = [
-            f"{label} {comparison.shown(value)} on {fleet.fold(members)}"
-            for value, members in zip(found, groups, strict=True)
-        ]
+        label, found = comparison.label(name), tuple(map(comparison.shown, found))
+        shown = [f"{label} {value} on {fleet.fold(members)}" for value, members in zip(found, groups, strict=True)]
         first, subject = fleet.fold(groups[0]), fleet.fold(node for members in groups for node in members)
         differences = [
             Difference(name=item, label=comparison.label(item), value=values_of[-1], others=values_of[0])
             for item, values_of in facts
         ]
         remedy, rollback = comparison.fix(fleet.fold(node for members in groups[1:] for node in members), differences)
-        also = (
-            f"; the same groups differ in {_listed(comparison.label(item) for item, _ in facts[1:])}"
-            if facts[1:]
-            else ""
-        )
+        rest = _listed(comparison.label(item) for item, _ in facts[1:])
+        also = f"; the same groups differ in {rest}" if rest else ""
         yield Finding(
             subject=subject,
             observed=f"no majority: {_listed(shown)}{also}",
-            brief=_brief(
-                f"no majority: {label} {comparison.shown(found[0])} or {comparison.shown(found[1])}", "", len(facts) - 1
-            ),
+            brief=_brief(f"no majority: {label} {found[0]} or {found[1]}", "", len(facts) - 1),
             expected=f"one value of {_listed(comparison.label(item) for item, _ in facts)} on all nodes",
             remedy=replace(remedy, summary=f"Decide which group is right. To follow {first}: {remedy.summary}"),
             rollback=rollback,

@@ -23,5 +23,5 @@ def frameworks(fleet: Fleet) -> Iterator[Outcome]:
     """
     yield from compare(
         fleet,
-        Comparison(section="packages", what="packages", patterns=NAMES, fix=install_packages, absent="not installed"),
+        Comparison(section="packages", what="packages", patterns=NAMES, absent="not installed", fix=install_packages),
     )

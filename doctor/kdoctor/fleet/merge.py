@@ -63,13 +63,13 @@ def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: s
     results = (*judge(plan.checks, {Fleet: fleet}, plan.rules), *own)
     causes = tuple(_with_scope(cause, tallies) for cause in find_causes(results))
     nodes = tuple(_notes(records, fleet, results, causes))
-    total = len(fleet.expected) or len(records) + len(fleet.unread)
-    needed = needed_nodes(expectation.min_healthy, total)
+    needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(records))
+    may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
     verdict = conclude_fleet(
         nodes,
         needed,
         causes=causes,
-        unread=0 if fleet.expected else len(fleet.unread),
+        unread=may_be_nodes,
         undecided=tuple(_undecided(results, fleet)),
     )
     shown = FleetReport(

@@ -57,19 +57,20 @@ def conclude_fleet(
     counting = [node for node in nodes if node.expected]
     states = [node.state for node in counting]
     passed, failed = states.count(NodeState.PASSED), states.count(NodeState.FAILED)
-    open_ = len(states) - passed - failed + unread
+    unknown = len(states) - passed - failed
     text = f"{passed} of {counted(len(counting), 'node')} passed"
     if needed != len(counting):
         text += f", {needed} needed"
     warned = any(cause.severity is not Severity.INFO for cause in causes)
-    if passed >= needed and undecided:
-        reason = f"{text}; {', '.join(undecided)} could not be evaluated"
+    if passed + unknown < needed:
+        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
+    missing = [f"{unknown} unknown"] if passed < needed else []
+    missing += [f"{counted(unread, 'file')} could not be read"] if unread else []
+    missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []
+    if missing:
+        reason = f"{text}; {'; '.join(missing)}"
         return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=reason)
-    if passed >= needed:
-        return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=text, warned=warned)
-    if passed + open_ >= needed:
-        return Verdict(conclusion=Conclusion.UNKNOWN, exit_code=EXIT_UNKNOWN, reason=f"{text}, {open_} unknown")
-    return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
+    return Verdict(conclusion=Conclusion.PASS, exit_code=EXIT_PASS, reason=text, warned=warned)
 
 
 def _worst(causes: Sequence[Cause]) -> str:

@@ -1,7 +1,7 @@
 """Writes the reports of 10,000 nodes with a few planted differences, merges them, or only parses them.
 
-``write FOLDER [NODES]`` writes the reports. ``merge FOLDER`` judges them and prints the fleet's report. ``parse FOLDER``
-reads and parses their JSON.
+``write FOLDER [NODES]`` writes the reports. ``merge FOLDER`` judges them and prints the report of the fleet.
+``parse FOLDER`` reads and parses their JSON.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
 SOURCES = os.pathsep.join(str(HERE.parent / name) for name in ("doctor", "checks", "checklists", "tests"))
-"""The search path with the tests' helpers. The tests' folders have the names of the packages, so that they come last."""
+"""Search path with the tests' helpers. Folders of tests have the names of packages, so they come last."""
 SCRIPTS = Path(tempfile.gettempdir(), "kdoctor-bench-scripts")
 """Training scripts for the linter."""
 

@@ -12,22 +12,48 @@ from pathlib import Path
 from typing import Any
 
 from kdoctor.engine.catalog import load_catalog
-from kdoctor.facts import Facts, Node
+from kdoctor.facts import Facts, Fleet, JobConfig, Node
 from kdoctor.fleet.merge import Expectation, merge
+from kdoctor.fleet.names import fold
 from kdoctor.fleet.read import gather
 from kdoctor.fleet.report import FleetReport
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan, RunOptions
 from kdoctor.run.session import read_snapshot
+from kdoctor.testing import healthy as healthy_facts
 
 SNAPSHOT = Path(__file__).parents[2] / "doctor/kdoctor/testing/h100-node.json"
 MERGED_AT = "2025-01-02T04:00:00+00:00"
 STARTED_AT = "2025-01-02T03:04:05+00:00"
 
+FLEET = healthy_facts(Fleet)
 Document = dict[str, Any]
 Plant = Callable[[Document], None]
 """Changes the report of one node."""
+
+
+def fleet(number: int, **changes: dict[str, Any]) -> Fleet:
+    """The facts of that many healthy nodes.
+
+    Args:
+        number: of nodes.
+        changes: by name of a node, fields that differ. ``sections`` are merged with the healthy ones.
+    """
+    nodes = []
+    cluster = {"worker": tuple(f"{name}:2222" for name in names_of(number))}
+    for index, name in enumerate(names_of(number)):
+        base = FLEET.nodes[index % len(FLEET.nodes)]
+        place = replace(base.node, name=name, rank=index, ranks=number) if base.node else None
+        node = replace(base, name=name, node=place, job=JobConfig(cluster=cluster, task=f"worker {index}"))
+        change = dict(changes.get(name, {}))
+        for section, facts in change.pop("sections", {}).items():
+            kept = {
+                key: value for key, value in {**node.sections.get(section, {}), **facts}.items() if value is not None
+            }
+            node = replace(node, sections={**node.sections, section: kept})
+        nodes.append(replace(node, **change))
+    return replace(FLEET, nodes=tuple(nodes), fold=fold)
 
 
 def report_of(change: Callable[[Facts], Facts] = lambda facts: facts, checklist: str = "multi-gpu-keras") -> Document:

@@ -25,6 +25,7 @@ from helpers.facts import (
     v100_workstation,
 )
 from helpers.facts.base import SITE
+from helpers.fleets import fleet
 from helpers.rdma import device, network, two_hosts
 from kdoctor.check import Check
 from kdoctor.engine.report import Result
@@ -248,7 +249,7 @@ NETWORK = (
     ),
 )
 """The job of two machines, with an RDMA device next to each GPU."""
-MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK)
+MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK, fleet(4))
 
 
 def judged(check: Check, *facts: FactGroup, assumptions: Assumptions = STATED) -> Result:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from kdoctor.check import check
 from kdoctor.facts import Fleet, FleetNode, JobConfig
@@ -31,59 +32,78 @@ def tf_config(fleet: Fleet) -> Iterator[Outcome]:
     for node, job in configured:
         if job.malformed:
             yield _finding(fleet, [node.name], f"TF_CONFIG cannot be read: {job.malformed}", "a cluster and a task")
-    readable = [(node, job) for node, job in configured if not job.malformed]
-    findings = [*_clusters(fleet, readable), *_addresses(fleet, readable), *_tasks(fleet, readable)]
-    yield from findings
-    if readable and not findings:
-        tasks = len(readable[0][1].tasks)
-        observed = f"one cluster of {tasks} tasks on {len(readable)} nodes, each another task"
-        yield Evidence(subject=fleet.fold(node.name for node, _ in readable), observed=observed)
+    clusters = _by_cluster([(node, job) for node, job in configured if not job.malformed])
+    found = [*_other_clusters(fleet, clusters), *_addresses(fleet, clusters), *_tasks(fleet, clusters)]
+    yield from found
+    if clusters and not found:
+        (cluster,) = clusters
+        observed = f"one cluster of {len(cluster.tasks)} tasks on {len(cluster.nodes)} nodes, each another task"
+        yield Evidence(subject=fleet.fold(cluster.names), observed=observed)
 
 
-_Configured = Sequence[tuple[FleetNode, JobConfig]]
+@dataclass(frozen=True, kw_only=True)
+class _Cluster:
+    """The cluster in TF_CONFIG of some nodes."""
+
+    tasks: Mapping[str, str]
+    """Task to address."""
+    nodes: list[tuple[FleetNode, JobConfig]]
+
+    @property
+    def names(self) -> list[str]:
+        return [node.name for node, _ in self.nodes]
 
 
-def _clusters(fleet: Fleet, configured: _Configured) -> Iterator[Finding]:
-    """Nodes whose cluster is not that of the most nodes."""
-    by_cluster: dict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = {}
+def _by_cluster(configured: Iterable[tuple[FleetNode, JobConfig]]) -> list[_Cluster]:
+    """The different clusters, the most frequent one first. Equal ones are often one object, which is compared once."""
+    by_identity: dict[int, list[tuple[FleetNode, JobConfig]]] = {}
     for node, job in configured:
-        by_cluster.setdefault(tuple(sorted(job.cluster.items())), []).append(node.name)
-    (_, most), *others = sorted(by_cluster.items(), key=lambda item: (-len(item[1]), item[1])) or [((), [])]
-    for _, names in others:
-        tie = len(names) == len(most)
+        by_identity.setdefault(id(job.cluster), []).append((node, job))
+    by_tasks: dict[frozenset[tuple[str, str]], _Cluster] = {}
+    for members in by_identity.values():
+        tasks = members[0][1].tasks
+        by_tasks.setdefault(frozenset(tasks.items()), _Cluster(tasks=tasks, nodes=[])).nodes.extend(members)
+    return sorted(by_tasks.values(), key=lambda cluster: (-len(cluster.nodes), cluster.names))
+
+
+def _other_clusters(fleet: Fleet, clusters: Sequence[_Cluster]) -> Iterator[Finding]:
+    """Nodes whose cluster is not that of the most nodes."""
+    for other in clusters[1:]:
+        most = clusters[0].names
+        tie = len(other.nodes) == len(most)
         observed = f"TF_CONFIG names another cluster than on {fleet.fold(most)}" + (" (no majority)" if tie else "")
-        named = [*most, *names] if tie else names
+        named = [*most, *other.names] if tie else other.names
         yield _finding(fleet, named, observed, "one list of tasks on all nodes", "another cluster in TF_CONFIG")
 
 
-def _addresses(fleet: Fleet, configured: _Configured) -> Iterator[Finding]:
+def _addresses(fleet: Fleet, clusters: Iterable[_Cluster]) -> Iterator[Finding]:
     """Addresses that two tasks of one cluster have."""
-    seen: set[int] = set()
-    for node, job in configured:
-        if id(job.cluster) in seen:
-            continue
-        seen.add(id(job.cluster))
-        twice = [address for address, number in Counter(job.tasks.values()).items() if number > 1]
+    for cluster in clusters:
+        twice = [address for address, number in Counter(cluster.tasks.values()).items() if number > 1]
         if twice:
             observed = f"TF_CONFIG gives {some(twice)} to several tasks"
-            yield _finding(fleet, [node.name], observed, "one address for each task", "one address for several tasks")
+            brief = "one address for several tasks in TF_CONFIG"
+            yield _finding(fleet, cluster.names, observed, "one address for each task", brief)
 
 
-def _tasks(fleet: Fleet, configured: _Configured) -> Iterator[Finding | Unjudged]:
+def _tasks(fleet: Fleet, clusters: Iterable[_Cluster]) -> Iterator[Finding | Unjudged]:
     """Tasks that several nodes claim, nodes without a task of the cluster, and tasks that no node is."""
     by_task: dict[str, list[str]] = {}
-    for node, job in configured:
-        if job.task is None or job.task not in job.tasks:
-            observed = f"its task ({job.task or 'none'}) is not in the cluster of its TF_CONFIG"
-            yield _finding(fleet, [node.name], observed, "a task of the cluster", "its task is not in the cluster")
-        else:
-            by_task.setdefault(job.task, []).append(node.name)
+    tasks: set[str] = set()
+    for cluster in clusters:
+        tasks.update(cluster.tasks)
+        for node, job in cluster.nodes:
+            if job.task is None or job.task not in cluster.tasks:
+                observed = f"its task ({job.task or 'none'}) is not in the cluster of its TF_CONFIG"
+                yield _finding(fleet, [node.name], observed, "a task of the cluster", "its task is not in the cluster")
+            else:
+                by_task.setdefault(job.task, []).append(node.name)
     for task, names in by_task.items():
         if len(names) > 1:
             yield _finding(fleet, names, f"all of them are {task} in TF_CONFIG", "another task on each node")
-    nobody = sorted({task for _, job in configured for task in job.tasks} - set(by_task))
-    if nobody:
-        yield Unjudged(subject=some(nobody), reason="in TF_CONFIG, but none of the nodes that reported is that task")
+    missing = sorted(tasks - set(by_task))
+    if missing:
+        yield Unjudged(subject=some(missing), reason="in TF_CONFIG, but none of the nodes that reported is that task")
 
 
 def _finding(fleet: Fleet, names: Sequence[str], observed: str, expected: str, brief: str = "") -> Finding:

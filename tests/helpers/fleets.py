@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Facts, Fleet, JobConfig, Node
+from kdoctor.fleet.documents import SentReport
 from kdoctor.fleet.merge import Expectation, merge
 from kdoctor.fleet.names import fold
-from kdoctor.fleet.read import gather
+from kdoctor.fleet.read import Gathered
+from kdoctor.fleet.record import Shared
 from kdoctor.fleet.report import FleetReport
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
@@ -75,8 +75,10 @@ def _healthy() -> Document:
 
 def healthy(name: str, rank: int = 0, ranks: int = 1) -> Document:
     """The report of a healthy node."""
-    document = copy.deepcopy(_healthy())
-    document["node"] |= {"name": name, "rank": rank, "ranks": ranks}
+    document = dict(_healthy())
+    document["facts"] = {section: dict(facts) for section, facts in document["facts"].items()}
+    document["trainings"] = [dict(training) for training in document["trainings"]]
+    document["node"] = document["node"] | {"name": name, "rank": rank, "ranks": ranks}
     return document
 
 
@@ -123,7 +125,7 @@ def replaced(other: Document) -> Plant:
     def plant(document: Document) -> None:
         kept = document["node"]
         document.clear()
-        document |= copy.deepcopy(other) | {"node": kept}
+        document |= other | {"node": kept}
 
     return plant
 
@@ -135,14 +137,14 @@ def fleet_plan(checklist: str = "fleet") -> Plan:
 
 
 def merged(documents: Iterable[Document], **expectation: Any) -> FleetReport:
-    """The report of the fleet, from a stream of reports."""
-    stream = BytesIO("\n".join(json.dumps(document) for document in documents).encode())
-    gathered = gather(["-"], _refuse, stream)
+    """The report of the fleet, without the way over JSON."""
+    shared = Shared()
+    records = [
+        shared.record(SentReport.model_validate(document), document["node"]["name"], f"{document['node']['name']}.json")
+        for document in documents
+    ]
+    gathered = Gathered(records={record.name: record for record in records})
     return merge(gathered, Expectation(**expectation), fleet_plan(), MERGED_AT, 0.25)
-
-
-def _refuse(content: bytes) -> Any:
-    raise AssertionError(content[:80])
 
 
 def write(documents: Iterable[Document], folder: Path) -> Path:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kdoctor.engine.categories import categories
-from kdoctor.engine.causes import find_causes, relevant
+from kdoctor.engine.causes import AboutOneThing, find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
-from kdoctor.engine.report import Category, Cause, Conclusion, FixStep, Mark, Report, Result
+from kdoctor.engine.report import Category, Cause, Conclusion, FixStep, JudgedFinding, Mark, Report, Result
 from kdoctor.facts import Fleet
 from kdoctor.fleet.exclusion import Engine, Exclusion, exclusions
 from kdoctor.fleet.names import expand, fold
@@ -60,8 +60,8 @@ def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: s
         fold=folded,
     )
     own, tallies = merge_results(records, folded)
-    results = (*judge(plan.checks, {Fleet: fleet}, plan.rules), *own)
-    causes = tuple(_with_scope(cause, tallies) for cause in find_causes(results))
+    results = (*_of_equal_nodes(judge(plan.checks, {Fleet: fleet}, plan.rules)), *own)
+    causes = tuple(_with_scope(cause, tallies) for cause in find_causes(results, _related(gathered.records)))
     nodes = tuple(_notes(records, fleet, results, causes))
     needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(records))
     may_be_nodes = 0 if fleet.expected or expectation.min_healthy else len(fleet.unread)
@@ -109,6 +109,29 @@ class _folding:  # noqa: N801 - used as a function
 
     def __call__(self, names: Iterable[str]) -> str:
         return self._fold(tuple(names))
+
+
+def _of_equal_nodes(results: Sequence[Result]) -> Iterator[Result]:
+    """A difference explains another one only if exactly the same nodes have it."""
+    subjects = {result.id: {judged.finding.subject for judged in result.findings} for result in results}
+
+    def explained(judged: JudgedFinding) -> JudgedFinding:
+        finding = judged.finding
+        kept = tuple(check for check in finding.explained_by if finding.subject in subjects.get(check, ()))
+        return replace(judged, finding=replace(finding, explained_by=kept))
+
+    for result in results:
+        yield replace(result, findings=tuple(map(explained, result.findings)))
+
+
+def _related(known: Mapping[str, object]) -> AboutOneThing:
+    """A problem explains others of the same nodes only."""
+
+    @lru_cache(maxsize=4096)
+    def named(subject: str) -> frozenset[str]:
+        return frozenset(nodes_of(subject, known))
+
+    return lambda cause, effect: named(cause) >= named(effect)
 
 
 def _with_scope(cause: Cause, tallies: Mapping[str, Tally]) -> Cause:

@@ -38,8 +38,8 @@ class _Check:
     failed: list[str] = field(default_factory=list)
     groups: dict[str, _Group] = field(default_factory=dict)
     """By headline."""
-    explained: dict[str, list[str]] = field(default_factory=dict)
-    """The check that explains the failure, to the nodes; empty text if none does."""
+    explained: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """The check that explains the failure and its headline, to the nodes; empty texts if none does."""
     unknown: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """The check that explains it, or an empty text, and the reason; to the nodes."""
 
@@ -64,7 +64,11 @@ def merge_results(records: Sequence[NodeRecord], fold: Fold) -> tuple[tuple[Resu
 
 def _add(record: NodeRecord, checks: dict[str, _Check]) -> None:
     lines = {line.id: line for line in record.checks}
-    explained = {check: cause.checks[0] for cause in record.causes for check in cause.explains}
+    explained = {
+        check: (cause.checks[0], cause.problems[0].headline if cause.problems else "")
+        for cause in record.causes
+        for check in cause.explains
+    }
     missing = {check: cause.checks[0] for cause in record.causes for check in cause.unjudged}
     own = {check for cause in record.causes for check in cause.checks}
     for line in record.checks:
@@ -78,7 +82,7 @@ def _add(record: NodeRecord, checks: dict[str, _Check]) -> None:
         elif line.status is Status.FAIL:
             check.failed.append(record.name)
             if line.id not in own:
-                check.explained.setdefault(explained.get(line.id, ""), []).append(record.name)
+                check.explained.setdefault(explained.get(line.id, ("", "")), []).append(record.name)
         elif line.status is Status.UNKNOWN and not line.accepted:
             check.unknown.setdefault((missing.get(line.id, ""), line.reason), []).append(record.name)
     for cause in record.causes:
@@ -148,7 +152,7 @@ def _findings(check: _Check, fold: Fold) -> Iterator[Finding]:
             ),
             rollback=group.cause.rollback,
         )
-    for cause, nodes in check.explained.items():
+    for (cause, _), nodes in check.explained.items():
         summary = f"See the report of a node: kdoctor explain {check.id}"
         yield Finding(
             subject=fold(nodes),

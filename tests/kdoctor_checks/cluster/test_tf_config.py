@@ -36,7 +36,7 @@ def test_one_cluster_with_other_tasks_passes() -> None:
                 f"node000{number}": job(f"worker {number - 1}", {"worker": ("a:1", "a:1", "b:1")})
                 for number in (1, 2, 3)
             },
-            {"node0001"},
+            {"node[0001-0003]"},
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -87,7 +87,7 @@ def names_of(number: int) -> list[str]:
     return [f"node{index:04}" for index in range(1, number + 1)]
 
 
-def fleet_of(number: int, planted: dict[int, Iterable[Plant]] | None = None) -> list[Document]:
+def fleet_of(number: int, planted: Mapping[int, Iterable[Plant]] | None = None) -> list[Document]:
     """The reports of that many nodes, numbered from 1, with changes in some of them."""
     reports = [healthy(name, rank, number) for rank, name in enumerate(names_of(number))]
     for index, plants in (planted or {}).items():

@@ -20,11 +20,11 @@ Fix = Callable[[str, Sequence[Difference]], tuple[Remedy, Rollback]]
 """Makes the fix for these nodes, and what undoes it."""
 
 
-def by_hand(summary: str, action: Action, *look: str) -> Fix:
-    """A fix that a person chooses after these commands. ``{nodes}`` in the summary is replaced."""
+def by_hand(summary: str, action: Action, look: str) -> Fix:
+    """A fix that a person chooses after this command. ``{nodes}`` in the summary is replaced."""
 
     def fix(nodes: str, _: Sequence[Difference]) -> tuple[Remedy, Rollback]:
-        return Remedy(summary=summary.replace("{nodes}", nodes), action=action, look=look), _BY_HAND
+        return Remedy(summary=summary.replace("{nodes}", nodes), action=action, look=(look,)), _BY_HAND
 
     return fix
 
@@ -66,5 +66,5 @@ def install_driver(nodes: str, differences: Sequence[Difference]) -> tuple[Remed
     wanted = next((item.others for item in differences if item.name == "version" and is_version(item.others)), None)
     commands = upgrade_driver(wanted) if wanted else ()
     summary = f"On {nodes}, install the driver of the other nodes (Ubuntu's packages), or reboot if it is installed:"
-    look = ("cat /proc/driver/nvidia/version", "modinfo -F version nvidia")
+    look = ("cat /proc/driver/nvidia/version",)
     return Remedy(summary=summary, action=Action.REBOOT, commands=commands, look=look), _BY_HAND

@@ -13,7 +13,6 @@ _NAMES = {"cudnn": "cuDNN", "nccl": "NCCL", "cudart": "CUDA runtime", "cublas": 
 _FIX = by_hand(
     "On {nodes}, install the libraries of the other nodes, or use the same image.",
     Action.REINSTALL,
-    "python -m pip list | grep -i nvidia",
     "ldconfig -p | grep -E 'cudnn|nccl|cudart'",
 )
 

@@ -12,7 +12,6 @@ _FIX = by_hand(
     "Leave out {nodes}, or find out why GPUs are missing or other ones are installed.",
     Action.INSPECT_HARDWARE,
     "nvidia-smi -L",
-    "lspci -nn -d 10de:",
 )
 
 

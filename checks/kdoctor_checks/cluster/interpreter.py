@@ -12,7 +12,6 @@ _FIX = by_hand(
     "On {nodes}, use the environment and the keras.json of the other nodes.",
     Action.REINSTALL,
     "python --version",
-    "cat ~/.keras/keras.json",
 )
 
 

@@ -9,7 +9,7 @@ from kdoctor_checks.cluster._compare import Comparison, compare
 from kdoctor_checks.cluster._fixes import by_hand
 
 _FIX = by_hand(
-    "On {nodes}, compare cables, firmware and MTU with another node.", Action.CONFIGURE, "ibstat", "ip link show"
+    "On {nodes}, compare cables, firmware and MTU with another node.", Action.CONFIGURE, "ibstat; ip link show"
 )
 
 

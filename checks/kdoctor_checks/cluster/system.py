@@ -12,7 +12,6 @@ _FIX = by_hand(
     "Update {nodes} to the system or image of the other nodes, and reboot.",
     Action.REBOOT,
     "uname -r",
-    "cat /etc/os-release",
 )
 
 

@@ -12,7 +12,6 @@ _FIX = by_hand(
     "Compare {nodes} with another node, then repair or leave out.",
     Action.INSPECT_HARDWARE,
     "nvidia-smi topo -m",
-    "nvidia-smi nvlink --status",
 )
 
 

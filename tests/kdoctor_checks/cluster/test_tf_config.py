@@ -11,7 +11,7 @@ from kdoctor.model import Status
 from kdoctor.testing import compute_check
 from kdoctor_checks.cluster.tf_config import tf_config
 
-CLUSTER = {"worker": ("node0001:2222", "node0002:2222", "node0003:2222")}
+CLUSTER: dict[str, tuple[str, ...]] = {"worker": ("node0001:2222", "node0002:2222", "node0003:2222")}
 
 
 def job(task: str | None, cluster: dict[str, tuple[str, ...]] = CLUSTER, **changes: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_planted_mistake_is_named(change: dict[str, Any], subjects: set[str]) ->
 
 
 def test_two_clusters_without_a_majority_name_all_nodes() -> None:
-    other = {"worker": ("x:1", "node0002:2222")}
+    other: dict[str, tuple[str, ...]] = {"worker": ("x:1", "node0002:2222")}
     result = compute_check(tf_config, fleet(2, node0002=job("worker 1", other)))
     assert [judged.finding.subject for judged in result.findings] == ["node[0001-0002]"]
 

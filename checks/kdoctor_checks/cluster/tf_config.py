@@ -16,7 +16,7 @@ _BACK = Rollback.irreversible("depends on how TF_CONFIG is written")
 def tf_config(fleet: Fleet) -> Iterator[Outcome]:
     """TF_CONFIG names the same cluster on all nodes, and each node is another task of it.
 
-    Why: every worker waits for all tasks of its own TF_CONFIG. With two lists of workers, with a task that two nodes
+    Why: every worker waits for all tasks of its TF_CONFIG. With two lists of workers, with a task that two nodes
     claim, or with one that no node is, the job waits without an error. Whether addresses resolve and ports are free is
     judged on each node (network.hosts-resolve, network.port-free).
     Remedy: write TF_CONFIG of all nodes from one list of hosts, and let the launcher's rank be the index.

@@ -37,7 +37,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str, shown: str) -> tuple[str, ...]:
-    """The names that ``node[001-064],login1`` stands for, in order.
+    """The names in a set such as ``node[001-064],login1``, in order.
 
     Groups of ClusterShell (``@gpu``) are refused, because to resolve them runs programs.
 

@@ -88,7 +88,9 @@ def _compare(fleet: Fleet, comparison: Comparison) -> Iterator[Outcome]:
     yield from _odd(fleet, comparison, different, {name: value for name, value in majority.items() if value})
     yield from _split(fleet, comparison, {name: different[name] for name, value in majority.items() if not value})
     if not different:
-        observed = f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {len(reported)} nodes"
+        observed = (
+            f"{counted(len(values), 'fact')} about the {comparison.what}, equal on {counted(len(reported), 'node')}"
+        )
         yield Evidence(subject=fleet.fold(node.name for node in reported), observed=observed)
 
 
@@ -132,9 +134,10 @@ def _odd(
         observed = _listed(f"{item.label} {shown(item.value)} (others {shown(item.others)})" for item in differences)
         alike = len(values[first.name][first.others])
         remedy, rollback = comparison.fix(subject, differences)
+        nodes = counted(sum(map(len, values[first.name].values())), "node")
         yield Finding(
             subject=subject,
-            observed=f"{observed}; {alike} of {sum(map(len, values[first.name].values()))} nodes agree",
+            observed=f"{observed}; {alike} of {nodes} agree",
             brief=_brief(f"{first.label} {shown(first.value)}", f", others {shown(first.others)}", rest),
             expected=_listed(f"{item.label} {shown(item.others)}" for item in differences),
             remedy=remedy,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Fleet, FleetNode, Node
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.text.lists import counted
 
 
 @check("cluster.ranks", severity=Severity.ERROR)
@@ -31,7 +32,7 @@ def ranks(fleet: Fleet) -> Iterator[Outcome]:
         findings = [*_twice(fleet, named, members), *_sizes(fleet, named, members)]
         yield from findings
         if not findings:
-            yield Evidence(subject=named, observed=f"{len(members)} nodes, each with another rank")
+            yield Evidence(subject=named, observed=f"{counted(len(members), 'node')}, each with another rank")
 
 
 def _twice(fleet: Fleet, named: str, members: Sequence[tuple[FleetNode, Node]]) -> Iterator[Finding]:

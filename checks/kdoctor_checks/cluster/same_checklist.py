@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from kdoctor.check import check
 from kdoctor.facts import Fleet, FleetNode
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
+from kdoctor.text.lists import counted
 
 
 @check("cluster.same-checklist", severity=Severity.WARNING)
@@ -32,7 +33,7 @@ def _compare(fleet: Fleet, what: str, value_of: Callable[[FleetNode], str]) -> I
     for value, names in others:
         yield Finding(
             subject=fleet.fold(names),
-            observed=f"{what} {value}; {len(by_value[most])} of {len(fleet.nodes)} nodes have {most}",
+            observed=f"{what} {value}; {len(by_value[most])} of {counted(len(fleet.nodes), 'node')} have {most}",
             brief=f"another {what} than most nodes",
             expected=f"{what} {most}",
             remedy=Remedy(summary=f"Check {fleet.fold(names)} as the other nodes.", action=Action.CONFIGURE),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kdoctor.check import check
 from kdoctor.facts import Fleet, FleetNode, JobConfig
 from kdoctor.model import Action, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
-from kdoctor.text.lists import some
+from kdoctor.text.lists import counted, some
 
 _BACK = Rollback.irreversible("depends on how TF_CONFIG is written")
 
@@ -37,7 +37,8 @@ def tf_config(fleet: Fleet) -> Iterator[Outcome]:
     yield from found
     if clusters and not found:
         (cluster,) = clusters
-        observed = f"one cluster of {len(cluster.tasks)} tasks on {len(cluster.nodes)} nodes, each another task"
+        tasks, nodes = counted(len(cluster.tasks), "task"), counted(len(cluster.nodes), "node")
+        observed = f"one cluster of {tasks} on {nodes}, each another task"
         yield Evidence(subject=fleet.fold(cluster.names), observed=observed)
 
 

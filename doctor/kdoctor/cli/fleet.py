@@ -40,7 +40,7 @@ from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted, some
 
 app = typer.Typer(
-    help="Judge many nodes by their reports.",
+    help="Judge many nodes by their reports, and compare two such runs.",
     epilog="Example: kdoctor fleet merge reports/ --expect node[001-064]",
     add_completion=False,
     no_args_is_help=True,
@@ -52,7 +52,7 @@ _NODE_CHECKLIST = "multi-gpu-keras"
 
 @app.callback()
 def _fleet() -> None:
-    """Judge many nodes by their reports."""
+    """Judge many nodes by their reports, and compare two such runs."""
 
 
 @app.command("merge", epilog="Example: kdoctor fleet merge reports/ --expect node[001-064] --lists .")

@@ -238,7 +238,7 @@ def _categories(families: Iterable[Category], records: Sequence[NodeRecord]) -> 
             yield category
             continue
         (mark, text), number = said.most_common(1)[0]
-        share = "" if number == len(records) else f" ({number} of {len(records)} nodes)"
+        share = "" if number == len(records) else f" ({number} of {counted(len(records), 'node')})"
         yield replace(category, mark=mark, text=f"{text}{share}", left_out=mark is Mark.SKIP and not share)
 
 

@@ -22,6 +22,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KDOCTOR = str(Path(sys.executable).with_name("kdoctor"))
+SOURCES = os.pathsep.join(str(HERE.parent / name) for name in ("doctor", "checks", "checklists", "tests"))
+"""Search path with the tests' helpers. Folders of tests have the names of packages, so they come last."""
 SCRIPTS = Path(tempfile.gettempdir(), "kdoctor-bench-scripts")
 """Training scripts for the linter."""
 
@@ -64,9 +66,7 @@ def write_scripts() -> None:
 
 def write_machines() -> None:
     """Write machines with 8 and 16 GPUs and the stand-in for NVML."""
-    # The tests' folders have the names of the packages, so that they come last.
-    sources = os.pathsep.join(str(HERE.parent / name) for name in ("doctor", "checks", "checklists", "tests"))
-    seconds(("env", f"PYTHONPATH={sources}", sys.executable, str(HERE / "gpu_machines.py"), str(MACHINES)))
+    seconds(("env", f"PYTHONPATH={SOURCES}", sys.executable, str(HERE / "gpu_machines.py"), str(MACHINES)))
 
 
 def write_snapshot() -> None:
@@ -100,6 +100,15 @@ def on_machine(gpus: int, script: str) -> tuple[str, ...]:
         sys.executable,
         str(HERE / script),
     )
+
+
+FLEET = Path(tempfile.gettempdir(), "kdoctor-bench-fleet")
+"""The reports of 10,000 nodes: 1.4 GB."""
+
+
+def write_fleet() -> None:
+    """Write the reports of 10,000 nodes."""
+    seconds(("env", f"PYTHONPATH={SOURCES}", sys.executable, str(HERE / "fleet_reports.py"), "write", str(FLEET)))
 
 
 READING = (
@@ -228,6 +237,15 @@ PAIRS = (
         rounds=5,
         of_processor=True,
         prepare=write_job_log,
+    ),
+    Pair(
+        name="merge of the reports of 10,000 nodes / parsing their JSON",
+        ours=(sys.executable, str(HERE / "fleet_reports.py"), "merge", str(FLEET)),
+        yardstick=(sys.executable, str(HERE / "fleet_reports.py"), "parse", str(FLEET)),
+        limit=5.0,
+        rounds=1,
+        of_processor=True,
+        prepare=write_fleet,
     ),
 )
 

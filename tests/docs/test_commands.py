@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ
+from helpers.fleets import fleet_of, write
 from helpers.machines import collecting
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -154,6 +155,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "smi-q.txt").write_text(NVIDIA_SMI, encoding="utf-8")
     (tmp_path / "lspci.txt").write_text("3b:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8]\n")
     (tmp_path / "dmesg.txt").write_text("[    0.000000] Linux version 6.1.0\n", encoding="utf-8")
+    write(fleet_of(4), tmp_path / "reports")
     (tmp_path / "ci").mkdir()
     for name in ("old.yaml", "ci/gpu-node.yaml"):
         (tmp_path / name).write_text(CHECKLIST, encoding="utf-8")

@@ -20,6 +20,8 @@ from kdoctor.smoke.own_model import OWN_MODEL
 from kdoctor.testing import fact_table, healthy
 
 SHIPPED = ("cpu-smoke", "multi-gpu-keras", "single-gpu-keras")
+OF_FLEETS = "fleet"
+"""Judges the reports of many nodes, not this machine."""
 COMPLETE = ("cpu-smoke", "multi-gpu-keras")
 """Those with every check."""
 ONLY_SMOKE = {"smoke.silent-features"}
@@ -32,7 +34,7 @@ def catalog() -> Catalog:
 
 
 def test_catalog_has_the_shipped_checklists(catalog: Catalog) -> None:
-    assert tuple(sorted(catalog.checklists)) == SHIPPED
+    assert tuple(sorted(catalog.checklists)) == tuple(sorted((*SHIPPED, OF_FLEETS)))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -51,7 +53,15 @@ def test_shipped_checklist_has_every_check_except_those_of_assumptions(catalog: 
         "gpu.model-expected", "versions.packages-expected", "versions.runtime-expected",
         "environment.variables-expected",
     }  # fmt: skip
-    assert asked == set(catalog.checks) - assumed - _of_thorough_tiers(catalog)
+    of_fleets = {check.id for check in catalog.checks.values() if check.family == "cluster"}
+    assert asked == set(catalog.checks) - assumed - of_fleets - _of_thorough_tiers(catalog)
+
+
+def test_checklist_of_fleets_has_every_check_over_nodes_and_no_other(catalog: Catalog) -> None:
+    checklist = load_checklist(OF_FLEETS, catalog)
+    asked = {entry.check.id for entry in checklist.entries}
+    assert asked == {check.id for check in catalog.checks.values() if check.family == "cluster"}
+    assert not checklist.scenarios
 
 
 def _of_thorough_tiers(catalog: Catalog) -> set[str]:

@@ -27,6 +27,8 @@ DOCUMENTS: Mapping[str, str] = {
     "matrix": "kdoctor.matrix.json:MatrixAnswer",
     "topology": "kdoctor.topology.json:Topology",
     "diagnosis": "kdoctor.diagnose.model:Diagnosis",
+    "fleet": "kdoctor.fleet.document:FleetDocument",
+    "fleet-diff": "kdoctor.fleet.diff:FleetDiff",
 }
 """Name of a document to its model, or to a function that returns its schema."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -45,13 +45,27 @@ class _Group:
     blocked: list[str] = field(default_factory=list)
 
 
-def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
+AboutOneThing = Callable[[str, str], bool]
+"""Whether a problem of the first subject can be the reason for one of the second."""
+
+
+def about_one_gpu(cause: str, effect: str) -> bool:
+    """Subjects that are about two GPUs do not explain each other."""
+    first, second = gpu_index(cause), gpu_index(effect)
+    return first is None or second is None or first == second
+
+
+def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gpu) -> tuple[Cause, ...]:
     """The causes of all failures, in the order in which to solve them.
 
     Findings of a check with the same headline or the same fix are one cause, and so are findings of several checks
     with the same commands. A finding whose ``explained_by`` names a failed check belongs to the cause of that failure.
     Errors come first. Causes that matter only after another one is solved come last. Of the others the one that
     explains most results comes first.
+
+    Args:
+        results: of the checks.
+        related: whether one subject's problem can explain another's.
     """
     found = [
         _Found(result=result, finding=judged.finding)
@@ -66,7 +80,7 @@ def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
         by_check.setdefault(item.result.id, []).append(item)
     for item in found:
         explained_by = item.finding.explained_by
-        candidates = _explaining(explained_by, item.result.id, item.finding.subject, by_check)
+        candidates = _explaining(explained_by, item.result.id, item.finding.subject, by_check, related)
         item.parent = next((other for other in candidates if other.root is not item), None)
     groups = _group(item for item in found if item.root is item)
     of_root = {id(member): group for group in groups for member in group.members}
@@ -74,17 +88,10 @@ def find_causes(results: Sequence[Result]) -> tuple[Cause, ...]:
         if item.root is not item:
             of_root[id(item.root)].explained.append(item)
     for result in results:
-        _fold_missing(result, by_check, of_root)
+        _fold_missing(result, by_check, of_root, related)
     order = {result.id: number for number, result in enumerate(results)}
     causes = [_cause(group, by_check) for group in groups]
     return tuple(sorted(causes, key=lambda cause: _rank(cause, order)))
-
-
-def _may_explain(cause: Finding, check: str, subject: str) -> bool:
-    first, second = gpu_index(cause.subject), gpu_index(subject)
-    if first is not None and second is not None and first != second:
-        return False
-    return any(fnmatchcase(check, pattern) for pattern in cause.explains)
 
 
 def _group(found: Iterable[_Found]) -> list[_Group]:
@@ -107,24 +114,32 @@ def _belongs(item: _Found, first: _Found) -> bool:
     return is_one_check and (ours.headline == theirs.headline or ours.remedy == theirs.remedy)
 
 
-def _fold_missing(result: Result, by_check: Mapping[str, list[_Found]], of_root: Mapping[int, _Group]) -> None:
+def _fold_missing(
+    result: Result, by_check: Mapping[str, list[_Found]], of_root: Mapping[int, _Group], related: AboutOneThing
+) -> None:
     """Note a check that was skipped or could not be judged because of a cause."""
     if result.blocked_by and result.blocked_by in by_check:
         of_root[id(by_check[result.blocked_by][0].root)].blocked.append(result.id)
     elif result.status is Status.UNKNOWN and result.unjudged:
         explained = [
-            next(_explaining(item.explained_by, result.id, item.subject, by_check), None) for item in result.unjudged
+            next(_explaining(item.explained_by, result.id, item.subject, by_check, related), None)
+            for item in result.unjudged
         ]
         if explained[0] and all(explained):
             of_root[id(explained[0].root)].unjudged.append(result.id)
 
 
 def _explaining(
-    checks: Iterable[str], check: str, subject: str, by_check: Mapping[str, list[_Found]]
+    checks: Iterable[str], check: str, subject: str, by_check: Mapping[str, list[_Found]], related: AboutOneThing
 ) -> Iterator[_Found]:
     """The findings of these checks that explain a result of this check about this subject."""
     candidates = (other for name in checks for other in by_check.get(name, ()))
-    return (other for other in candidates if _may_explain(other.finding, check, subject))
+    return (
+        other
+        for other in candidates
+        if related(other.finding.subject, subject)
+        and any(fnmatchcase(check, pattern) for pattern in other.finding.explains)
+    )
 
 
 def _cause(group: _Group, by_check: Mapping[str, list[_Found]]) -> Cause:

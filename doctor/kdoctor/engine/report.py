@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kdoctor.facts import Node
 from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
 
 
@@ -132,6 +133,8 @@ class Cause:
     """Checks that were skipped because it failed."""
     after: tuple[str, ...] = ()
     """Failed checks that must be solved first: until then, this cause does not matter."""
+    scope: Annotated[Literal["", "node", "job"], Field(exclude=True)] = ""
+    """In the report of a fleet: whether it is a problem of the nodes or of the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,6 +371,10 @@ class Report:
     """UTC, ISO 8601."""
     interrupted: bool = False
     """Whether the user ended the run before all facts were collected."""
+    node: Node | None = None
+    """Which node of a job this is; None if that was not recorded."""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What the nodes of a job should share, by section: versions, GPUs, variables, ..."""
     fail_on: Severity = Severity.ERROR
     """Failures and unknowns below this severity did not count for the verdict."""
 

@@ -3,6 +3,7 @@
 from kdoctor.facts.base import FactGroup, Facts, Unavailable, missing_group, not_collected
 from kdoctor.facts.diagnostics import Diagnostic, Diagnostics, DiagnosticStatus
 from kdoctor.facts.environment import Environment
+from kdoctor.facts.fleet import Fleet, FleetNode, JobConfig, UnreadReport
 from kdoctor.facts.gpus import (
     FabricState,
     Gpu,
@@ -31,6 +32,7 @@ from kdoctor.facts.job import (
 from kdoctor.facts.kernel import DeviceNode, Kernel, KernelDriver, KernelLog, KernelLogEvent, KernelLogKind
 from kdoctor.facts.libraries import LIBRARY_NAMES, Libraries, Library, LibraryCopy, SearchPlace, SkippedFile, XlaFile
 from kdoctor.facts.network import JobHost, JobHosts, Network, NetworkInterface, RdmaDevice, RdmaPort
+from kdoctor.facts.node import Launcher, Node
 from kdoctor.facts.packages import Package, Packages, canonical_name
 from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
@@ -50,13 +52,14 @@ from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
     "LIBRARY_NAMES", "CaseOutcome", "CaseUse", "DeviceNode", "Diagnostic", "DiagnosticStatus", "Diagnostics", "Disk",
-    "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Gpu", "GpuPair", "GpuProcess",
-    "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines", "JobComparison", "JobData", "JobEvaluation",
-    "JobHost", "JobHosts", "JobMemory", "JobModel", "JobOption", "JobProblem", "JobRun", "JobTraining", "KerasChoice",
-    "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Libraries", "Library", "LibraryCopy",
-    "Network", "NetworkInterface", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault",
-    "Packages", "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort",
-    "RecoveryAction", "ResourceLimit", "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun",
-    "SmokeRuns", "SmokeWorker", "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "UnreadLine",
-    "Weights", "XlaFile", "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
+    "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "Fleet", "FleetNode", "Gpu",
+    "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "ImportedLines", "JobComparison",
+    "JobConfig", "JobData", "JobEvaluation", "JobHost", "JobHosts", "JobMemory", "JobModel", "JobOption", "JobProblem",
+    "JobRun", "JobTraining", "KerasChoice", "Kernel", "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind",
+    "Launcher", "Libraries", "Library", "LibraryCopy", "Network", "NetworkInterface", "Node", "NumaNode", "NvLink",
+    "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages", "PairOutcome", "PciBridge", "PciDevice",
+    "PciDevices", "PciFunction", "RdmaDevice", "RdmaPort", "RecoveryAction", "ResourceLimit", "SampledGpu",
+    "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker", "Spread", "Target",
+    "TensorFlowBuild", "TopologyLevel", "Unavailable", "UnreadLine", "UnreadReport", "Weights", "XlaFile",
+    "canonical_name", "link_gbs", "link_generation", "missing_group", "not_collected",
 ]  # fmt: skip

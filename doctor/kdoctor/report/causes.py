@@ -78,6 +78,8 @@ def _cause_fields(report: Report, cause: Cause) -> Iterator[Field]:
     if cause.why:
         yield Field(label=Label.WHY, text=cause.why, detail=2)
     yield from _steps(report, cause)
+    if cause.scope:
+        yield Field(label=Label.PROBLEM_OF, text=f"the {cause.scope}")
     if also := (*cause.checks[1:], *cause.explains):
         yield Field(label=Label.ALSO_EXPLAINS, text=some(also))
     if missing := (*cause.unjudged, *cause.blocked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ from kdoctor.engine.report import (
     Training,
     Waiver,
 )
+from kdoctor.facts import Node
 from kdoctor.model import Remedy, Rollback
 from kdoctor.text.canvas import Canvas
 
@@ -119,6 +121,10 @@ class ReportDocument(Document):
     """Empty if no training ran on GPUs."""
     last_green_at: str | None
     """When the last passing run started, UTC, if known."""
+    node: Node | None
+    """Which node of a job this is, if that was recorded."""
+    facts: Mapping[str, Mapping[str, str]]
+    """What the nodes of a job should share, by section. ``kdoctor fleet merge`` compares them."""
 
 
 def render_json(report: Report, canvas: Canvas) -> str:

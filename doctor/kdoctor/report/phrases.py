@@ -68,6 +68,7 @@ class Label:
     NOT_CHECKED = "Not checked because of it"
     NOT_JUDGED = "Not judged"
     OBSERVED = "Observed"
+    PROBLEM_OF = "Problem of"
     RECORD = "To judge more"
     UNDO = "To undo"
     RULE = "Rule"

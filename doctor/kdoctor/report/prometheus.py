@@ -18,16 +18,17 @@ from kdoctor.model import Status
 from kdoctor.report.phrases import counting
 from kdoctor.text.canvas import Canvas
 
-_Sample = tuple[Mapping[str, str], float]
+Sample = tuple[Mapping[str, str], float]
+"""Labels and value."""
 
 
 def render_prometheus(report: Report, canvas: Canvas) -> str:
     """The report as gauges in the text exposition format, version 0.0.4, without sample timestamps."""
     checklist = {"checklist": report.checklist.name}
-    return "".join(_family(name, text, samples, checklist) for name, text, samples in _families(report))
+    return "".join(family(name, text, samples, checklist) for name, text, samples in _families(report))
 
 
-def _families(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
+def _families(report: Report) -> Iterable[tuple[str, str, Sequence[Sample]]]:
     verdict = report.verdict.conclusion
     yield (
         "info",
@@ -98,10 +99,10 @@ _GPU_GAUGES = (
 )
 
 
-def _gpu_work(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
+def _gpu_work(report: Report) -> Iterable[tuple[str, str, Sequence[Sample]]]:
     for name, text, field, factor in _GPU_GAUGES:
         read = [({"gpu": str(work.index)}, getattr(work, field)) for work in report.gpu_work]
-        samples: list[_Sample] = [(labels, value * factor) for labels, value in read if value is not None]
+        samples: list[Sample] = [(labels, value * factor) for labels, value in read if value is not None]
         yield f"smoke_gpu_{name}", f"{text} of a GPU during the smoke trainings.", samples
     yield (
         "smoke_gpu_held_back_seconds",
@@ -114,7 +115,7 @@ def _gpu_work(report: Report) -> Iterable[tuple[str, str, Sequence[_Sample]]]:
     )
 
 
-def _drift(report: Report) -> list[_Sample]:
+def _drift(report: Report) -> list[Sample]:
     return [({}, len(report.drift.changes))] if report.drift else []
 
 
@@ -122,7 +123,7 @@ def _names(training: Training) -> dict[str, str]:
     return {"scenario": training.scenario, "case": training.case}
 
 
-def _instant(text: str) -> list[_Sample]:
+def _instant(text: str) -> list[Sample]:
     """Seconds since 1970 of an ISO 8601 timestamp; nothing if there is none."""
     if not text:
         return []
@@ -130,7 +131,8 @@ def _instant(text: str) -> list[_Sample]:
     return [({}, dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())]
 
 
-def _family(name: str, text: str, samples: Sequence[_Sample], common: Mapping[str, str]) -> str:
+def family(name: str, text: str, samples: Sequence[Sample], common: Mapping[str, str]) -> str:
+    """The gauge ``kdoctor_<name>`` with its help text and samples; nothing without samples."""
     if not samples:
         return ""
     full = f"kdoctor_{name}"

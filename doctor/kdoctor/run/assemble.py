@@ -14,7 +14,7 @@ from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Conclusion, Decision, Drift, Report, Result
 from kdoctor.engine.verdict import conclude
-from kdoctor.facts import Facts, ImportedLines, Target
+from kdoctor.facts import Facts, ImportedLines, Node, Target
 from kdoctor.history.last_passing import Series, find_lock, find_start
 from kdoctor.history.location import is_off
 from kdoctor.lock.document import Lock
@@ -24,6 +24,7 @@ from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.installers import Installation, read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.run.measured import gpu_layout, gpu_work, trainings, visible_gpus
+from kdoctor.run.node_facts import shared_facts
 from kdoctor.run.plan import Plan
 from kdoctor.run.session import Collected
 from kdoctor.text.lists import counted
@@ -64,6 +65,7 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
     drifted, decided, back = _compare(facts, plan, results, decided, lock, name)
     rollback = _rollback_command(plan, back, to) if back else ""
     gpus, links = gpu_layout(facts)
+    node = facts.get(Node)
     return Report(
         verdict=verdict,
         target=target,
@@ -91,6 +93,8 @@ def build_report(collected: Collected, plan: Plan, *, use_history: bool = False)
         duration_s=collected.duration_s,
         started_at=started_at,
         interrupted=collected.interrupted,
+        node=node if isinstance(node, Node) else None,
+        facts=shared_facts(facts),
         fail_on=plan.rules.fail_on,
     )
 

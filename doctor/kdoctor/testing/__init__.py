@@ -17,10 +17,11 @@ from kdoctor.check import Check
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
-from kdoctor.facts import FactGroup, Facts, Gpus, SmokeRun, SmokeRuns, Unavailable
+from kdoctor.facts import FactGroup, Facts, Fleet, FleetNode, Gpus, JobConfig, Node, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions
+from kdoctor.run.node_facts import shared_facts
 from kdoctor.snapshot.document import loads
 
 __all__ = ["compute_check", "fact_table", "healthy", "with_gpu"]
@@ -37,11 +38,34 @@ def _node() -> Facts:
     return loads(text, load_catalog().fact_groups).facts
 
 
+@cache
+def _fleet() -> Fleet:
+    """Four of that node, each another task of the job."""
+    cluster = {"worker": tuple(f"node{number:04}:2222" for number in range(1, 5))}
+    sections, node = shared_facts(_node()), _node()[Node]
+    return Fleet(
+        nodes=tuple(
+            FleetNode(
+                name=f"node{index + 1:04}",
+                checklist="multi-gpu-keras, version 1",
+                kdoctor="0.1.0",
+                sections=sections,
+                node=replace(node, name=f"node{index + 1:04}", rank=index) if isinstance(node, Node) else None,
+                job=JobConfig(cluster=cluster, task=f"worker {index}"),
+                steps={"smoke.baseline/mirrored, 8 x gpu": 0.01 + 0.0001 * index},
+                started_at="2026-01-01T00:00:00+00:00",
+            )
+            for index in range(4)
+        ),
+        merged_at="2026-01-01T00:10:00+00:00",
+    )
+
+
 def healthy(group: type[Group], **changes: Any) -> Group:
     """The facts of a healthy node with 8 H100 GPUs.
 
     Args:
-        group: the fact group, or ``SmokeRun`` for a run of ``smoke.baseline``.
+        group: the fact group, ``SmokeRun`` for a run of ``smoke.baseline``, or ``Fleet`` for four such nodes.
         changes: fields that differ from the healthy node.
 
     Raises:
@@ -54,6 +78,8 @@ def healthy(group: type[Group], **changes: Any) -> Group:
 
 
 def _facts_of(group: type[FactGroup]) -> object:
+    if group is Fleet:
+        return _fleet()
     if group is not SmokeRun:
         return _node()[group]
     runs = _node()[SmokeRuns]

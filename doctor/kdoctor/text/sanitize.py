@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -54,7 +55,7 @@ def is_printable(text: str) -> bool:
 
 
 def cleaned(value: T) -> T:
-    """The same dataclass with every text in it cleaned, also in tuples and in other dataclasses."""
+    """The same dataclass with every text in it cleaned, also in tuples, mappings and other dataclasses."""
     return _walk(value)  # type: ignore[no-any-return]
 
 
@@ -65,6 +66,8 @@ def _walk(value: Any) -> Any:
         return clean(value)
     if isinstance(value, tuple):
         return tuple(_walk(item) for item in value)
+    if isinstance(value, Mapping):
+        return {_walk(key): _walk(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: _walk(getattr(value, field.name)) for field in fields(value)})
     return value

@@ -20,6 +20,7 @@ from helpers.facts import (
     v100_workstation,
 )
 from helpers.facts.base import GIB, SITE
+from helpers.fleets import fleet
 from helpers.rdma import device, network, two_hosts
 from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption
@@ -46,7 +47,7 @@ NETWORK = (
     ),
 )
 """The job of two machines, with an RDMA device next to each GPU."""
-MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK)
+MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK, fleet(4))
 
 _BAD = {
     "clock_event_reasons": (0x40, 0x40),

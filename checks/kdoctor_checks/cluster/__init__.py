@@ -1,0 +1,1 @@
+"""Checks over all nodes of a fleet."""

@@ -1,0 +1,88 @@
+"""Many nodes of one job or cluster, as their own reports describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kdoctor.facts.base import FactGroup
+from kdoctor.facts.node import Node
+
+Section = Mapping[str, str]
+"""Facts of one kind, by name: ``{"cudnn": "9.3.0"}``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobConfig:
+    """TF_CONFIG of one node."""
+
+    cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Addresses by type of task: ``{"worker": ("node1:2222", "node2:2222")}``."""
+    task: str | None = None
+    """This node's task: ``worker 0``; None if it names none."""
+    malformed: str | None = None
+    """Why it could not be read."""
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """Each task with its address: ``{"worker 0": "node1:2222"}``."""
+        return {f"{kind} {index}": where for kind, all_ in self.cluster.items() for index, where in enumerate(all_)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetNode:
+    """One node, from its newest report."""
+
+    name: str
+    checklist: str
+    """Name and version of the checklist: ``multi-gpu-keras, version 1``."""
+    kdoctor: str
+    """The version of kdoctor that made the report."""
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    """The recorded facts by section, as in a lock: ``driver``, ``packages``, ... Empty in reports of older kdoctors."""
+    node: Node | None = None
+    """Its place in the job; None in reports of older kdoctors."""
+    job: JobConfig | None = None
+    """None if TF_CONFIG is not set, or not recorded."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Median seconds of a training step, by training: ``smoke.baseline/mirrored, 8 x gpu``."""
+    started_at: str = ""
+    """By the node's own clock: UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadReport:
+    """A file that is not a usable report."""
+
+    source: str
+    """The file."""
+    reason: str
+
+
+def join_names(names: Iterable[str]) -> str:
+    """The names, separated by commas."""
+    return ",".join(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet(FactGroup):
+    """The nodes whose reports were brought together."""
+
+    group: ClassVar[str] = "fleet"
+
+    nodes: tuple[FleetNode, ...]
+    """In order of name, each once."""
+    expected: tuple[str, ...] = ()
+    """Names of the nodes that should report, in order; empty if nothing says which."""
+    unread: tuple[UnreadReport, ...] = ()
+    merged_at: str = ""
+    """When the reports were brought together: UTC, ISO 8601."""
+    fold: Callable[[Iterable[str]], str] = join_names
+    """Writes names of nodes in short: ``node[03,17-19]``."""
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The expected nodes without a report."""
+        reported = {node.name for node in self.nodes}
+        return tuple(name for name in self.expected if name not in reported)

@@ -1,0 +1,83 @@
+"""How to keep nodes out of a job, in the words of the engine that starts it. Commands are printed only. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kdoctor.commands.shell import quoted
+
+Engine = Literal["slurm", "kubernetes", "hosts"]
+ENGINES: tuple[Engine, ...] = ("slurm", "kubernetes", "hosts")
+"""Slurm, Kubernetes, and everything that takes a list of hosts (mpirun, Ansible, ssh, Dask)."""
+
+TAINT = "kdoctor/unhealthy"
+REASON = "kdoctor: "
+"""Begins the reason of a drained node, so that a program takes back only what kdoctor drained."""
+
+_LONGEST_REASON = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exclusion:
+    """The commands of one engine."""
+
+    engine: Engine
+    leave_out: tuple[str, ...]
+    """Starts the job without the nodes that did not pass."""
+    drain: tuple[str, ...]
+    """Keeps other jobs off the nodes that have a problem themselves; empty if there are none."""
+
+
+def exclusions(
+    passing: Sequence[str],
+    failing: Sequence[str],
+    broken: Sequence[str],
+    reason: str,
+    fold: Callable[[Iterable[str]], str],
+) -> tuple[Exclusion, ...]:
+    """The commands of every engine; none if all nodes passed.
+
+    Args:
+        passing: the nodes to use.
+        failing: the other nodes.
+        broken: those of them with a problem of the node.
+        reason: what is wrong with them, in a few words.
+        fold: writes a set of nodes in short.
+    """
+    if not failing:
+        return ()
+    why = f"{REASON}{' '.join(reason.split())}"[:_LONGEST_REASON].rstrip()
+    drain = ("sudo", "scontrol", "update", f"nodename={fold(broken)}", "state=drain", f"reason={why}") if broken else ()
+    return (
+        Exclusion(
+            engine="slurm",
+            leave_out=(quoted("sbatch", f"--exclude={fold(failing)}", "job.sh"),),
+            drain=(quoted(*drain),) if drain else (),
+        ),
+        Exclusion(
+            engine="kubernetes",
+            leave_out=(_affinity(failing),),
+            drain=(quoted("kubectl", "taint", "nodes", *broken, f"{TAINT}=true:NoSchedule"),) if broken else (),
+        ),
+        Exclusion(
+            engine="hosts",
+            leave_out=(f"printf '%s\\n' {quoted(*passing)} > passing.txt",) if passing else (),
+            drain=(),
+        ),
+    )
+
+
+def _affinity(nodes: Sequence[str]) -> str:
+    """The part of a pod's ``spec`` that keeps it off these nodes."""
+    return "\n".join((
+        "affinity:",
+        "  nodeAffinity:",
+        "    requiredDuringSchedulingIgnoredDuringExecution:",
+        "      nodeSelectorTerms:",
+        "      - matchExpressions:",
+        "        - key: kubernetes.io/hostname",
+        "          operator: NotIn",
+        f"          values: [{', '.join(nodes)}]",
+    ))  # fmt: skip

@@ -1,0 +1,88 @@
+"""Names of nodes: which are valid, and sets of them in the notation of Slurm and ClusterShell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kdoctor.errors import UsageError, refuse_named_pipe
+
+try:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+except ImportError as error:
+    raise UsageError(
+        "kdoctor fleet requires ClusterShell, which is not installed",
+        hint="Install it: python -m pip install 'keras-doctor[fleet]'",
+    ) from error
+
+MOST_NODES = 1_000_000
+"""A set of nodes with more is a mistake, and would take all memory."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+"""Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
+
+
+def is_valid(name: str) -> bool:
+    """Whether a name can be the name of a node."""
+    return _NAME.fullmatch(name) is not None
+
+
+def fold(names: Iterable[str]) -> str:
+    """``node[03,17-19]``: the names in short. Valid names only."""
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+
+
+def expand(text: str, shown: str) -> tuple[str, ...]:
+    """The names in a set such as ``node[001-064],login1``, in order.
+
+    Groups of ClusterShell (``@gpu``) are refused, because to resolve them runs programs.
+
+    Args:
+        text: the set of nodes.
+        shown: where it is from, for the message of an error.
+
+    Raises:
+        UsageError: it is not a set of nodes.
+    """
+    example = "Example: --expect node[001-064]"
+    if "@" in text:
+        raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
+    if sum(map(_size, _OUTSIDE_BRACKETS.split(text))) > MOST_NODES:
+        raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
+    try:
+        names = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        raise UsageError(f"{shown}: not a set of nodes: {error}", hint=example) from error
+    wrong = next((name for name in names if not is_valid(name)), None)
+    if wrong is not None:
+        raise UsageError(f"{shown}: {wrong!r} is not a name of a node", hint=example)
+    if not names:
+        raise UsageError(f"{shown}: names no node", hint=example)
+    return names
+
+
+def _size(part: str) -> int:
+    """At most as many nodes as ``rack[1-4]node[1-16]`` has; more where a range has steps."""
+    return math.prod(int(last[:9]) - int(first[:9]) + 1 for first, last in _RANGE.findall(part))
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """The nodes that a file names: sets of nodes, one a line. Empty lines and comments (``#``) are ignored.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is not a set of nodes.
+    """
+    refuse_named_pipe(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
+    lines = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    names = [name for number, line in lines if line for name in expand(line, f"{path}:{number}")]
+    if not names:
+        raise UsageError(f"{path}: names no node")
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from kdoctor.fleet.scope import scope_of
+from kdoctor_checks import checks
+
+
+@pytest.mark.parametrize(
+    ("check", "passed", "failed", "scope"),
+    [
+        ("gpu.responding", 0, 64, "node"),
+        ("host.memory", 63, 1, "node"),
+        ("versions.keras-compatible", 63, 1, "job"),
+        ("smoke.baseline", 63, 1, "node"),
+        ("smoke.baseline", 1, 63, "job"),
+        ("smoke.baseline", 2, 2, "job"),
+        ("cluster.driver", 0, 0, "node"),
+        ("cluster.frameworks", 0, 0, "job"),
+    ],
+)
+def test_scope_of_a_failed_check(check: str, passed: int, failed: int, scope: str) -> None:
+    assert scope_of(check, passed=passed, failed=failed) == scope
+
+
+def test_every_check_has_a_scope() -> None:
+    assert {scope_of(check.id, passed=0, failed=1) for check in checks()} == {"node", "job"}

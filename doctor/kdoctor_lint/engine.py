@@ -36,13 +36,17 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES, settings: Sett
     findings: list[Finding] = []
     ignored: list[Ignored] = []
     for file in files:
-        left_out = settings.ignored_in(file)
-        applied = {name: rule for name, rule in rules.items() if name not in left_out}
-        found, silenced = lint_script(read_script(file), applied, settings.targets)
+        found, silenced = lint_script(read_script(file), rules_for(file, rules, settings), settings.targets)
         findings += found
         ignored += silenced
     notes = tuple(f"{path}: no Python files or notebooks in this folder" for path in empty)
     return LintReport(files=tuple(files), findings=tuple(findings), ignored=tuple(ignored), notes=notes)
+
+
+def rules_for(file: str, rules: Mapping[str, Rule], settings: Settings) -> Mapping[str, Rule]:
+    """The rules that apply to a file."""
+    left_out = settings.ignored_in(file)
+    return {name: rule for name, rule in rules.items() if name not in left_out}
 
 
 def lint_script(
@@ -69,8 +73,9 @@ def lint_script(
 def _judged(script: Script, trace: Trace, rules: Mapping[str, Rule]) -> Iterator[Finding]:
     for rule in rules.values():
         found: dict[tuple[int | None, int, int], Finding] = {}
-        for node, message in rule.judge(trace) if rule.judge else ():
+        for node, message, *fixes in rule.judge(trace) if rule.judge else ():
             spot = script.spot(node)
-            finding = Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot))
+            autofix = fixes[0] if fixes else None
+            finding = Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot), autofix=autofix)
             found.setdefault((spot.cell, spot.line, spot.column), finding)
         yield from found.values()

@@ -26,6 +26,7 @@ def analyze(
         RecursionError: it is nested too deeply.
     """
     interpreter = Interpreter(EVALUATORS, EXECUTORS)
+    interpreter.trace.body = body
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
     interpreter.execute(body, Env())

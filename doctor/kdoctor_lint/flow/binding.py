@@ -9,6 +9,7 @@ from dataclasses import replace
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
+from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.values import UNKNOWN, Dataset, External, Many, Number, Object, Text, Truth, Value
 
 
@@ -41,6 +42,7 @@ def _named(value: Value, name: str) -> Value:
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
+    note_attribute(interpreter, target, owner)
     if target.attr == "trainable" and not (isinstance(value, Truth) and value.value):
         interpreter.trace.freezes = True
     if not isinstance(owner, Object):

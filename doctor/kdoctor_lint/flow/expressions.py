@@ -13,7 +13,7 @@ from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.removals import note_name
+from kdoctor_lint.flow.removals import note_attribute, note_name
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -65,6 +65,7 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
         full = canonical(f"{owner.name}.{name}")
         note_name(interpreter, node, full)
         return External(full)
+    note_attribute(interpreter, node, owner)
     if isinstance(owner, Object):
         return _member(interpreter, owner, name)
     if isinstance(owner, Class):

@@ -34,7 +34,7 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
         name = canonical(f"{module}.{alias.name}")
         interpreter.trace.imports.append(Named(alias, name))
         if not node.level:
-            note_import(interpreter, alias, node.module, name)
+            note_import(interpreter, alias, node.module, name, node)
         env.set(alias.asname or alias.name, External(name))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow.values import (
     Averaged,
     Dataset,
@@ -84,6 +85,7 @@ class Gone(NamedTuple):
 
     node: ast.AST
     removed: Removed
+    fix: Fix | None = None
 
 
 class Saved(NamedTuple):
@@ -98,6 +100,8 @@ class Saved(NamedTuple):
 class Trace:
     """Everything that the rules may know about one script or notebook."""
 
+    body: Sequence[ast.stmt] = ()
+    """Its statements; for a notebook, those of all cells."""
     legacy: bool = False
     """Whether it uses Keras 2 (tf_keras)."""
     strategies: list[Strategy] = field(default_factory=list)

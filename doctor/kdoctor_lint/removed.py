@@ -238,6 +238,8 @@ _ENTRIES = (
         "Optimizer(lr=)": ("learning_rate=", Keywords({"lr": Change("learning_rate")})),
         "Optimizer.lr": ("Optimizer.learning_rate", Name(("lr",), ("learning_rate",))),
         "Optimizer.minimize": "tf.GradientTape and Optimizer.apply_gradients",
+        "Optimizer.apply_gradients(experimental_aggregate_gradients=)": "gradients that are not added up yet",
+        "Optimizer.apply_gradients(skip_gradients_aggregation=)": "gradients that are not added up yet",
         "Optimizer.get_gradients": "tf.GradientTape",
         "Metric.reset_states": ("Metric.reset_state", Method("reset_state")),
         "Layer(batch_input_shape=)": "batch_shape= of keras.Input",

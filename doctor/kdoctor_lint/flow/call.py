@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import UNKNOWN, Layer, Made, Model, Place, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, Given, Layer, Made, Model, Place, Text, Value
 
 M = TypeVar("M", bound=Made)
 
@@ -58,8 +59,10 @@ class Call:
 
     def save(self, path: Value | None, what: str) -> None:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
-        if isinstance(path, Text) and not self.interpreter.chief_only:
-            self.interpreter.trace.saved.append(Saved(self.node, what, path.value))
+        text = as_text(path) if path is not None else UNKNOWN
+        if isinstance(text, Text | Given) and not self.interpreter.chief_only:
+            shown = text.value if isinstance(text, Text) else text.shown
+            self.interpreter.trace.saved.append(Saved(self.node, what, shown))
 
 
 def unknown(call: Call, callee: object) -> Value:

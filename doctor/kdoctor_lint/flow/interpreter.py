@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from kdoctor_lint.flow.environment import Env, Function
@@ -54,6 +55,8 @@ class Interpreter:
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
+        self.path: tuple[int, ...] = ()
+        """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0
         """Depth of conditions that test which worker this is."""
         self.guarded = 0
@@ -96,12 +99,18 @@ class Interpreter:
 
     def add_strategy(self, strategy: Strategy) -> None:
         """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
+        strategy.path = self.path
         self.trace.strategies.append(strategy)
         if self._unseen_models is not None and self.place is Place.UNSURE:
             self.place = Place.OUTSIDE
             for model in self._unseen_models:
                 model.place = Place.OUTSIDE if model.place is Place.UNSURE else model.place
             self._unseen_models = None
+
+    def after(self, kinds: AbstractSet[str] | None = None) -> bool:
+        """Whether a strategy of one of the kinds was certainly created before."""
+        found = (one for one in self.trace.strategies if kinds is None or one.kinds <= kinds)
+        return any(self.path[: len(one.path)] == one.path for one in found)
 
     def add_model(self, model: Model) -> None:
         """A model is created."""
@@ -164,8 +173,10 @@ class Interpreter:
                 if id(function.node) not in self._followed:
                     self._unseen_models = []
                     function.env.forget_rebound()
+                    self.path = (id(function),)
                     with self.scoped(Place.UNSURE, None):
                         result = self.follow(function, [], {}, spread=True)
+                    self.path = ()
                     self._unseen_models = None
                     mark_escaped(result)
 

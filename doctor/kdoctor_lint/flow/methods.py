@@ -14,6 +14,8 @@ from kdoctor_lint.flow.values import (
     UNKNOWN,
     Averaged,
     Dataset,
+    Flags,
+    Given,
     Made,
     Many,
     Method,
@@ -68,8 +70,18 @@ def _strategy_method(call: Call, strategy: Strategy, name: str) -> Value:
     if name == "experimental_distribute_dataset" and isinstance(data, Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
     elif isinstance(data, Function):
+        if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
+            call.interpreter.trace.unsharded.append((call.node, strategy))
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
     return UNKNOWN
+
+
+def _ignores_context(function: Function) -> bool:
+    """Whether a function that makes a dataset does not use its only parameter."""
+    parameters = function.node.args.args
+    if len(parameters) != 1:
+        return False
+    return not any(isinstance(node, ast.Name) and node.id == parameters[0].arg for node in ast.walk(function.node))
 
 
 def _run(call: Call, strategy: Strategy) -> Value:
@@ -166,9 +178,17 @@ def _scope_method(call: Call, scope: Scope, _: str) -> Value:
     return UNKNOWN
 
 
+_RESULTS: Mapping[str, Callable[[], Value]] = {
+    "scope": lambda: Scope(None, certain=False),
+    "parse_args": Flags,
+    "parse_known_args": lambda: Many([Flags(), UNKNOWN]),
+}
+"""What methods return whose receiver is unknown."""
+
+
 def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
-    if name == "scope":
-        return Scope(None, certain=False)
+    if name in _RESULTS:
+        return _RESULTS[name]()
     if name in {"compile", "fit", "fit_generator"}:
         return _model_method(call, None, name)
     if name in {"batch", "padded_batch"}:
@@ -191,5 +211,7 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     Scope: _scope_method,
     Object: _unknown_method,
     Value: _unknown_method,
+    Flags: _unknown_method,
+    Given: _unknown_method,
 }
 """By the class of the receiver. Methods of the others (strings, layers, tensors) do nothing that a rule asks for."""

@@ -73,14 +73,16 @@ def _names_any(test: ast.AST, pattern: re.Pattern[str]) -> bool:
 
 def _branches(interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], env: Env) -> bool:
     """Execute alternatives and join their results. True if none of them continues."""
-    before = env.names
+    before, path = env.names, interpreter.path
     interpreter.conditional += 1
     outcomes = []
     for body in bodies:
         env.names = dict(before)
+        interpreter.path = (*path, id(body))
         if not interpreter.execute(body, env):
             outcomes.append(env.names)
     interpreter.conditional -= 1
+    interpreter.path = path
     joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():

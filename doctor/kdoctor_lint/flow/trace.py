@@ -96,6 +96,14 @@ class Saved(NamedTuple):
     path: str
 
 
+class Late(NamedTuple):
+    """TensorFlow is configured after a strategy was created."""
+
+    node: ast.AST
+    what: str
+    """The environment variable, or the function of TensorFlow."""
+
+
 @dataclass
 class Trace:
     """Everything that the rules may know about one script or notebook."""
@@ -131,6 +139,13 @@ class Trace:
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
     saved: list[Saved] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
+    unsharded: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
+    """Functions that make a dataset for each worker without looking at which worker it is."""
+    static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)
+    """Inputs with a fixed batch size, in the scope of a strategy."""
+    stateful: bool = False
+    """Whether it has a recurrent layer that keeps its state."""
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""
     imports: list[Named] = field(default_factory=list)

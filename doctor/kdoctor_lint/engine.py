@@ -8,8 +8,9 @@ from kdoctor.errors import UsageError
 from kdoctor_lint import ignores
 from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
-from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.model import Finding, Ignored, LintReport, Rule
+from kdoctor_lint.neighbours import neighbours_of
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
 from kdoctor_lint.script import Script, read_script
@@ -58,7 +59,8 @@ def lint_script(
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
             programs = [script.body, *script.written.values()]
-            traces = [analyze(body, legacy="TF_USE_LEGACY_KERAS" in code, targets=targets) for body in programs]
+            legacy, near = "TF_USE_LEGACY_KERAS" in code, neighbours_of(script.path)
+            traces = [analyze(body, legacy=legacy, targets=targets, neighbours=near) for body in programs]
         except RecursionError:
             message = "code is nested too deeply to be analyzed"
             fix = "Split the expression or the block that is nested."
@@ -74,8 +76,12 @@ def _judged(script: Script, trace: Trace, rules: Mapping[str, Rule]) -> Iterator
     for rule in rules.values():
         found: dict[tuple[int | None, int, int], Finding] = {}
         for node, message, *fixes in rule.judge(trace) if rule.judge else ():
-            spot = script.spot(node)
-            autofix = fixes[0] if fixes else None
+            home = home_of(node)
+            shown = trace.sites.get(id(home)) if home is not None else node
+            if shown is None:
+                continue
+            spot = script.spot(shown)
+            autofix = fixes[0] if fixes and shown is node else None
             finding = Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot), autofix=autofix)
             found.setdefault((spot.cell, spot.line, spot.column), finding)
         yield from found.values()

@@ -27,6 +27,11 @@ class Call:
     spread: bool
     """Whether there are further, unknown arguments (``*args``, ``**kwargs``)."""
 
+    @property
+    def site(self) -> ast.AST:
+        """The call, or the call in the script that led to it, if it is in another module."""
+        return self.interpreter.site or self.node
+
     def get(self, position: int, *names: str) -> Value | None:
         """The argument at a position or with one of the names."""
         for name in names:
@@ -36,11 +41,12 @@ class Call:
 
     def create(self, kind: type[M], **options: Any) -> M:
         """An object with variables, created by this call."""
-        return kind(self.node, self.interpreter.place, self.interpreter.strategy, **options)
+        return kind(self.site, self.interpreter.place, self.interpreter.strategy, **options)
 
     def follow(self, function: Function) -> Value:
         """What a function of the script returns for these arguments."""
-        return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
+        with self.interpreter.calling(function, self.node):
+            return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
 
     def pass_on(self) -> None:
         """The arguments are passed to code outside the file."""
@@ -62,7 +68,7 @@ class Call:
         text = as_text(path) if path is not None else UNKNOWN
         if isinstance(text, Text | Given) and not self.interpreter.chief_only:
             shown = text.value if isinstance(text, Text) else text.shown
-            self.interpreter.trace.saved.append(Saved(self.node, what, shown))
+            self.interpreter.trace.saved.append(Saved(self.site, what, shown))
 
 
 def unknown(call: Call, callee: object) -> Value:

@@ -27,6 +27,7 @@ from kdoctor_lint.flow.values import (
     Made,
     Many,
     Method,
+    Module,
     Number,
     Object,
     Text,
@@ -61,19 +62,19 @@ def _constant(_: Interpreter, node: Any, __: Env) -> Value:
 def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner = interpreter.evaluate(node.value, env)
     name = node.attr
+    note_attribute(interpreter, node, owner)
     if name == "num_replicas_in_sync":
         return Number(None, scaled=True)
     if isinstance(owner, External):
         full = canonical(f"{owner.name}.{name}")
         note_name(interpreter, node, full)
         return External(full)
-    note_attribute(interpreter, node, owner)
-    if isinstance(owner, Flags):
-        return given(f"{ast.unparse(node)}")
     if isinstance(owner, Object):
         return _member(interpreter, owner, name)
-    if isinstance(owner, Class):
+    if isinstance(owner, Class | Module):
         return owner.member(name) or UNKNOWN
+    if isinstance(owner, Flags):
+        return given(ast.unparse(node))
     return Method(UNKNOWN if isinstance(owner, Method) else owner, name)
 
 

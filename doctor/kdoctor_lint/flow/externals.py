@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
-from kdoctor_lint.flow.trace import Late, Named
+from kdoctor_lint.flow.trace import Late, Named, home_of
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Callback,
@@ -61,7 +61,8 @@ _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", 
 
 def external(call: Call, callee: External) -> Value:
     """A function or class of another module."""
-    call.interpreter.trace.calls.append(Named(call.node, callee.name))
+    if home_of(call.node) is None:
+        call.interpreter.trace.calls.append(Named(call.node, callee.name))
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 
 
@@ -89,7 +90,7 @@ def _strategy(call: Call, name: str) -> Value:
     devices = call.get(0, "devices", "compute_devices") or UNKNOWN
     if kind == "MirroredStrategy" and _is_one_device(call, devices):
         kind = "OneDeviceStrategy"
-    strategy = Strategy(frozenset({kind}), call.node, devices)
+    strategy = Strategy(frozenset({kind}), call.site, devices)
     call.interpreter.add_strategy(strategy)
     return strategy
 
@@ -228,7 +229,7 @@ def _ready_dataset(call: Call, name: str) -> Value:
     is_keras = name.startswith("keras.") and not call.spread and len(call.args) < _FIRST_SIZE
     default = Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
     batch = call.keywords.get("batch_size", default)
-    return Dataset(source_shown=False, batch=batch, node=call.node, prefetched=True, repeated=True, truncated=True)
+    return Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
 
 
 def _first_argument(call: Call, name: str) -> Value:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -25,6 +25,8 @@ from kdoctor_lint.flow.values import (
     Value,
 )
 
+Neighbours = Callable[[int, str], ast.Module | None]
+"""Finds a module of the same tree by its number of leading dots and its name, if it is followed."""
 _MAX_DEPTH = 24
 """Nested calls that are followed."""
 _MAX_FOLLOWED = 6
@@ -42,6 +44,12 @@ class Interpreter:
         self._evaluators = evaluators
         self._executors = executors
         self.trace = Trace()
+        self.neighbours: Neighbours = lambda _level, _name: None
+        """Finds modules of the same tree."""
+        self.modules: dict[int, Mapping[str, Value]] = {}
+        """The names of the modules that were read, by the ids of their trees."""
+        self.site: ast.AST | None = None
+        """The call in the script that led to code of another module."""
         self.place = Place.OUTSIDE
         self.strategy: Strategy | None = None
         """The strategy of the innermost scope."""
@@ -69,6 +77,33 @@ class Interpreter:
         """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
         self._unseen_models: list[Model] | None = None
         """While a function without a visible call is read: the models created in it so far."""
+
+    def read_module(self, module: ast.Module, site: ast.AST) -> Mapping[str, Value]:
+        """The names of another module. What it does when it is imported is not reported."""
+        if id(module) not in self.modules:
+            self.trace.sites[id(module)] = site
+            other = Interpreter(self._evaluators, self._executors)
+            env = Env()
+            env.foreign = True
+            other.execute(module.body, env)
+            self.modules[id(module)] = env.names
+            self.trace.legacy = self.trace.legacy or other.trace.legacy
+            for strategy in other.trace.strategies:
+                strategy.escaped = True
+                self.trace.strategies.append(strategy)
+        return self.modules[id(module)]
+
+    @contextmanager
+    def calling(self, function: Function, node: ast.AST) -> Iterator[None]:
+        """While a function is followed that may be in another module."""
+        before = self.site
+        if function.env.foreign:
+            self.site = self.site or node
+            self.trace.sites.setdefault(id(home_of(function.node)), self.site)
+        try:
+            yield
+        finally:
+            self.site = before
 
     def evaluate(self, node: ast.AST, env: Env) -> Value:
         """The value of an expression."""

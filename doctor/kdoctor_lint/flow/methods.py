@@ -99,7 +99,7 @@ def _model_method(call: Call, model: Model | None, name: str) -> Value:
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
-        call.interpreter.trace.on_batch.append(OnBatch(call.node, name, model))
+        call.interpreter.trace.on_batch.append(OnBatch(call.site, name, model))
     elif name in {"save", "save_weights", "export"} and model is not None:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
@@ -113,7 +113,7 @@ def _compiled(call: Call, model: Model | None) -> None:
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
     event = Compiled(
-        node=call.node,
+        node=call.site,
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,
@@ -155,7 +155,7 @@ def _several_steps(call: Call) -> ast.AST | None:
 def _fitted(call: Call, model: Model | None) -> None:
     trace = call.interpreter.trace
     event = Fitted(
-        node=call.node,
+        node=call.site,
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,

@@ -33,7 +33,7 @@ def pipeline(call: Call, receiver: Value, name: str) -> Value:
 
 
 def _kept(call: Call, before: Dataset, name: str) -> Dataset:
-    frozen = call.node if name == "cache" and before.shuffled else before.frozen
+    frozen = call.site if name == "cache" and before.shuffled else before.frozen
     return replace(
         before,
         in_memory=before.in_memory and name in _CHEAP,
@@ -59,6 +59,6 @@ def _batched(call: Call, before: Dataset, name: str) -> Value:
     return replace(
         before,
         batch=call.get(0, "batch_size") or UNKNOWN,
-        node=call.node,
+        node=call.site,
         drops=call.spread or not (drops is NONE or (isinstance(drops, Truth) and not drops.value)),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kdoctor_lint.edits import Cast, Fix, Method, Name
 from kdoctor_lint.flow.call import Call
 from kdoctor_lint.flow.interpreter import Interpreter
-from kdoctor_lint.flow.trace import Gone
+from kdoctor_lint.flow.trace import Gone, home_of
 from kdoctor_lint.flow.values import (
     External,
     Layer,
@@ -49,7 +49,7 @@ def note_import(
 ) -> None:
     """A name is imported from a module. The names of internal modules differ from public ones."""
     found = None if module.startswith(_INTERNAL) else removed_in(name)
-    if found is None or interpreter.guarded:
+    if found is None or interpreter.guarded or home_of(node) is not None:
         return
     imported = found.edit.imported(holder, node) if isinstance(found.edit, Name) and holder is not None else None
     fix = Fix(imported, node, found.safe) if imported is not None else None
@@ -79,7 +79,7 @@ def note_call(call: Call, callee: Value) -> None:
 
 
 def _note(interpreter: Interpreter, node: ast.AST, name: str) -> None:
-    if not interpreter.guarded:
+    if not interpreter.guarded and home_of(node) is None:
         removed = REMOVED[name]
         interpreter.trace.gone.append(Gone(node, removed, _fix(removed, node)))
 

@@ -28,7 +28,7 @@ from kdoctor_lint.removed import Removed
 class Compiled(NamedTuple):
     """``model.compile(...)``."""
 
-    node: ast.Call
+    node: ast.AST
     model: Model | None
     place: Place
     strategy: Strategy | None
@@ -46,7 +46,7 @@ class Compiled(NamedTuple):
 class Fitted(NamedTuple):
     """``model.fit(...)``."""
 
-    node: ast.Call
+    node: ast.AST
     model: Model | None
     place: Place
     strategy: Strategy | None
@@ -138,6 +138,8 @@ class Trace:
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
+    sites: dict[int, ast.AST] = field(default_factory=dict)
+    """Where the script uses a definition of another module, by the id of the node of the definition."""
     saved: list[Saved] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     unsharded: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
@@ -162,6 +164,12 @@ class Trace:
     """Names of numbers that are divided by the number of replicas, so they are global sizes."""
     unclear: bool = False
     """Whether code outside the file might create a model in a scope."""
+
+
+def home_of(node: ast.AST) -> ast.AST | None:
+    """The definition of another module that a node is in, or None for a node of the script."""
+    home: ast.AST | None = node.__dict__.get("home")
+    return home
 
 
 def has_several(strategy: Strategy | None) -> bool:

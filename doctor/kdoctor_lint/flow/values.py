@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -31,6 +31,18 @@ class External(Value):
     """A name of another module, in full: ``keras.layers.Dense``."""
 
     name: str
+
+
+@dataclass(eq=False, slots=True)
+class Module(Value):
+    """A module of the same tree."""
+
+    name: str
+    members: Mapping[str, Value]
+
+    def member(self, name: str) -> Value:
+        """What the module defines under a name, or a name of which nothing is known."""
+        return self.members.get(name) or External(f"{self.name}.{name}")
 
 
 @dataclass(eq=False, slots=True)

@@ -124,7 +124,6 @@ _ENTRIES = (
         "tensorflow.to_int32": ("tf.cast", Cast("int32")),
         "tensorflow.to_int64": ("tf.cast", Cast("int64")),
         "tensorflow.enable_eager_execution": "nothing, because eager execution is the default",
-        "tensorflow.enable_v2_behavior": "nothing, because it is the default",
         "tensorflow.disable_eager_execution": "tf.function, because Keras 3 needs eager execution",
         "tensorflow.disable_v2_behavior": "tf.function, because Keras 3 needs eager execution",
         "tensorflow.parse_single_example": "tf.io.parse_single_example",

@@ -42,6 +42,7 @@ with strategy.scope():
     model = keras.Sequential([])
     model.compile('adam')
 """
+BOTH = "from models import build\nwith strategy.scope():\n    good = build()\n    good.compile('a')\nmodel = build()\n"
 OUTSIDE, INSIDE = "model-outside-scope", "compile-outside-scope"
 
 
@@ -69,8 +70,7 @@ def findings(tmp_path: Path, name: str, code: str) -> list[tuple[int, str]]:
          [(7, INSIDE)]),
         ("from models import optimizer, build\nwith strategy.scope():\n    build().compile(optimizer(), 'mse')\n",
          [(6, "clipping")]),
-        ("from models import build\nwith strategy.scope():\n    good = build()\n    good.compile('a')\nmodel = build()\n"
-         + USE, [(8, OUTSIDE)]),
+        (BOTH + USE, [(8, OUTSIDE)]),
         (SIZES + "model.fit(x, batch_size=size)\n", [(8, "per-replica-batch")]),
     ],
 )  # fmt: skip

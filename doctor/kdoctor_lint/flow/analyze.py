@@ -38,4 +38,5 @@ def analyze(
         interpreter.neighbours = neighbours
     interpreter.execute(body, Env())
     interpreter.run_unseen()
+    interpreter.trace.scopes = len(interpreter.entered)
     return interpreter.trace

@@ -50,7 +50,7 @@ def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Val
     trace = interpreter.trace
     kinds = _READERS.get(name)
     if kinds is not None and name not in trace.environment and interpreter.after(kinds) and not interpreter.guarded:
-        trace.late.append(Late(node, name))
+        trace.late.append(Late(node, name, len(interpreter.entered)))
     trace.environment[name] = value
 
 

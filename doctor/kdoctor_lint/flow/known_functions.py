@@ -74,6 +74,14 @@ def _variable(call: Call) -> Value:
     return given(name.value) if isinstance(name, Text) else UNKNOWN
 
 
+def _unset(call: Call) -> Value:
+    """``os.environ.pop``. What was set before was for other processes."""
+    name, trace = call.args[0] if call.args else UNKNOWN, call.interpreter.trace
+    if isinstance(name, Text):
+        trace.late = [late for late in trace.late if late.what != name.value]
+    return UNKNOWN
+
+
 KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "tensorflow.reduce_mean": _mean,
     "tensorflow.math.reduce_mean": _mean,
@@ -97,6 +105,7 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "builtins.tuple": _same,
     "os.path.join": _joined,
     "os.environ.get": _variable,
+    "os.environ.pop": _unset,
     "os.getenv": _variable,
     "tensorflow.data.Options": lambda _: Object(),
     "pathlib.Path": _joined,

@@ -120,10 +120,18 @@ def _compiled(call: Call, model: Model | None) -> None:
         optimizer=optimizer if isinstance(optimizer, Optimizer) else None,
         metrics=[item for item in metrics.items if isinstance(item, Metric)] if isinstance(metrics, Many) else [],
         jit=isinstance(jit, Truth) and jit.value,
+        mixes=not call.spread and _creates_outside(optimizer),
         steps=_several_steps(call),
         scalar_loss=_scalar_loss(call),
     )
     call.interpreter.trace.compiled.append(event)
+
+
+def _creates_outside(optimizer: Value | None) -> bool:
+    """Whether an optimizer has variables outside scopes if it is compiled there. Plain SGD has none of the model's."""
+    if isinstance(optimizer, Optimizer):
+        return optimizer.place is Place.OUTSIDE and optimizer.slots
+    return optimizer is None or (isinstance(optimizer, Text) and optimizer.value.lower() != "sgd")
 
 
 def _scalar_loss(call: Call) -> str:

@@ -39,6 +39,8 @@ class Compiled(NamedTuple):
     """Whether it has ``jit_compile=True``."""
     steps: ast.AST | None = None
     """The value of ``steps_per_execution``, if it is certainly more than one."""
+    mixes: bool = False
+    """Whether the optimizer certainly creates variables for the model, and not in a scope."""
     scalar_loss: str = ""
     """The loss, if it certainly returns one number for the whole batch, as code."""
 
@@ -102,6 +104,8 @@ class Late(NamedTuple):
     node: ast.AST
     what: str
     """The environment variable, or the function of TensorFlow."""
+    scopes: int = 0
+    """The number of scopes that were entered before."""
 
 
 @dataclass
@@ -142,6 +146,8 @@ class Trace:
     """Where the script uses a definition of another module, by the id of the node of the definition."""
     saved: list[Saved] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
+    scopes: int = 0
+    """The number of scopes that are entered."""
     unsharded: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
     """Functions that make a dataset for each worker without looking at which worker it is."""
     static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)

@@ -9,7 +9,8 @@ from kdoctor_lint.model import Hit, Rule
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     for late in trace.late:
-        if late.what == "TF_CONFIG":
+        # Without another scope it is for processes that are started later, as in notebooks.
+        if late.what == "TF_CONFIG" and trace.scopes > late.scopes:
             yield late.node, "`TF_CONFIG` is set after the strategy has read it"
 
 
@@ -28,6 +29,8 @@ import tensorflow as tf
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 os.environ["TF_CONFIG"] = json.dumps(cluster)
+with strategy.scope():
+    model = make_model()
 """,
     good="""import json
 import os
@@ -36,6 +39,8 @@ import tensorflow as tf
 
 os.environ["TF_CONFIG"] = json.dumps(cluster)
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = make_model()
 """,
     sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
     judge=_judge,

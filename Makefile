@@ -87,6 +87,7 @@ bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 
 bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set
 	@$(BIN)/python -m benchmarks.lint_labelled
+	@$(BIN)/python -m benchmarks.lint_generated 10000
 
 docs: $(DEV_STAMP) ## Regenerate the generated pages
 	@$(BIN)/python docs/generate.py

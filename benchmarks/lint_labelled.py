@@ -1,7 +1,7 @@
 """Precision and recall of the linter on its labelled set: ``make bench-lint``.
 
-The set is the project's own: ``tests/kdoctor_lint/cases/<rule>.txt`` and the examples of the rules. Each case is a small
-file. ``### found`` cases have the finding on each line that ends with ``# <-``. ``### silent`` cases look wrong
+The set belongs to the project: ``tests/kdoctor_lint/cases/<rule>.txt`` and the examples of the rules. Each case is a
+small file. ``### found`` cases have the finding on each line that ends with ``# <-``. ``### silent`` cases look wrong
 and are right. Exit status 1 if precision or recall of a rule is below 1.
 """
 

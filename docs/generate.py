@@ -29,6 +29,7 @@ from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
 from kdoctor_lint.reference import page as rules_page
+from kdoctor_lint.reference import rule_pages
 from kdoctor_target.job.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
 DOCS = Path(__file__).parent
@@ -362,6 +363,11 @@ def lint_page(catalog: Catalog) -> str:
     return rules_page()
 
 
+def rule_page(text: str) -> Callable[[Catalog], str]:
+    """The page of a rule of the linter."""
+    return lambda _: text
+
+
 def failure_modes() -> list[dict[str, Any]]:
     """The project's list of known failures."""
     text = resources.files("kdoctor_checklists.failures").joinpath("failure-modes.yaml").read_text(encoding="utf-8")
@@ -402,7 +408,7 @@ def failure_modes_page(catalog: Catalog) -> str:
 def _detected_by(mode: Mapping[str, Any], catalog: Catalog) -> str:
     checks = [check.id for check in catalog.checks.values() if mode["id"] in check.failure_modes]
     linked = [f"[`{name}`](checks.md#{name.replace('.', '')})" for name in checks]
-    linked += [f"[`{name}`](lint.md#{name.replace('.', '')})" for name in mode.get("lint", ())]
+    linked += [f"[`{name}`](lint/{name.partition('.')[2]}.md)" for name in mode.get("lint", ())]
     return ", ".join(linked) or "no check before the job"
 
 
@@ -567,6 +573,7 @@ PAGES = {
     "index.md": with_screens("index.md"),
     "keras-truth.md": truth_page,
     "lint.md": lint_page,
+    **{f"lint/{name}": rule_page(text) for name, text in rule_pages().items()},
     "measured-hardware.md": measured_hardware_page,
     "preflight.md": preflight_page,
     "reading-the-report.md": with_screens("reading-the-report.md"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+from benchmarks.lint_generated import run
 from benchmarks.lint_labelled import CASES, JUDGED, cases, scores
 
 from kdoctor.model import Severity
@@ -69,6 +70,13 @@ def test_precision_and_recall_are_1_on_the_labelled_set() -> None:
     assert {name: score for name, score in found.items() if score.precision < 1 or score.recall < 1} == {}
     assert sum(score.files for score in found.values()) >= FEWEST_FILES
     assert sum(not case.found for case in cases()) >= FEWEST_HARMLESS
+
+
+def test_generated_files_do_not_crash() -> None:
+    """``make bench-lint`` generates 10,000."""
+    parsed, found = run(300, seed=1)
+    assert parsed > 100
+    assert found > 300
 
 
 @pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.id)

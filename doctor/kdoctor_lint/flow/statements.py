@@ -20,7 +20,9 @@ from kdoctor_lint.flow.values import UNKNOWN, Class, External, Many, Place, Scop
 from kdoctor_lint.names import GRAPH, Kind, kind_of
 
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
-_VERSION = re.compile(r"version|hasattr|eager|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE)
+_VERSION = re.compile(
+    r"version|hasattr|executing_eagerly|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE
+)
 
 
 def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:

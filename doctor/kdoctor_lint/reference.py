@@ -122,9 +122,9 @@ Code: {rule.code}. Severity: {rule.severity.value}
 
 
 _SAMPLE = """The rules were also judged on code that nobody here wrote: 134 scripts and notebooks with
-`tf.distribute` or `multi_gpu_model` from 30 public repositories, in November 2026, with all rules and for the newest releases. One reader
-compared findings with their code. Of `removed-api`, these were up to three with the same message, of the others all.
-The table has the results before the corrections that followed from them."""
+`tf.distribute` or `multi_gpu_model` from 30 public repositories, in November 2026, with all rules and for the newest
+releases. One reader compared findings with their code. Of `removed-api`, these were up to three with the same message,
+of the others all. The table has the results before the corrections that followed from them."""
 _JUDGED = (
     ("KD102", 2, 2, 2), ("KD103", 1, 1, 0), ("KD203", 7, 7, 0), ("KD204", 3, 3, 0), ("KD206", 1, 1, 0),
     ("KD302", 1, 1, 0), ("KD303", 2, 2, 0), ("KD305", 2, 2, 2), ("KD401", 1, 1, 0), ("KD403", 227, 92, 2),

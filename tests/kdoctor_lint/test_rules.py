@@ -76,7 +76,7 @@ def test_generated_files_do_not_crash() -> None:
     """``make bench-lint`` generates 10,000."""
     parsed, found = run(300, seed=1)
     assert parsed > 100
-    assert found > 300
+    assert found > 200
 
 
 @pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.id)

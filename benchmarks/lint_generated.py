@@ -28,7 +28,7 @@ _BLOCKS = (
     "with strategy.scope():",
 )
 _FIXED = 10
-"""One of so many files is also fixed, twice."""
+"""Every tenth file is also fixed, twice."""
 
 
 def generated(count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:

@@ -21,7 +21,7 @@ class Plugin:
     version = __version__
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:
-        del tree  # kdoctor parses with flags of its own
+        del tree  # kdoctor parses the file itself
         self._path = STDIN if filename == "stdin" else filename
         self._code = "".join(lines)
 

@@ -75,7 +75,7 @@ tensorflow = "2.15"
 ## flake8
 
 kdoctor is also a plugin of flake8, which then reports errors and warnings in scripts: `flake8 --select KD`. Flake8
-reads `# noqa` and its own configuration, and `[tool.kdoctor.lint]` still sets `select`, `ignore` and the releases.
+reads `# noqa` and `.flake8`, and `[tool.kdoctor.lint]` still sets `select`, `ignore` and the releases.
 
 ## Accuracy
 
@@ -121,7 +121,7 @@ Code: {rule.code}. Severity: {rule.severity.value}
 """
 
 
-_SAMPLE = """The rules were also judged on code that nobody here wrote: 134 scripts and notebooks with
+_SAMPLE = """The rules were also judged on public code: 134 scripts and notebooks with
 `tf.distribute` or `multi_gpu_model` from 30 public repositories, in November 2026, with all rules and for the newest
 releases. One reader compared findings with their code. Of `removed-api`, these were up to three with the same message,
 of the others all. The table has the results before the corrections that followed from them."""

@@ -20,7 +20,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle fuzz faults evidence truth snapshots bench docs site constraints clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-oracle fuzz faults evidence truth snapshots bench bench-lint docs site constraints clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,10 @@ snapshots: $(DEV_STAMP) ## Rewrite the snapshot files of whole screens; review t
 
 bench: $(DEV_STAMP) ## Measure speed as ratios within the same run
 	@$(BIN)/python benchmarks/run.py
+
+bench-lint: $(DEV_STAMP) ## Measure precision and recall of the lint rules on the labelled set
+	@$(BIN)/python -m benchmarks.lint_labelled
+	@$(BIN)/python -m benchmarks.lint_generated 10000
 
 docs: $(DEV_STAMP) ## Regenerate the generated pages
 	@$(BIN)/python docs/generate.py

@@ -30,6 +30,7 @@ from kdoctor.matrix.view import asks, code_range, nccl_text, python_range
 from kdoctor.model import FAMILIES
 from kdoctor.report.phrases import FAMILY_TITLES
 from kdoctor_lint.reference import page as rules_page
+from kdoctor_lint.reference import rule_pages
 from kdoctor_target.job.optimizers import INVARIANT, PARTLY, PROPORTIONAL, SCALES
 
 DOCS = Path(__file__).parent
@@ -363,6 +364,11 @@ def lint_page(catalog: Catalog) -> str:
     return rules_page()
 
 
+def rule_page(text: str) -> Callable[[Catalog], str]:
+    """The page of a rule of the linter."""
+    return lambda _: text
+
+
 _FAILURES = """\
 # Known failures
 
@@ -430,7 +436,7 @@ def _failure_page(mode: KnownFailure, catalog: Catalog) -> str:
 def _detected_by(mode: KnownFailure, catalog: Catalog, up: str) -> str:
     checks = advise(mode, catalog.checks, catalog.scenarios).checks
     linked = [f"[`{name}`]({up}checks.md#{name.replace('.', '')})" for name in checks]
-    linked += [f"[`{name}`]({up}lint.md#{name.replace('.', '')})" for name in mode.lint]
+    linked += [f"[`{name}`]({up}lint/{name.partition('.')[2]}.md)" for name in mode.lint]
     return ", ".join(linked) or "no check before the job"
 
 
@@ -595,6 +601,7 @@ PAGES = {
     "index.md": with_screens("index.md"),
     "keras-truth.md": truth_page,
     "lint.md": lint_page,
+    **{f"lint/{name}": rule_page(text) for name, text in rule_pages().items()},
     "measured-hardware.md": measured_hardware_page,
     "preflight.md": preflight_page,
     "reading-the-report.md": with_screens("reading-the-report.md"),

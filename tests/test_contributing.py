@@ -18,7 +18,17 @@ from helpers.command import environ
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-COPIED = ("doctor", "checks", "checklists", "tests", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+COPIED = (
+    "doctor",
+    "checks",
+    "checklists",
+    "tests",
+    "docs",
+    "benchmarks",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+)
 STEP = re.compile(
     r"^`(?P<path>[\w./-]+)`(?:, (?P<where>at the end|after (?P<ticks>`+)(?P<line>[^\n]+?) ?(?P=ticks)))?:\n\n"
     r"```\w+\n(?P<text>.*?)^```",

@@ -97,7 +97,7 @@ def check_writable(path: Path) -> None:
         temporary.unlink()
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str | bytes) -> None:
     """Replace a file atomically. An existing file keeps its mode.
 
     Links are followed. Pipes and devices are written directly.
@@ -106,7 +106,7 @@ def write_atomically(path: Path, text: str) -> None:
         OutputError: it could not be written.
     """
     target = _resolved(path)
-    content = text.encode("utf-8", "backslashreplace")
+    content = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     with _as_output_errors(path):
         if _is_special(target):
             target.write_bytes(content)

@@ -8,8 +8,9 @@ from kdoctor.errors import UsageError
 from kdoctor_lint import ignores
 from kdoctor_lint.files import find_files
 from kdoctor_lint.flow.analyze import analyze
-from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.model import Finding, Ignored, LintReport, Rule
+from kdoctor_lint.neighbours import neighbours_of
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
 from kdoctor_lint.script import Script, read_script
@@ -36,13 +37,17 @@ def lint(paths: Sequence[str], rules: Mapping[str, Rule] = RULES, settings: Sett
     findings: list[Finding] = []
     ignored: list[Ignored] = []
     for file in files:
-        left_out = settings.ignored_in(file)
-        applied = {name: rule for name, rule in rules.items() if name not in left_out}
-        found, silenced = lint_script(read_script(file), applied, settings.targets)
+        found, silenced = lint_script(read_script(file), rules_for(file, rules, settings), settings.targets)
         findings += found
         ignored += silenced
     notes = tuple(f"{path}: no Python files or notebooks in this folder" for path in empty)
     return LintReport(files=tuple(files), findings=tuple(findings), ignored=tuple(ignored), notes=notes)
+
+
+def rules_for(file: str, rules: Mapping[str, Rule], settings: Settings) -> Mapping[str, Rule]:
+    """The rules that apply to a file."""
+    left_out = settings.ignored_in(file)
+    return {name: rule for name, rule in rules.items() if name not in left_out}
 
 
 def lint_script(
@@ -54,7 +59,8 @@ def lint_script(
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
             programs = [script.body, *script.written.values()]
-            traces = [analyze(body, legacy="TF_USE_LEGACY_KERAS" in code, targets=targets) for body in programs]
+            legacy, near = "TF_USE_LEGACY_KERAS" in code, neighbours_of(script.path)
+            traces = [analyze(body, legacy=legacy, targets=targets, neighbours=near) for body in programs]
         except RecursionError:
             message = "code is nested too deeply to be analyzed"
             fix = "Split the expression or the block that is nested."
@@ -69,8 +75,13 @@ def lint_script(
 def _judged(script: Script, trace: Trace, rules: Mapping[str, Rule]) -> Iterator[Finding]:
     for rule in rules.values():
         found: dict[tuple[int | None, int, int], Finding] = {}
-        for node, message in rule.judge(trace) if rule.judge else ():
-            spot = script.spot(node)
-            finding = Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot))
+        for node, message, *fixes in rule.judge(trace) if rule.judge else ():
+            home = home_of(node)
+            shown = trace.sites.get(id(home)) if home is not None else node
+            if shown is None:
+                continue
+            spot = script.spot(shown)
+            autofix = fixes[0] if fixes and shown is node else None
+            finding = Finding(rule=rule, spot=spot, message=message, source=script.line_of(spot), autofix=autofix)
             found.setdefault((spot.cell, spot.line, spot.column), finding)
         yield from found.values()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from kdoctor.model import Severity
+from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow.trace import Trace
 
 MEASURED = "measured with TensorFlow 2.21.0 and Keras 3.15.1 on two logical CPU devices"
 """A source of a rule."""
 
-Hit = tuple[ast.AST, str]
-"""A node that violates a rule, and what is wrong there: lower case, without a full stop."""
+Hit = tuple[ast.AST, str] | tuple[ast.AST, str, Fix | None]
+"""A node that violates a rule, what is wrong there (lower case, without a full stop), and how ``--fix`` fixes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,15 @@ class Finding:
     """The line of code."""
     own_fix: str = ""
     """How to fix this finding, where the rule's fix does not apply."""
+    autofix: Fix | None = None
+    """How ``--fix`` fixes it, if it can."""
+
+    @property
+    def fixed_by(self) -> Literal["safe", "unsafe"] | None:
+        """The kind of fix that ``--fix`` has for it."""
+        if self.autofix is None:
+            return None
+        return "safe" if self.autofix.safe else "unsafe"
 
     @property
     def fix(self) -> str:

@@ -60,7 +60,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.OPTIMIZER, re.compile(r"keras\.mixed_precision\.LossScaleOptimizer$")),
     (Kind.METRIC, re.compile(r"keras\.metrics\.(\w+\.)*[A-Z]\w*$")),
     (Kind.CALLBACK, re.compile(r"keras\.callbacks\.(\w+\.)*[A-Z]\w*$")),
-    (Kind.READY_DATASET, re.compile(r"keras\.(utils|preprocessing)\.(\w+\.)*\w+_dataset_from_directory$")),
+    (Kind.READY_DATASET, re.compile(r"keras\.(utils|preprocessing)\.(\w+\.)*\w+_dataset_from_(array|directory)$")),
     (Kind.READY_DATASET, re.compile(r"tensorflow\.data\.experimental\.(make_csv|make_batched)\w+$")),
     (Kind.DATASET, re.compile(r"tensorflow\.data\.(experimental\.)?Dataset\.(?!sample|choose)\w+$")),
     (Kind.DATASET, re.compile(r"tensorflow\.data\.(experimental\.)?\w+Dataset$")),

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from kdoctor_lint.edits import REMOVE, Cast, Change, Ending, Keywords, Method, Name, OfRemoved
+
 _TF2 = "https://www.tensorflow.org/guide/migrate"
+_RENAMES = "https://www.tensorflow.org/guide/migrate/upgrade"
 _TF_2_4 = "https://github.com/tensorflow/tensorflow/releases/tag/v2.4.0"
 _TF_2_6 = "https://github.com/tensorflow/tensorflow/releases/tag/v2.6.0"
+_TF_2_12 = "https://github.com/tensorflow/tensorflow/releases/tag/v2.12.0"
 _TF_2_16 = "https://github.com/tensorflow/tensorflow/releases/tag/v2.16.1"
 _KERAS_3 = "https://keras.io/guides/migrating_to_keras_3/"
 
@@ -24,12 +28,45 @@ class Removed(NamedTuple):
     instead: str
     """What to use, as code."""
     source: str
+    edit: OfRemoved | None = None
+    """How to fix it, if that is mechanical."""
+    safe: bool = True
+    """Whether the fixed code certainly does the same."""
 
 
-def _listed(package: str, since: tuple[int, int], source: str, table: Mapping[str, str]) -> Iterator[Removed]:
-    for name, instead in table.items():
-        yield Removed(name, package, since, instead, source)
+def _listed(
+    package: str,
+    since: tuple[int, int],
+    source: str,
+    table: Mapping[str, str | tuple[str, OfRemoved]],
+    *,
+    safe: bool = True,
+) -> Iterator[Removed]:
+    """Entries with what to use instead, some with an edit."""
+    for name, row in table.items():
+        instead, edit = (row, None) if isinstance(row, str) else row
+        yield Removed(name, package, since, instead, source, edit, safe)
 
+
+def _moved(
+    package: str, since: tuple[int, int], source: str, table: Mapping[str, str], *, safe: bool = True
+) -> Iterator[Removed]:
+    """Entries with their new canonical names."""
+    for name, now in table.items():
+        old, new = name.split("."), now.split(".")
+        shared = next(number for number in range(len(old) + 1) if old[: number + 1] != new[: number + 1])
+        edit = Name(tuple(old[shared:]), tuple(new[shared:]))
+        yield Removed(name, package, since, now.replace("tensorflow.", "tf.", 1), source, edit, safe)
+
+
+_LOADING = {"workers": REMOVE, "use_multiprocessing": REMOVE, "max_queue_size": REMOVE}
+_GENERATOR = {"generator": Change("x"), **_LOADING}
+_FIT = (
+    "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps", "validation_freq",
+    "class_weight", "max_queue_size", "workers", "use_multiprocessing", "shuffle", "initial_epoch",
+)  # fmt: skip
+"""The positional arguments of ``fit_generator`` after the generator, in Keras 2.2.5 and newer."""
+_EVALUATE = ("steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose")
 
 _ENTRIES = (
     *_listed("tensorflow", (2, 0), _TF2, {
@@ -38,92 +75,234 @@ _ENTRIES = (
         "tensorflow.InteractiveSession": "eager execution",
         "tensorflow.ConfigProto": "tf.config",
         "tensorflow.GPUOptions": "tf.config.experimental.set_memory_growth",
+        "tensorflow.OptimizerOptions": "tf.config.optimizer",
+        "tensorflow.RunOptions": "tf.profiler.experimental",
+        "tensorflow.RunMetadata": "tf.profiler.experimental",
+        "tensorflow.GraphKeys": "Model.losses or Model.variables",
+        "tensorflow.Summary": "tf.summary.scalar",
+        "tensorflow.Print": "tf.print",
+        "tensorflow.py_func": "tf.py_function or tf.numpy_function",
         "tensorflow.placeholder": "arguments of a tf.function",
+        "tensorflow.placeholder_with_default": "arguments of a tf.function",
+        "tensorflow.sparse_placeholder": "arguments of a tf.function",
         "tensorflow.global_variables_initializer": "nothing, because variables are initialized when created",
+        "tensorflow.local_variables_initializer": "nothing, because variables are initialized when created",
+        "tensorflow.variables_initializer": "nothing, because variables are initialized when created",
+        "tensorflow.initialize_all_variables": "nothing, because variables are initialized when created",
+        "tensorflow.tables_initializer": "nothing, because tables are initialized when created",
         "tensorflow.global_variables": "Model.variables",
+        "tensorflow.all_variables": "Model.variables",
+        "tensorflow.local_variables": "Model.variables",
         "tensorflow.trainable_variables": "Model.trainable_variables",
         "tensorflow.get_default_graph": "tf.function",
+        "tensorflow.get_default_session": "eager execution",
         "tensorflow.reset_default_graph": "keras.utils.clear_session",
+        "tensorflow.add_to_collection": "Model.add_loss or attributes",
         "tensorflow.get_collection": "Model.losses or Model.variables",
         "tensorflow.variable_scope": "keras layers",
         "tensorflow.get_variable": "tf.Variable",
+        "tensorflow.get_variable_scope": "keras layers",
         "tensorflow.AUTO_REUSE": "one keras layer that is called several times",
         "tensorflow.assign": "tf.Variable.assign",
+        "tensorflow.assign_add": "tf.Variable.assign_add",
+        "tensorflow.assign_sub": "tf.Variable.assign_sub",
         "tensorflow.app": "absl.app",
         "tensorflow.flags": "absl.flags",
         "tensorflow.logging": "absl.logging",
         "tensorflow.gfile": "tf.io.gfile",
+        "tensorflow.python_io": "tf.io.TFRecordWriter or tf.data.TFRecordDataset",
         "tensorflow.layers": "keras.layers",
-        "tensorflow.log": "tf.math.log",
-        "tensorflow.set_random_seed": "tf.random.set_seed",
-        "tensorflow.random_normal": "tf.random.normal",
-        "tensorflow.random_uniform": "tf.random.uniform",
-        "tensorflow.truncated_normal": "tf.random.truncated_normal",
-        "tensorflow.to_float": "tf.cast",
-        "tensorflow.to_int32": "tf.cast",
+        "tensorflow.div": "the operator / or tf.math.divide",
+        "tensorflow.multinomial": "tf.random.categorical",
+        "tensorflow.count_nonzero": "tf.math.count_nonzero",
+        "tensorflow.string_split": "tf.strings.split",
+        "tensorflow.parse_example": "tf.io.parse_example",
+        "tensorflow.decode_csv": "tf.io.decode_csv",
+        "tensorflow.sparse_to_dense": "tf.sparse.to_dense",
+        "tensorflow.to_float": ("tf.cast", Cast("float32")),
+        "tensorflow.to_double": ("tf.cast", Cast("float64")),
+        "tensorflow.to_int32": ("tf.cast", Cast("int32")),
+        "tensorflow.to_int64": ("tf.cast", Cast("int64")),
         "tensorflow.enable_eager_execution": "nothing, because eager execution is the default",
-        "tensorflow.FixedLenFeature": "tf.io.FixedLenFeature",
+        "tensorflow.disable_eager_execution": "tf.function, because Keras 3 needs eager execution",
+        "tensorflow.disable_v2_behavior": "tf.function, because Keras 3 needs eager execution",
         "tensorflow.parse_single_example": "tf.io.parse_single_example",
-        "tensorflow.decode_raw": "tf.io.decode_raw",
-        "tensorflow.read_file": "tf.io.read_file",
-        "tensorflow.image.resize_images": "tf.image.resize",
-        "tensorflow.nn.softmax_cross_entropy_with_logits_v2": "tf.nn.softmax_cross_entropy_with_logits",
+        "tensorflow.image.resize_bilinear": "tf.image.resize",
+        "tensorflow.image.resize_nearest_neighbor": 'tf.image.resize(method="nearest")',
+        "tensorflow.losses.softmax_cross_entropy": "keras.losses.CategoricalCrossentropy",
+        "tensorflow.losses.sparse_softmax_cross_entropy": "keras.losses.SparseCategoricalCrossentropy",
+        "tensorflow.losses.get_regularization_loss": "Model.losses",
+        "tensorflow.losses.get_total_loss": "Model.losses",
+        "tensorflow.nn.dynamic_rnn": "keras.layers.RNN",
+        "tensorflow.nn.rnn_cell": "keras.layers.LSTMCell and others",
+        "tensorflow.nn.static_rnn": "keras.layers.RNN",
+        "tensorflow.saved_model.builder": "tf.saved_model.save",
+        "tensorflow.saved_model.loader": "tf.saved_model.load",
+        "tensorflow.saved_model.simple_save": "tf.saved_model.save",
+        "tensorflow.saved_model.tag_constants": "tf.saved_model.SERVING",
         "tensorflow.summary.FileWriter": "tf.summary.create_file_writer",
+        "tensorflow.summary.merge": "tf.summary.scalar in a writer",
+        "tensorflow.summary.merge_all": "tf.summary.scalar in a writer",
         "tensorflow.train.AdamOptimizer": "keras.optimizers.Adam",
+        "tensorflow.train.AdadeltaOptimizer": "keras.optimizers.Adadelta",
         "tensorflow.train.AdagradOptimizer": "keras.optimizers.Adagrad",
+        "tensorflow.train.FtrlOptimizer": "keras.optimizers.Ftrl",
         "tensorflow.train.GradientDescentOptimizer": "keras.optimizers.SGD",
         "tensorflow.train.MomentumOptimizer": "keras.optimizers.SGD(momentum=...)",
+        "tensorflow.train.Optimizer": "keras.optimizers.Optimizer",
         "tensorflow.train.RMSPropOptimizer": "keras.optimizers.RMSprop",
+        "tensorflow.train.CheckpointSaverHook": "keras.callbacks.ModelCheckpoint",
+        "tensorflow.train.LoggingTensorHook": "keras.callbacks.Callback",
+        "tensorflow.train.MonitoredSession": "Model.fit",
         "tensorflow.train.MonitoredTrainingSession": "Model.fit",
+        "tensorflow.train.NewCheckpointReader": "tf.train.load_checkpoint",
         "tensorflow.train.Saver": "tf.train.Checkpoint",
+        "tensorflow.train.Scaffold": "Model.fit",
         "tensorflow.train.Server": "tf.distribute.Server",
         "tensorflow.train.SessionRunHook": "keras.callbacks.Callback",
+        "tensorflow.train.StopAtStepHook": "steps_per_epoch= of Model.fit",
+        "tensorflow.train.Supervisor": "Model.fit",
         "tensorflow.train.SyncReplicasOptimizer": "tf.distribute.MultiWorkerMirroredStrategy",
+        "tensorflow.train.batch": "tf.data.Dataset.batch",
+        "tensorflow.train.cosine_decay": "keras.optimizers.schedules.CosineDecay",
+        "tensorflow.train.create_global_step": "Optimizer.iterations",
+        "tensorflow.train.exponential_decay": "keras.optimizers.schedules.ExponentialDecay",
+        "tensorflow.train.get_global_step": "Optimizer.iterations",
         "tensorflow.train.get_or_create_global_step": "Optimizer.iterations",
+        "tensorflow.train.import_meta_graph": "tf.saved_model.load",
+        "tensorflow.train.init_from_checkpoint": "tf.train.Checkpoint.restore",
+        "tensorflow.train.piecewise_constant": "keras.optimizers.schedules.PiecewiseConstantDecay",
+        "tensorflow.train.polynomial_decay": "keras.optimizers.schedules.PolynomialDecay",
         "tensorflow.train.replica_device_setter": "tf.distribute.ParameterServerStrategy",
+        "tensorflow.train.shuffle_batch": "tf.data.Dataset.shuffle and batch",
+        "tensorflow.train.start_queue_runners": "tf.data",
+        "tensorflow.train.string_input_producer": "tf.data.Dataset.from_tensor_slices",
     }),
+    *_moved("tensorflow", (2, 0), _RENAMES, {
+        "tensorflow.ceil": "tensorflow.math.ceil",
+        "tensorflow.cholesky": "tensorflow.linalg.cholesky",
+        "tensorflow.decode_raw": "tensorflow.io.decode_raw",
+        "tensorflow.digamma": "tensorflow.math.digamma",
+        "tensorflow.erf": "tensorflow.math.erf",
+        "tensorflow.FIFOQueue": "tensorflow.queue.FIFOQueue",
+        "tensorflow.FixedLenFeature": "tensorflow.io.FixedLenFeature",
+        "tensorflow.is_finite": "tensorflow.math.is_finite",
+        "tensorflow.is_inf": "tensorflow.math.is_inf",
+        "tensorflow.is_nan": "tensorflow.math.is_nan",
+        "tensorflow.lgamma": "tensorflow.math.lgamma",
+        "tensorflow.log": "tensorflow.math.log",
+        "tensorflow.log1p": "tensorflow.math.log1p",
+        "tensorflow.log_sigmoid": "tensorflow.math.log_sigmoid",
+        "tensorflow.matrix_band_part": "tensorflow.linalg.band_part",
+        "tensorflow.matrix_determinant": "tensorflow.linalg.det",
+        "tensorflow.matrix_inverse": "tensorflow.linalg.inv",
+        "tensorflow.matrix_transpose": "tensorflow.linalg.matrix_transpose",
+        "tensorflow.mod": "tensorflow.math.floormod",
+        "tensorflow.random_crop": "tensorflow.image.random_crop",
+        "tensorflow.random_gamma": "tensorflow.random.gamma",
+        "tensorflow.random_normal": "tensorflow.random.normal",
+        "tensorflow.random_shuffle": "tensorflow.random.shuffle",
+        "tensorflow.random_uniform": "tensorflow.random.uniform",
+        "tensorflow.read_file": "tensorflow.io.read_file",
+        "tensorflow.rsqrt": "tensorflow.math.rsqrt",
+        "tensorflow.set_random_seed": "tensorflow.random.set_seed",
+        "tensorflow.truncated_normal": "tensorflow.random.truncated_normal",
+        "tensorflow.unsorted_segment_sum": "tensorflow.math.unsorted_segment_sum",
+        "tensorflow.VarLenFeature": "tensorflow.io.VarLenFeature",
+        "tensorflow.write_file": "tensorflow.io.write_file",
+        "tensorflow.image.resize_image_with_crop_or_pad": "tensorflow.image.resize_with_crop_or_pad",
+        "tensorflow.nn.softmax_cross_entropy_with_logits_v2": "tensorflow.nn.softmax_cross_entropy_with_logits",
+    }),
+    *_moved("tensorflow", (2, 0), _TF2, {
+        "tensorflow.image.resize_images": "tensorflow.image.resize",
+    }, safe=False),
     *_listed("tensorflow", (2, 4), _TF_2_4, {
-        "Strategy.experimental_run_v2": "Strategy.run",
+        "Strategy.experimental_run_v2": ("Strategy.run", Method("run")),
         "Strategy.experimental_make_numpy_dataset": "tf.data.Dataset.from_tensor_slices",
     }),
     *_listed("tensorflow", (2, 6), _TF_2_6, {
         "tensorflow.train.experimental.enable_mixed_precision_graph_rewrite":
             'keras.mixed_precision.set_global_policy("mixed_float16")',
         "Model.predict_classes": "Model.predict and argmax",
-        "Model.predict_proba": "Model.predict",
+        "Model.predict_proba": ("Model.predict", Method("predict")),
+    }),
+    *_listed("tensorflow", (2, 12), _TF_2_12, {
+        "keras.wrappers.scikit_learn": "scikeras, or keras.wrappers.SKLearnClassifier of Keras 3.8",
     }),
     *_listed("tensorflow", (2, 16), _TF_2_16, {
         "tensorflow.estimator": "keras.Model and Model.fit",
         "keras.estimator": "keras.Model and Model.fit",
     }),
     *_listed("keras", (3, 0), _KERAS_3, {
-        "Optimizer(lr=)": "learning_rate=",
-        "Model.fit_generator": "Model.fit",
-        "Model.evaluate_generator": "Model.evaluate",
-        "Model.predict_generator": "Model.predict",
-        "Model.fit(workers=)": "workers= of keras.utils.PyDataset",
-        "Model.fit(use_multiprocessing=)": "use_multiprocessing= of keras.utils.PyDataset",
-        "Model.fit(max_queue_size=)": "max_queue_size= of keras.utils.PyDataset",
-        "Model.compile(experimental_steps_per_execution=)": "steps_per_execution=",
+        "Optimizer(lr=)": ("learning_rate=", Keywords({"lr": Change("learning_rate")})),
+        "Optimizer.lr": ("Optimizer.learning_rate", Name(("lr",), ("learning_rate",))),
+        "Optimizer.minimize": "tf.GradientTape and Optimizer.apply_gradients",
+        "Optimizer.apply_gradients(experimental_aggregate_gradients=)": "gradients that are not added up yet",
+        "Optimizer.apply_gradients(skip_gradients_aggregation=)": "gradients that are not added up yet",
+        "Optimizer.get_gradients": "tf.GradientTape",
+        "Metric.reset_states": ("Metric.reset_state", Method("reset_state")),
+        "Layer(batch_input_shape=)": "batch_shape= of keras.Input",
+        "Layer(weights=)": "Layer.set_weights, or an initializer",
+        "LSTM(time_major=)": "inputs with the batch as the first axis",
+        "BatchNormalization(fused=)": "nothing, because the fast kernel is the default",
+        "Model.compile(experimental_run_tf_function=)": (
+            "run_eagerly=", Keywords({"experimental_run_tf_function": REMOVE})),
+        "Model.compile(experimental_steps_per_execution=)": (
+            "steps_per_execution=", Keywords({"experimental_steps_per_execution": Change("steps_per_execution")})),
         "Model.compile(sample_weight_mode=)": "weights of one dimension per time step",
-        "ModelCheckpoint(period=)": 'save_freq="epoch"',
-        "ModelCheckpoint without .weights.h5": 'a path that ends in ".weights.h5"',
-        "ModelCheckpoint without .keras": 'a path that ends in ".keras"',
-        "Model.save without .keras": 'a path that ends in ".keras", or Model.export',
-        "Model.save_weights without .weights.h5": 'a path that ends in ".weights.h5"',
-        "TensorBoard(write_grads=)": "tf.summary.histogram in train_step",
+        "Model.compile(target_tensors=)": "a dataset of inputs and targets",
+        "ModelCheckpoint(period=)": (
+            'save_freq="epoch"', Keywords({"period": Change("save_freq", '"epoch"', only="1")})),
+        "TensorBoard(batch_size=)": ("nothing", Keywords({"batch_size": REMOVE})),
+        "TensorBoard(write_grads=)": (
+            "tf.summary.histogram in train_step", Keywords({"write_grads": Change("", only="False")})),
         "keras.experimental": "the stable API, such as keras.optimizers.schedules",
         "keras.utils.experimental": "tf.data.Dataset",
-        "keras.layers.CuDNNGRU": "keras.layers.GRU",
-        "keras.layers.CuDNNLSTM": "keras.layers.LSTM",
         "keras.layers.DenseFeatures": "keras.utils.FeatureSpace",
         "keras.layers.LocallyConnected1D": "a custom layer",
         "keras.layers.LocallyConnected2D": "a custom layer",
         "keras.layers.experimental": "keras.layers",
         "keras.mixed_precision.experimental": "keras.mixed_precision.set_global_policy",
-        "keras.optimizers.legacy": "keras.optimizers",
-        "keras.utils.np_utils": "keras.utils",
+        "keras.utils.generic_utils": "keras.utils",
     }),
+    *_listed("keras", (3, 0), _KERAS_3, {
+        "Model.fit_generator": ("Model.fit", Method("fit", _FIT, _GENERATOR)),
+        "Model.evaluate_generator": ("Model.evaluate", Method("evaluate", _EVALUATE, _GENERATOR)),
+        "Model.predict_generator": ("Model.predict", Method("predict", _EVALUATE, _GENERATOR)),
+        "Model.fit(workers=)": ("workers= of keras.utils.PyDataset", Keywords(_LOADING)),
+        "Model.fit(use_multiprocessing=)": ("use_multiprocessing= of keras.utils.PyDataset", Keywords(_LOADING)),
+        "Model.fit(max_queue_size=)": ("max_queue_size= of keras.utils.PyDataset", Keywords(_LOADING)),
+        "Optimizer(decay=)": (
+            "a schedule, such as keras.optimizers.schedules.InverseTimeDecay", Keywords({"decay": REMOVE})),
+        "ModelCheckpoint without .weights.h5": (
+            'a path that ends in ".weights.h5"', Ending("filepath", ".weights.h5", (".h5", ".hdf5"))),
+        "ModelCheckpoint without .keras": ('a path that ends in ".keras"', Ending("filepath", ".keras", (".hdf5",))),
+        "Model.save without .keras": ('a path that ends in ".keras", or Model.export', Ending("filepath", ".keras")),
+        "Model.save_weights without .weights.h5": (
+            'a path that ends in ".weights.h5"', Ending("filepath", ".weights.h5", (".h5", ".hdf5"))),
+    }, safe=False),
+    *_moved("keras", (3, 0), _KERAS_3, {
+        "keras.experimental.CosineDecay": "keras.optimizers.schedules.CosineDecay",
+        "keras.experimental.CosineDecayRestarts": "keras.optimizers.schedules.CosineDecayRestarts",
+        "keras.layers.experimental.preprocessing": "keras.layers",
+        "keras.mixed_precision.experimental.set_policy": "keras.mixed_precision.set_global_policy",
+        "keras.mixed_precision.experimental.global_policy": "keras.mixed_precision.dtype_policy",
+        "keras.utils.np_utils": "keras.utils",
+        "keras.utils.vis_utils": "keras.utils",
+    }),
+    *_moved("keras", (3, 0), _KERAS_3, {
+        "keras.layers.CuDNNGRU": "keras.layers.GRU",
+        "keras.layers.CuDNNLSTM": "keras.layers.LSTM",
+        "keras.layers.advanced_activations": "keras.layers",
+        "keras.layers.convolutional": "keras.layers",
+        "keras.layers.core": "keras.layers",
+        "keras.layers.embeddings": "keras.layers",
+        "keras.layers.merge": "keras.layers",
+        "keras.layers.normalization": "keras.layers",
+        "keras.layers.pooling": "keras.layers",
+        "keras.layers.recurrent": "keras.layers",
+        "keras.optimizers.legacy": "keras.optimizers",
+    }, safe=False),
 )  # fmt: skip
 REMOVED: Mapping[str, Removed] = {entry.name: entry for entry in _ENTRIES}
 """Every entry by its name."""

@@ -20,6 +20,8 @@ from kdoctor_lint.unreadable import UnparsableError, UnreadableError
 STDIN = "-"
 _MAX_BYTES = 20_000_000
 _LEAVE_OUT = "Name only Python scripts, notebooks and folders of them."
+_MAGIC = re.compile(r"^[ \t]*(?:[%!]\s*[a-zA-Z]|[\w.]+[ \t]*=[ \t]*[%!]\s*[a-zA-Z])", re.MULTILINE)
+"""A line of IPython, as in scripts that are exported from notebooks."""
 _PYTHON_2 = re.compile(r"print\s+[^(=\s]")
 
 
@@ -53,6 +55,12 @@ class Script:
         end_line, end = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         return self.spot_at(line, self._column(line, column), end_line, self._column(end_line, end))
 
+    def positions(self, node: ast.AST) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The start and the end of a node in the whole script. Columns count characters from 0."""
+        line, end_line = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        return (line, self._column(line, start) - 1), (end_line, self._column(end_line, end) - 1)
+
     def spot_at(self, line: int, column: int, end_line: int, end_column: int) -> Spot:
         """Where a line and a column of the whole script are."""
         cell = bisect.bisect_left(self.cells, line)
@@ -84,15 +92,30 @@ class Script:
 
 def read_script(path: str) -> Script:
     """Read and parse a file as far as possible. Errors are among the script's problems."""
+    try:
+        data = read_bytes(path)
+    except UnreadableError as error:
+        script = Script(path=path)
+        script.problems.append(_problem(script, error))
+        return script
+    return parse_script(path, data)
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.lower().endswith(".ipynb")
+
+
+def parse_script(path: str, data: bytes) -> Script:
+    """Parse the contents of a file as far as possible. Errors are among the script's problems."""
     script = Script(path=path)
     try:
-        data = _read(path)
-        if path.lower().endswith(".ipynb"):
+        if is_notebook(path):
             for text in code_cells(data):
                 script.cells.append(len(script.lines))
                 _add(script, text)
         else:
-            _add(script, _decode(data))
+            _add(script, decode(data)[0])
     except UnreadableError as error:
         script.problems.append(_problem(script, error))
     return script
@@ -106,7 +129,7 @@ def _add(script: Script, text: str) -> None:
         if written is not None:
             tree, parsed = _parse(written[1]), written[1]
         else:
-            tree, parsed = _parse_cell(text) if script.cells else (_parse(text), text)
+            tree, parsed = _parse_cell(text) if script.cells or _MAGIC.search(text) else (_parse(text), text)
     except UnreadableError as error:
         script.problems.append(_problem(script, error, before))
         return
@@ -123,7 +146,12 @@ def _problem(script: Script, error: UnreadableError, before: int = 0) -> Finding
     return Finding(rule=error.rule, spot=spot, message=str(error), source=source, own_fix=error.fix)
 
 
-def _read(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
+    """The contents of a file, or of standard input.
+
+    Raises:
+        UnreadableError: it cannot be read.
+    """
     if path == STDIN:
         return _read_stdin()
     file = Path(path)
@@ -155,8 +183,14 @@ def _read_stdin() -> bytes:
         raise UnreadableError(f"cannot be read: {error.strerror or error}", fix=fix) from error
 
 
-def _decode(data: bytes) -> str:
-    """Decode source as Python does: UTF-8, or what a byte order mark or the comment of PEP 263 declares."""
+def decode(data: bytes) -> tuple[str, str]:
+    """The source, with line feeds only, and its encoding.
+
+    The encoding is UTF-8, or what a byte order mark or the comment of PEP 263 declares.
+
+    Raises:
+        UnreadableError: it is not text in this encoding.
+    """
     if b"\0" in data:
         line = data[: data.index(b"\0")].count(b"\n") + 1
         raise UnreadableError("not Python source: contains null bytes", line, fix=_LEAVE_OUT)
@@ -169,7 +203,7 @@ def _decode(data: bytes) -> str:
         line = data[: error.start].count(b"\n") + 1
         message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}, and no other encoding is declared"
         raise UnreadableError(message, line) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 
 def _parse_cell(text: str) -> tuple[ast.Module, str]:

@@ -92,6 +92,7 @@ def test_json_contains_findings(report: LintReport) -> None:
         "end_line": 7,
         "end_column": 43,
         "source": 'café.compile(optimizer="adam", loss="mse")',
+        "fix": None,
     }
     assert document["rules"][found["rule"]]["corrected"] == RULES[found["rule"]].good
     assert document["ignored"][0]["reason"] == "it is never trained"

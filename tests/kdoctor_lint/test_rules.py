@@ -7,11 +7,12 @@ imports get those of Keras and TensorFlow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+from benchmarks.lint_generated import run
+from benchmarks.lint_labelled import CASES, JUDGED, cases, scores
 
 from kdoctor.model import Severity
 from kdoctor_lint.engine import lint_script
@@ -19,28 +20,17 @@ from kdoctor_lint.model import Finding, Rule
 from kdoctor_lint.registry import RULES
 from kdoctor_lint.script import read_script
 
-CASES = Path(__file__).parent / "cases"
-JUDGED = [rule for rule in RULES.values() if rule.judge is not None]
 FEWEST_SILENT = 5
-_HEAD = "import keras\nimport tensorflow as tf\n\n"
-_TITLE = re.compile(r"^### (found|silent): (.+)$", re.MULTILINE)
+FEWEST_FILES, FEWEST_HARMLESS = 150, 40
 
 
 def slug(rule: Rule) -> str:
     return rule.id.partition(".")[2]
 
 
-def cases(kind: str) -> list[ParameterSet]:
-    return list(_cases(kind))
-
-
-def _cases(kind: str) -> Iterator[ParameterSet]:
-    for rule in JUDGED:
-        parts = _TITLE.split((CASES / f"{slug(rule)}.txt").read_text(encoding="utf-8"))
-        for word, title, code in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            if word == kind:
-                has_imports = "import tensorflow" in code or "from tensorflow" in code or "from keras" in code
-                yield pytest.param(rule, code if has_imports else _HEAD + code, id=f"{rule.id}: {title}")
+def labelled(*, found: bool) -> list[ParameterSet]:
+    chosen = (case for case in cases() if case.found is found)
+    return [pytest.param(case.rule, case.code, id=f"{case.rule.id}: {case.title}") for case in chosen]
 
 
 def findings(tmp_path: Path, code: str) -> list[Finding]:
@@ -49,7 +39,7 @@ def findings(tmp_path: Path, code: str) -> list[Finding]:
     return lint_script(read_script(str(path)), RULES)[0]
 
 
-@pytest.mark.parametrize(("rule", "code"), cases("found"))
+@pytest.mark.parametrize(("rule", "code"), labelled(found=True))
 def test_violation_is_found_on_marked_lines_only(tmp_path: Path, rule: Rule, code: str) -> None:
     marked = [number for number, line in enumerate(code.split("\n"), 1) if line.endswith("# <-")]
     assert marked
@@ -58,7 +48,7 @@ def test_violation_is_found_on_marked_lines_only(tmp_path: Path, rule: Rule, cod
     assert max(item.rule.severity.rank for item in findings(tmp_path, code)) == rule.severity.rank
 
 
-@pytest.mark.parametrize(("rule", "code"), cases("silent"))
+@pytest.mark.parametrize(("rule", "code"), labelled(found=False))
 def test_similar_code_is_not_reported(tmp_path: Path, rule: Rule, code: str) -> None:
     found = findings(tmp_path, code)
     assert rule.id not in [item.rule.id for item in found]
@@ -73,6 +63,20 @@ def test_bad_example_has_exactly_this_finding(tmp_path: Path, rule: Rule) -> Non
 @pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.id)
 def test_good_example_has_no_findings(tmp_path: Path, rule: Rule) -> None:
     assert findings(tmp_path, rule.good) == []
+
+
+def test_precision_and_recall_are_1_on_the_labelled_set() -> None:
+    found = scores()
+    assert {name: score for name, score in found.items() if score.precision < 1 or score.recall < 1} == {}
+    assert sum(score.files for score in found.values()) >= FEWEST_FILES
+    assert sum(not case.found for case in cases()) >= FEWEST_HARMLESS
+
+
+def test_generated_files_do_not_crash() -> None:
+    """``make bench-lint`` generates 10,000."""
+    parsed, found = run(300, seed=1)
+    assert parsed > 100
+    assert found > 200
 
 
 @pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.id)

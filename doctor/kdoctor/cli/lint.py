@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +19,15 @@ from kdoctor.model import Severity
 from kdoctor.output import parse_outputs, write_atomically
 from kdoctor.run.log import warn
 from kdoctor.text.canvas import PLAIN, canvas_for
+from kdoctor.text.lists import counted
 from kdoctor_lint import engine
+from kdoctor_lint.fixes.fixed import Fixed
+from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import chosen_rules, rule_named
 from kdoctor_lint.report.explain import render_rule
 from kdoctor_lint.report.formats import FORMATS
-from kdoctor_lint.settings import installed_releases, read_settings
+from kdoctor_lint.script import STDIN
+from kdoctor_lint.settings import Settings, installed_releases, read_settings
 
 
 def lint(
@@ -41,6 +46,12 @@ def lint(
         Path | None,
         typer.Option(help="Interpreter whose TensorFlow and Keras the scripts are for.", show_default=False),
     ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, in place.")] = False,
+    unsafe_fixes: Annotated[
+        bool,
+        typer.Option("--unsafe-fixes", help="With --fix or --diff: fix also where the code may change its effect."),
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and change nothing.")] = False,
     fail_on: FailOnOption = "warning",
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
@@ -55,12 +66,13 @@ def lint(
 ) -> None:
     """Lint training scripts for common multi-GPU mistakes, without running them.
 
-    Rules with severity info apply only with --all, --select or --fail-on info. `[tool.kdoctor.lint]` in
-    pyproject.toml sets select, ignore and per-file-ignores.
+    Rules with severity info apply only with --all, --select or --fail-on info. The table tool.kdoctor.lint in
+    pyproject.toml sets select, ignore, per-file-ignores, tensorflow and keras.
 
     Exit codes: 0 no findings; 1 findings at or above --fail-on, or a file could not be read; 2 usage error,
-    such as a path that does not exist.
+    such as a path that does not exist. --fix reports what is left. With --diff: 1 if files would change.
     """
+    changing = {"--fix": fix, "--format": format, "--output": output}
     if explain is not None:
         others: dict[str, object] = {
             "PATH": paths,
@@ -69,12 +81,12 @@ def lint(
             "--all": all_rules,
             "--python": python,
         }
-        others |= {"--format": format, "--output": output}
+        others |= {"--diff": diff, **changing}
         refuse_with("--explain", explain, others, why="Run kdoctor lint once for each.")
         show(render_rule(rule_named(explain)))
         return
-    if not paths:
-        raise UsageError("no files or directories given", hint="Example: kdoctor lint train.py notebooks/")
+    refuse_with("--diff", diff, changing, why="--diff prints a diff only.")
+    paths = _checked(paths, fix=fix, unsafe=unsafe_fixes and not diff)
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     settings = read_settings(Path.cwd())
     if python is not None:
@@ -82,6 +94,10 @@ def lint(
     left_out = [*(ignore or ()), *(() if select else settings.ignore)]
     selected = select or (() if all_rules else settings.select)
     rules = chosen_rules(selected, left_out, notes=all_rules or fail_on == "info")
+    if diff:
+        raise typer.Exit(_show_diff(_fixed(paths, rules, settings, unsafe=unsafe_fixes)))
+    if fix:
+        _write(_fixed(paths, rules, settings, unsafe=unsafe_fixes))
     report = engine.lint(paths, rules, settings)
     for item in outputs.files:
         write_atomically(item.path, FORMATS[item.format](report, PLAIN))
@@ -91,3 +107,38 @@ def lint(
     show(FORMATS[outputs.stdout](report, canvas_for(sys.stdout, os.environ)), rendered=True)
     if report.fails(Severity(fail_on)):
         raise typer.Exit(1)
+
+
+def _checked(paths: list[str] | None, *, fix: bool, unsafe: bool) -> list[str]:
+    if not paths:
+        raise UsageError("no files or directories given", hint="Example: kdoctor lint train.py notebooks/")
+    if unsafe and not fix:
+        raise UsageError("--unsafe-fixes has no effect without --fix or --diff")
+    if fix and STDIN in paths:
+        raise UsageError("--fix cannot change standard input", hint="Use --diff, or name a file.")
+    return paths
+
+
+def _fixed(paths: Sequence[str], rules: Mapping[str, Rule], settings: Settings, *, unsafe: bool) -> Sequence[Fixed]:
+    from kdoctor_lint.fixes.apply import fix_files  # noqa: PLC0415 - LibCST takes as long to import as kdoctor
+
+    return fix_files(paths, rules, settings, unsafe=unsafe)
+
+
+def _show_diff(fixed: Sequence[Fixed]) -> int:
+    """Print what the fixes change. The result is the exit code."""
+    show("".join(item.diff() for item in fixed))
+    warn(f"kdoctor: would make {_changes(fixed)}" if fixed else "kdoctor: nothing to fix")
+    return 1 if fixed else 0
+
+
+def _write(fixed: Sequence[Fixed]) -> None:
+    for item in fixed:
+        write_atomically(Path(item.path), item.after)
+    if fixed:
+        warn(f"kdoctor: made {_changes(fixed)}")
+
+
+def _changes(fixed: Sequence[Fixed]) -> str:
+    count = sum(item.count for item in fixed)
+    return f"{counted(count, 'fix', 'fixes')} in {counted(len(fixed), 'file')}"

@@ -9,7 +9,17 @@ from dataclasses import replace
 from kdoctor_lint.flow.environment import Env
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.values import UNKNOWN, Dataset, External, Many, Number, Object, Text, Truth, Value
+from kdoctor_lint.flow.removals import note_attribute
+from kdoctor_lint.flow.trace import Late
+from kdoctor_lint.flow.values import UNKNOWN, Dataset, External, Many, Method, Number, Object, Text, Truth, Value
+from kdoctor_lint.names import SEVERAL_REPLICAS
+
+_READERS = {
+    "TF_CONFIG": frozenset({"MultiWorkerMirroredStrategy", "ParameterServerStrategy"}),
+    "CUDA_VISIBLE_DEVICES": SEVERAL_REPLICAS,
+    "TF_FORCE_GPU_ALLOW_GROWTH": SEVERAL_REPLICAS,
+}
+"""Environment variables that a strategy reads, or TensorFlow before it, and the strategies."""
 
 
 def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> None:
@@ -31,8 +41,17 @@ def bind(interpreter: Interpreter, target: ast.AST, value: Value, env: Env) -> N
     elif isinstance(target, ast.Subscript):
         owner, key = interpreter.evaluate_all([target.value, target.slice], env)
         if isinstance(owner, External) and owner.name == "os.environ" and isinstance(key, Text):
-            interpreter.trace.environment[key.value] = UNKNOWN if interpreter.conditional else value
+            note_variable(interpreter, target, key.value, UNKNOWN if interpreter.conditional else value)
         mark_escaped(value)
+
+
+def note_variable(interpreter: Interpreter, node: ast.AST, name: str, value: Value) -> None:
+    """An environment variable is set."""
+    trace = interpreter.trace
+    kinds = _READERS.get(name)
+    if kinds is not None and name not in trace.environment and interpreter.after(kinds) and not interpreter.guarded:
+        trace.late.append(Late(node, name, len(interpreter.entered)))
+    trace.environment[name] = value
 
 
 def _named(value: Value, name: str) -> Value:
@@ -41,8 +60,11 @@ def _named(value: Value, name: str) -> Value:
 
 def _set_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, env: Env) -> None:
     owner = interpreter.evaluate(target.value, env)
+    note_attribute(interpreter, target, owner)
     if target.attr == "trainable" and not (isinstance(value, Truth) and value.value):
         interpreter.trace.freezes = True
+    if isinstance(owner, Method) and owner.name == "experimental_distribute" and isinstance(owner.receiver, Object):
+        owner.receiver.attributes[target.attr] = value
     if not isinstance(owner, Object):
         mark_escaped(value)
         return

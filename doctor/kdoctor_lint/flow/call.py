@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter, mark_escaped
+from kdoctor_lint.flow.texts import as_text
 from kdoctor_lint.flow.trace import Saved
-from kdoctor_lint.flow.values import UNKNOWN, Layer, Made, Model, Place, Text, Value
+from kdoctor_lint.flow.values import UNKNOWN, Given, Layer, Made, Model, Place, Text, Value
 
 M = TypeVar("M", bound=Made)
 
@@ -26,6 +27,11 @@ class Call:
     spread: bool
     """Whether there are further, unknown arguments (``*args``, ``**kwargs``)."""
 
+    @property
+    def site(self) -> ast.AST:
+        """The call, or the call in the script that led to it, if it is in another module."""
+        return self.interpreter.site or self.node
+
     def get(self, position: int, *names: str) -> Value | None:
         """The argument at a position or with one of the names."""
         for name in names:
@@ -35,11 +41,12 @@ class Call:
 
     def create(self, kind: type[M], **options: Any) -> M:
         """An object with variables, created by this call."""
-        return kind(self.node, self.interpreter.place, self.interpreter.strategy, **options)
+        return kind(self.site, self.interpreter.place, self.interpreter.strategy, **options)
 
     def follow(self, function: Function) -> Value:
         """What a function of the script returns for these arguments."""
-        return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
+        with self.interpreter.calling(function, self.node):
+            return self.interpreter.follow(function, self.args, self.keywords, spread=self.spread)
 
     def pass_on(self) -> None:
         """The arguments are passed to code outside the file."""
@@ -58,8 +65,10 @@ class Call:
 
     def save(self, path: Value | None, what: str) -> None:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
-        if isinstance(path, Text) and not self.interpreter.chief_only:
-            self.interpreter.trace.saved.append(Saved(self.node, what, path.value))
+        text = as_text(path) if path is not None else UNKNOWN
+        if isinstance(text, Text | Given) and not self.interpreter.chief_only:
+            shown = text.value if isinstance(text, Text) else text.shown
+            self.interpreter.trace.saved.append(Saved(self.site, what, shown))
 
 
 def unknown(call: Call, callee: object) -> Value:

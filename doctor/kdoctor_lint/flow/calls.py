@@ -17,6 +17,7 @@ from kdoctor_lint.flow.values import (
     Class,
     External,
     Layer,
+    LossObject,
     Made,
     Many,
     Method,
@@ -25,6 +26,7 @@ from kdoctor_lint.flow.values import (
     Object,
     Optimizer,
     Place,
+    Scaled,
     Tensor,
     Truth,
     Value,
@@ -144,6 +146,11 @@ def _first_call(call: Call, model: Model) -> None:
     model.lazy = False
 
 
+def _loss(_: Call, __: LossObject) -> Value:
+    """A loss is called. Keras 3 divides it by the number of replicas."""
+    return Scaled()
+
+
 def _object(call: Call, callee: Object) -> Value:
     member = callee.cls.member("__call__") if callee.cls else None
     if isinstance(member, Function):
@@ -160,4 +167,5 @@ _BY_CALLEE: Mapping[type, Callable[[Call, Any], Value]] = {
     Model: _apply,
     Layer: _apply,
     Metric: _measure,
+    LossObject: _loss,
 }

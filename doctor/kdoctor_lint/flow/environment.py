@@ -20,6 +20,8 @@ class Env:
         self.names: dict[str, Value] = {}
         self.parent = parent
         self.is_class = is_class
+        self.foreign: bool = parent is not None and parent.foreign
+        """Whether it belongs to another module of the same tree."""
         self.stars: list[str] = []
         """Modules imported with ``from ... import *``."""
         self._outer_names: dict[str, Env] = {}

@@ -13,7 +13,8 @@ from kdoctor_lint.flow.calls import evaluate_call
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.interpreter import Evaluator, Interpreter, mark_escaped
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.removals import note_name
+from kdoctor_lint.flow.removals import note_attribute, note_name
+from kdoctor_lint.flow.texts import given, text_of
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -22,9 +23,11 @@ from kdoctor_lint.flow.values import (
     Counted,
     Dataset,
     External,
+    Flags,
     Made,
     Many,
     Method,
+    Module,
     Number,
     Object,
     Text,
@@ -59,6 +62,7 @@ def _constant(_: Interpreter, node: Any, __: Env) -> Value:
 def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner = interpreter.evaluate(node.value, env)
     name = node.attr
+    note_attribute(interpreter, node, owner)
     if name == "num_replicas_in_sync":
         return Number(None, scaled=True)
     if isinstance(owner, External):
@@ -67,8 +71,10 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return External(full)
     if isinstance(owner, Object):
         return _member(interpreter, owner, name)
-    if isinstance(owner, Class):
+    if isinstance(owner, Class | Module):
         return owner.member(name) or UNKNOWN
+    if isinstance(owner, Flags):
+        return given(ast.unparse(node))
     return Method(UNKNOWN if isinstance(owner, Method) else owner, name)
 
 
@@ -87,14 +93,13 @@ def _binary(interpreter: Interpreter, node: Any, env: Env) -> Value:
     left, right = interpreter.evaluate(node.left, env), interpreter.evaluate(node.right, env)
     if isinstance(left, Number) and isinstance(right, Number):
         return _combined(interpreter, node.op, left, right)
-    if isinstance(left, Text) and isinstance(right, Text) and isinstance(node.op, ast.Add):
-        return Text(left.value + right.value)
     if isinstance(left, Many) and isinstance(right, Many) and isinstance(node.op, ast.Add):
         return Many([*left.items, *right.items])
     if any(isinstance(value, Number) and value.scaled for value in (left, right)):
         return Number(None, scaled=True)
-    if isinstance(node.op, ast.Add | ast.Sub) and {type(left), type(right)} == {Averaged, Number}:
-        return left if isinstance(left, Averaged) else right
+    if isinstance(node.op, ast.Add | ast.Sub):
+        averaged = next((value for value in (left, right) if isinstance(value, Averaged)), None)
+        return averaged or (text_of([left, right], "") if isinstance(node.op, ast.Add) else UNKNOWN)
     return UNKNOWN
 
 
@@ -151,6 +156,8 @@ def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
+    if isinstance(owner, External) and owner.name == "os.environ" and isinstance(index, Text):
+        return given(index.value)
     if isinstance(owner, Many) and isinstance(index, Number) and index.value is not None:
         position = int(index.value)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
@@ -172,9 +179,7 @@ def _walrus(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 
 def _formatted(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    parts = interpreter.evaluate_all(node.values, env)
-    texts = [part.value for part in parts if isinstance(part, Text)]
-    return Text("".join(texts)) if len(texts) == len(parts) else UNKNOWN
+    return text_of(interpreter.evaluate_all(node.values, env), "")
 
 
 def _comprehension(interpreter: Interpreter, node: Any, env: Env) -> Value:

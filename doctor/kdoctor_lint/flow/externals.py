@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.known_functions import KNOWN_FUNCTIONS
-from kdoctor_lint.flow.trace import Named
+from kdoctor_lint.flow.trace import Late, Named, home_of
 from kdoctor_lint.flow.values import (
     UNKNOWN,
     Callback,
     Dataset,
     External,
     Layer,
+    LossObject,
     Many,
     Metric,
     Model,
@@ -27,17 +29,40 @@ from kdoctor_lint.flow.values import (
     Truth,
     Value,
 )
-from kdoctor_lint.names import BATCH_NORMALIZATION, GRAPH, NORMALIZED_APPLICATIONS, RANDOM, WEIGHTLESS, Kind, kind_of
+from kdoctor_lint.names import (
+    BATCH_NORMALIZATION,
+    GRAPH,
+    NORMALIZED_APPLICATIONS,
+    RANDOM,
+    SEVERAL_REPLICAS,
+    WEIGHTLESS,
+    Kind,
+    kind_of,
+)
 
 _NO_ESCAPE = frozenset({"builtins", "logging", "math", "numpy"})
 """Modules whose functions do nothing with a strategy that is passed to them."""
 _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
+_DEVICE_SETTINGS = frozenset(
+    f"tensorflow.config.{name}"
+    for name in (
+        "set_visible_devices", "experimental.set_visible_devices", "experimental.set_memory_growth",
+        "set_logical_device_configuration", "experimental.set_virtual_device_configuration",
+        "threading.set_inter_op_parallelism_threads", "threading.set_intra_op_parallelism_threads",
+    )
+)  # fmt: skip
+"""Functions that raise an error once TensorFlow has started, which creating a strategy does."""
+_LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
+_FIRST_SIZE = 3
+"""The position from which a positional argument may be the batch size of a function like
+``image_dataset_from_directory``."""
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
 
 def external(call: Call, callee: External) -> Value:
     """A function or class of another module."""
-    call.interpreter.trace.calls.append(Named(call.node, callee.name))
+    if home_of(call.node) is None:
+        call.interpreter.trace.calls.append(Named(call.node, callee.name))
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 
 
@@ -45,6 +70,10 @@ def _harmless(call: Call, name: str) -> Value:
     """A function of a library that enters no scope and creates no model."""
     if name in KNOWN_FUNCTIONS:
         return KNOWN_FUNCTIONS[name](call)
+    if name in _DEVICE_SETTINGS and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
+        call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
+    if _LOSS.match(name) and "reduction" not in call.keywords and not call.spread:
+        return LossObject()
     if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
         strategy = call.args[0]
         call.interpreter.strategy = strategy if isinstance(strategy, Strategy) else None
@@ -61,7 +90,7 @@ def _strategy(call: Call, name: str) -> Value:
     devices = call.get(0, "devices", "compute_devices") or UNKNOWN
     if kind == "MirroredStrategy" and _is_one_device(call, devices):
         kind = "OneDeviceStrategy"
-    strategy = Strategy(frozenset({kind}), call.node, devices)
+    strategy = Strategy(frozenset({kind}), call.site, devices)
     call.interpreter.add_strategy(strategy)
     return strategy
 
@@ -116,6 +145,11 @@ def _loaded(call: Call, _: str) -> Value:
 
 
 def _input(call: Call, _: str) -> Value:
+    size, shape = call.get(1, "batch_size"), call.keywords.get("batch_shape")
+    if isinstance(shape, Many) and shape.items:
+        size = shape.items[0]
+    if isinstance(size, Number) and call.interpreter.place is Place.INSIDE:
+        call.interpreter.trace.static_batches.append((call.node, size))
     # It has no variables, so it belongs to no place.
     return Tensor(call.node, Place.UNSURE, call.interpreter.strategy)
 
@@ -125,6 +159,8 @@ def _layer(call: Call, name: str) -> Value:
         synchronized, trainable = call.keywords.get("synchronized"), call.keywords.get("trainable")
         if _is(synchronized, default=False) and _is(trainable, default=True):
             call.interpreter.trace.batch_normalized = True
+    if not _is(call.keywords.get("stateful"), default=False):
+        call.interpreter.trace.stateful = True
     drawing = RANDOM.match(name) is not None and not call.spread and not _is_zero(_rate(call))
     random = name.rpartition(".")[2] if drawing else ""
     return call.create(Layer, weightless=WEIGHTLESS.match(name) is not None, random=random)
@@ -175,7 +211,8 @@ def _callback(call: Call, name: str) -> Value:
 
 def _dataset(call: Call, name: str) -> Value:
     if not name.endswith(".zip"):
-        return Dataset(source_shown=True, in_memory=name.endswith((".from_tensor_slices", ".from_tensors", ".range")))
+        in_memory = name.endswith((".from_tensor_slices", ".from_tensors", ".range"))
+        return Dataset(source_shown=True, in_memory=in_memory, source=name)
     parts = call.args[0].items if call.args and isinstance(call.args[0], Many) else call.args
     if any(isinstance(part, Dataset) and part.batch is not None for part in parts):
         return UNKNOWN
@@ -187,10 +224,12 @@ def _dataset(call: Call, name: str) -> Value:
     )
 
 
-def _ready_dataset(call: Call, _: str) -> Value:
+def _ready_dataset(call: Call, name: str) -> Value:
     # The last batch cannot be dropped there, so the fix of the rule about it does not apply.
-    batch = call.keywords.get("batch_size", UNKNOWN)
-    return Dataset(source_shown=False, batch=batch, node=call.node, prefetched=True, repeated=True, truncated=True)
+    is_keras = name.startswith("keras.") and not call.spread and len(call.args) < _FIRST_SIZE
+    default = Number(128 if "timeseries" in name else 32) if is_keras else UNKNOWN
+    batch = call.keywords.get("batch_size", default)
+    return Dataset(source_shown=False, batch=batch, node=call.site, prefetched=True, repeated=True, truncated=True)
 
 
 def _first_argument(call: Call, name: str) -> Value:

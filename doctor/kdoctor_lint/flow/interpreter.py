@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from kdoctor_lint.flow.environment import Env, Function
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.flow.trace import Trace, home_of
 from kdoctor_lint.flow.values import (
     NONE,
     UNKNOWN,
@@ -24,6 +25,8 @@ from kdoctor_lint.flow.values import (
     Value,
 )
 
+Neighbours = Callable[[int, str], ast.Module | None]
+"""Finds a module of the same tree by its number of leading dots and its name, if it is followed."""
 _MAX_DEPTH = 24
 """Nested calls that are followed."""
 _MAX_FOLLOWED = 6
@@ -41,6 +44,12 @@ class Interpreter:
         self._evaluators = evaluators
         self._executors = executors
         self.trace = Trace()
+        self.neighbours: Neighbours = lambda _level, _name: None
+        """Finds modules of the same tree."""
+        self.modules: dict[int, Mapping[str, Value]] = {}
+        """The names of the modules that were read, by the ids of their trees."""
+        self.site: ast.AST | None = None
+        """The call in the script that led to code of another module."""
         self.place = Place.OUTSIDE
         self.strategy: Strategy | None = None
         """The strategy of the innermost scope."""
@@ -54,6 +63,8 @@ class Interpreter:
         """The strategies of all scopes that were entered."""
         self.conditional = 0
         """Depth of branches and loops around this statement."""
+        self.path: tuple[int, ...] = ()
+        """The branches around this statement, and around the calls that lead to it."""
         self.chief_only = 0
         """Depth of conditions that test which worker this is."""
         self.guarded = 0
@@ -66,6 +77,33 @@ class Interpreter:
         """The ``self`` of the methods of a class before it is instantiated, by the id of its node."""
         self._unseen_models: list[Model] | None = None
         """While a function without a visible call is read: the models created in it so far."""
+
+    def read_module(self, module: ast.Module, site: ast.AST) -> Mapping[str, Value]:
+        """The names of another module. What it does when it is imported is not reported."""
+        if id(module) not in self.modules:
+            self.trace.sites[id(module)] = site
+            other = Interpreter(self._evaluators, self._executors)
+            env = Env()
+            env.foreign = True
+            other.execute(module.body, env)
+            self.modules[id(module)] = env.names
+            self.trace.legacy = self.trace.legacy or other.trace.legacy
+            for strategy in other.trace.strategies:
+                strategy.escaped = True
+                self.trace.strategies.append(strategy)
+        return self.modules[id(module)]
+
+    @contextmanager
+    def calling(self, function: Function, node: ast.AST) -> Iterator[None]:
+        """While a function is followed that may be in another module."""
+        before = self.site
+        if function.env.foreign:
+            self.site = self.site or node
+            self.trace.sites.setdefault(id(home_of(function.node)), self.site)
+        try:
+            yield
+        finally:
+            self.site = before
 
     def evaluate(self, node: ast.AST, env: Env) -> Value:
         """The value of an expression."""
@@ -96,12 +134,18 @@ class Interpreter:
 
     def add_strategy(self, strategy: Strategy) -> None:
         """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
+        strategy.path = self.path
         self.trace.strategies.append(strategy)
         if self._unseen_models is not None and self.place is Place.UNSURE:
             self.place = Place.OUTSIDE
             for model in self._unseen_models:
                 model.place = Place.OUTSIDE if model.place is Place.UNSURE else model.place
             self._unseen_models = None
+
+    def after(self, kinds: AbstractSet[str] | None = None) -> bool:
+        """Whether a strategy of one of the kinds was certainly created before."""
+        found = (one for one in self.trace.strategies if kinds is None or one.kinds <= kinds)
+        return any(self.path[: len(one.path)] == one.path for one in found)
 
     def add_model(self, model: Model) -> None:
         """A model is created."""
@@ -164,8 +208,10 @@ class Interpreter:
                 if id(function.node) not in self._followed:
                     self._unseen_models = []
                     function.env.forget_rebound()
+                    self.path = (id(function),)
                     with self.scoped(Place.UNSURE, None):
                         result = self.follow(function, [], {}, spread=True)
+                    self.path = ()
                     self._unseen_models = None
                     mark_escaped(result)
 

@@ -6,7 +6,23 @@ import ast
 from collections.abc import Callable, Mapping
 
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.values import NONE, UNKNOWN, Averaged, Counted, Many, Number, ScalarLoss, Text, Value
+from kdoctor_lint.flow.texts import given, text_of
+from kdoctor_lint.flow.values import (
+    NONE,
+    UNKNOWN,
+    Averaged,
+    Counted,
+    Given,
+    Many,
+    Method,
+    Model,
+    Number,
+    Object,
+    ScalarLoss,
+    Scaled,
+    Text,
+    Value,
+)
 
 
 def _range(call: Call) -> Value:
@@ -16,6 +32,8 @@ def _range(call: Call) -> Value:
 
 def _mean(call: Call) -> Value:
     """A mean over all axes. With an axis it may be one over features."""
+    if call.args and isinstance(call.args[0], Scaled):
+        return call.args[0]
     return Averaged(call.node) if len(call.args) == 1 and not call.keywords and not call.spread else UNKNOWN
 
 
@@ -23,6 +41,13 @@ def _overlap_loss(call: Call) -> Value:
     """Dice or Tversky, which return one number unless they have an axis."""
     whole = call.get(2, "axis") in {None, NONE} and not call.spread
     return ScalarLoss(ast.unparse(call.node.func)) if whole else UNKNOWN
+
+
+def _regularization(call: Call) -> Value:
+    """The sum of ``model.losses``, which is the same on every replica."""
+    given = call.args[0] if call.args else UNKNOWN
+    whole = isinstance(given, Method) and given.name == "losses" and isinstance(given.receiver, Model)
+    return Averaged(call.node, "regularization losses") if whole else UNKNOWN
 
 
 def _averaged(call: Call) -> Value:
@@ -36,12 +61,25 @@ def _len(call: Call) -> Value:
 
 def _same(call: Call) -> Value:
     value = call.args[0] if call.args else UNKNOWN
-    return value if isinstance(value, Number | Text | Many | Counted | Averaged) else UNKNOWN
+    return value if isinstance(value, Number | Text | Given | Many | Counted | Averaged) else UNKNOWN
 
 
 def _joined(call: Call) -> Value:
-    texts = [value.value for value in call.args if isinstance(value, Text)]
-    return Text("/".join(texts)) if len(texts) == len(call.args) and not call.spread else UNKNOWN
+    return text_of(call.args, "/") if call.args and not call.spread else UNKNOWN
+
+
+def _variable(call: Call) -> Value:
+    """``os.environ.get``."""
+    name = call.args[0] if call.args else UNKNOWN
+    return given(name.value) if isinstance(name, Text) else UNKNOWN
+
+
+def _unset(call: Call) -> Value:
+    """``os.environ.pop``. What was set before was for other processes."""
+    name, trace = call.args[0] if call.args else UNKNOWN, call.interpreter.trace
+    if isinstance(name, Text):
+        trace.late = [late for late in trace.late if late.what != name.value]
+    return UNKNOWN
 
 
 KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
@@ -49,6 +87,12 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "tensorflow.math.reduce_mean": _mean,
     "keras.ops.mean": _mean,
     "keras.backend.mean": _mean,
+    "tensorflow.reduce_sum": _regularization,
+    "tensorflow.math.reduce_sum": _regularization,
+    "tensorflow.add_n": _regularization,
+    "tensorflow.math.add_n": _regularization,
+    "keras.ops.sum": _regularization,
+    "builtins.sum": _regularization,
     "keras.losses.Dice": _overlap_loss,
     "keras.losses.Tversky": _overlap_loss,
     "builtins.zip": _averaged,
@@ -60,5 +104,9 @@ KNOWN_FUNCTIONS: Mapping[str, Callable[[Call], Value]] = {
     "builtins.list": _same,
     "builtins.tuple": _same,
     "os.path.join": _joined,
+    "os.environ.get": _variable,
+    "os.environ.pop": _unset,
+    "os.getenv": _variable,
+    "tensorflow.data.Options": lambda _: Object(),
     "pathlib.Path": _joined,
 }

@@ -14,6 +14,8 @@ from kdoctor_lint.flow.values import (
     UNKNOWN,
     Averaged,
     Dataset,
+    Flags,
+    Given,
     Made,
     Many,
     Method,
@@ -68,8 +70,18 @@ def _strategy_method(call: Call, strategy: Strategy, name: str) -> Value:
     if name == "experimental_distribute_dataset" and isinstance(data, Dataset):
         call.interpreter.trace.distributed.append((strategy, data))
     elif isinstance(data, Function):
+        if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
+            call.interpreter.trace.unsharded.append((call.node, strategy))
         call.interpreter.follow(data, [UNKNOWN], {}, spread=True)
     return UNKNOWN
+
+
+def _ignores_context(function: Function) -> bool:
+    """Whether a function that makes a dataset does not use its only parameter."""
+    parameters = function.node.args.args
+    if len(parameters) != 1:
+        return False
+    return not any(isinstance(node, ast.Name) and node.id == parameters[0].arg for node in ast.walk(function.node))
 
 
 def _run(call: Call, strategy: Strategy) -> Value:
@@ -87,7 +99,7 @@ def _model_method(call: Call, model: Model | None, name: str) -> Value:
     elif name in {"fit", "fit_generator"}:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
-        call.interpreter.trace.on_batch.append(OnBatch(call.node, name, model))
+        call.interpreter.trace.on_batch.append(OnBatch(call.site, name, model))
     elif name in {"save", "save_weights", "export"} and model is not None:
         call.save(call.get(0, "filepath"), f"model.{name}")
     elif name == "add" and model is not None:
@@ -101,17 +113,25 @@ def _compiled(call: Call, model: Model | None) -> None:
         return
     optimizer, metrics, jit = call.get(0, "optimizer"), call.get(2, "metrics"), call.keywords.get("jit_compile")
     event = Compiled(
-        node=call.node,
+        node=call.site,
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,
         optimizer=optimizer if isinstance(optimizer, Optimizer) else None,
         metrics=[item for item in metrics.items if isinstance(item, Metric)] if isinstance(metrics, Many) else [],
         jit=isinstance(jit, Truth) and jit.value,
+        mixes=not call.spread and _creates_outside(optimizer),
         steps=_several_steps(call),
         scalar_loss=_scalar_loss(call),
     )
     call.interpreter.trace.compiled.append(event)
+
+
+def _creates_outside(optimizer: Value | None) -> bool:
+    """Whether an optimizer has variables outside scopes if it is compiled there. Plain SGD has none of the model's."""
+    if isinstance(optimizer, Optimizer):
+        return optimizer.place is Place.OUTSIDE and optimizer.slots
+    return optimizer is None or (isinstance(optimizer, Text) and optimizer.value.lower() != "sgd")
 
 
 def _scalar_loss(call: Call) -> str:
@@ -143,7 +163,7 @@ def _several_steps(call: Call) -> ast.AST | None:
 def _fitted(call: Call, model: Model | None) -> None:
     trace = call.interpreter.trace
     event = Fitted(
-        node=call.node,
+        node=call.site,
         model=model,
         place=call.interpreter.place,
         strategy=call.interpreter.strategy,
@@ -166,9 +186,17 @@ def _scope_method(call: Call, scope: Scope, _: str) -> Value:
     return UNKNOWN
 
 
+_RESULTS: Mapping[str, Callable[[], Value]] = {
+    "scope": lambda: Scope(None, certain=False),
+    "parse_args": Flags,
+    "parse_known_args": lambda: Many([Flags(), UNKNOWN]),
+}
+"""What methods return whose receiver is unknown."""
+
+
 def _unknown_method(call: Call, receiver: Value, name: str) -> Value:
-    if name == "scope":
-        return Scope(None, certain=False)
+    if name in _RESULTS:
+        return _RESULTS[name]()
     if name in {"compile", "fit", "fit_generator"}:
         return _model_method(call, None, name)
     if name in {"batch", "padded_batch"}:
@@ -191,5 +219,7 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     Scope: _scope_method,
     Object: _unknown_method,
     Value: _unknown_method,
+    Flags: _unknown_method,
+    Given: _unknown_method,
 }
 """By the class of the receiver. Methods of the others (strings, layers, tensors) do nothing that a rule asks for."""

@@ -20,7 +20,9 @@ from kdoctor_lint.flow.values import UNKNOWN, Class, External, Many, Place, Scop
 from kdoctor_lint.names import GRAPH, Kind, kind_of
 
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
-_VERSION = re.compile(r"version|hasattr|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE)
+_VERSION = re.compile(
+    r"version|hasattr|executing_eagerly|(tf|tensorflow|keras)_?\d|(?<![a-z])v[12](?![a-z\d])", re.IGNORECASE
+)
 
 
 def _evaluate(interpreter: Interpreter, node: Any, env: Env) -> bool:
@@ -73,14 +75,16 @@ def _names_any(test: ast.AST, pattern: re.Pattern[str]) -> bool:
 
 def _branches(interpreter: Interpreter, bodies: Sequence[Sequence[ast.stmt]], env: Env) -> bool:
     """Execute alternatives and join their results. True if none of them continues."""
-    before = env.names
+    before, path = env.names, interpreter.path
     interpreter.conditional += 1
     outcomes = []
     for body in bodies:
         env.names = dict(before)
+        interpreter.path = (*path, id(body))
         if not interpreter.execute(body, env):
             outcomes.append(env.names)
     interpreter.conditional -= 1
+    interpreter.path = path
     joined, *others = outcomes or [before]
     for other in others:
         for name, value in other.items():

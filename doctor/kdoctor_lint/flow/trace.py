@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow.values import (
     Averaged,
     Dataset,
@@ -27,7 +28,7 @@ from kdoctor_lint.removed import Removed
 class Compiled(NamedTuple):
     """``model.compile(...)``."""
 
-    node: ast.Call
+    node: ast.AST
     model: Model | None
     place: Place
     strategy: Strategy | None
@@ -38,6 +39,8 @@ class Compiled(NamedTuple):
     """Whether it has ``jit_compile=True``."""
     steps: ast.AST | None = None
     """The value of ``steps_per_execution``, if it is certainly more than one."""
+    mixes: bool = False
+    """Whether the optimizer certainly creates variables for the model, and not in a scope."""
     scalar_loss: str = ""
     """The loss, if it certainly returns one number for the whole batch, as code."""
 
@@ -45,7 +48,7 @@ class Compiled(NamedTuple):
 class Fitted(NamedTuple):
     """``model.fit(...)``."""
 
-    node: ast.Call
+    node: ast.AST
     model: Model | None
     place: Place
     strategy: Strategy | None
@@ -84,6 +87,7 @@ class Gone(NamedTuple):
 
     node: ast.AST
     removed: Removed
+    fix: Fix | None = None
 
 
 class Saved(NamedTuple):
@@ -94,10 +98,22 @@ class Saved(NamedTuple):
     path: str
 
 
+class Late(NamedTuple):
+    """TensorFlow is configured after a strategy was created."""
+
+    node: ast.AST
+    what: str
+    """The environment variable, or the function of TensorFlow."""
+    scopes: int = 0
+    """The number of scopes that were entered before."""
+
+
 @dataclass
 class Trace:
     """Everything that the rules may know about one script or notebook."""
 
+    body: Sequence[ast.stmt] = ()
+    """Its statements; for a notebook, those of all cells."""
     legacy: bool = False
     """Whether it uses Keras 2 (tf_keras)."""
     strategies: list[Strategy] = field(default_factory=list)
@@ -126,7 +142,18 @@ class Trace:
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
+    sites: dict[int, ast.AST] = field(default_factory=dict)
+    """Where the script uses a definition of another module, by the id of the node of the definition."""
     saved: list[Saved] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
+    scopes: int = 0
+    """The number of scopes that are entered."""
+    unsharded: list[tuple[ast.AST, Strategy]] = field(default_factory=list)
+    """Functions that make a dataset for each worker without looking at which worker it is."""
+    static_batches: list[tuple[ast.AST, Value]] = field(default_factory=list)
+    """Inputs with a fixed batch size, in the scope of a strategy."""
+    stateful: bool = False
+    """Whether it has a recurrent layer that keeps its state."""
     calls: list[Named] = field(default_factory=list)
     """Calls of functions and classes of other modules."""
     imports: list[Named] = field(default_factory=list)
@@ -143,6 +170,12 @@ class Trace:
     """Names of numbers that are divided by the number of replicas, so they are global sizes."""
     unclear: bool = False
     """Whether code outside the file might create a model in a scope."""
+
+
+def home_of(node: ast.AST) -> ast.AST | None:
+    """The definition of another module that a node is in, or None for a node of the script."""
+    home: ast.AST | None = node.__dict__.get("home")
+    return home
 
 
 def has_several(strategy: Strategy | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -31,6 +31,18 @@ class External(Value):
     """A name of another module, in full: ``keras.layers.Dense``."""
 
     name: str
+
+
+@dataclass(eq=False, slots=True)
+class Module(Value):
+    """A module of the same tree."""
+
+    name: str
+    members: Mapping[str, Value]
+
+    def member(self, name: str) -> Value:
+        """What the module defines under a name, or a name of which nothing is known."""
+        return self.members.get(name) or External(f"{self.name}.{name}")
 
 
 @dataclass(eq=False, slots=True)
@@ -63,9 +75,11 @@ class Number(Value):
 
 @dataclass(eq=False, slots=True)
 class Averaged(Value):
-    """A mean over the batch of one replica, or what is computed from it without another factor."""
+    """A loss of one replica that is not divided by the number of replicas, or what is computed from it."""
 
     node: ast.AST
+    what: str = ""
+    """What it is, if it is not the mean over the batch of the replica."""
 
 
 @dataclass(eq=False, slots=True)
@@ -80,6 +94,32 @@ class Many(Value):
     """A list or a tuple with known items."""
 
     items: Sequence[Value]
+
+
+@dataclass(eq=False, slots=True)
+class Given(Value):
+    """A string from the command line or the environment, or one with such parts. Every worker gets the same."""
+
+    shown: str
+    """It as code, or with such parts in braces."""
+
+
+class Flags(Value):
+    """The arguments of the command line."""
+
+    __slots__ = ()
+
+
+class Scaled(Value):
+    """A loss that is divided by the number of replicas."""
+
+    __slots__ = ()
+
+
+class LossObject(Value):
+    """A loss of Keras that Keras 3 divides by the number of replicas."""
+
+    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -137,6 +177,8 @@ class Strategy(Value):
     devices: Value = UNKNOWN
     escaped: bool = False
     """Whether it is passed to code outside the file."""
+    path: tuple[int, ...] = ()
+    """The branches that it is created in."""
 
 
 @dataclass(eq=False, slots=True)
@@ -231,6 +273,16 @@ class Dataset(Value):
     """Whether it is repeated before ``batch``."""
     truncated: bool = False
     """Whether whole batches are taken from it."""
+    source: str = ""
+    """The full name of the function that creates it."""
+    shuffled: bool = False
+    """Whether it is shuffled, or may be."""
+    sharded: bool = False
+    """Whether it is sharded by hand, or may be."""
+    policy: str = ""
+    """The policy of sharding it automatically, if the script sets it."""
+    frozen: ast.AST | None = None
+    """The call of ``cache`` after ``shuffle``, unless it is shuffled again."""
 
 
 @dataclass(eq=False, slots=True)

@@ -30,6 +30,9 @@ class LintFinding(Part):
     end_column: int
     message: str
     source: Annotated[str, Field(description="The line of code.")]
+    fix: Annotated[
+        Literal["safe", "unsafe"] | None, Field(description="Whether --fix, or --fix --unsafe-fixes, fixes it.")
+    ] = None
 
 
 class IgnoredFinding(LintFinding):
@@ -84,6 +87,7 @@ def _fields(finding: Finding) -> dict[str, Any]:
         "path": _utf8(finding.spot.path),
         "message": clean(finding.message),
         "source": clean(finding.source),
+        "fix": finding.fixed_by,
     }
 
 

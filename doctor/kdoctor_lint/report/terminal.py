@@ -22,7 +22,9 @@ def render_terminal(report: LintReport, canvas: Canvas) -> str:
     for rule in report.rules.values():
         lines += _rule(rule, canvas, with_fix=rule.id in example)
     lines += [clean_line(note) for note in report.notes]
-    text = "\n".join([*lines, _coloured(summary(report), "1", canvas), ""])
+    lines.append(_coloured(summary(report), "1", canvas))
+    lines += _fixable(report)
+    text = "\n".join([*lines, ""])
     return text if canvas.unicode else to_ascii(text)
 
 
@@ -33,6 +35,15 @@ def summary(report: LintReport) -> str:
     found = f"{counted(len(severities), 'finding')} ({counts})" if severities else "No findings"
     ignored = f", {len(report.ignored)} ignored" if report.ignored else ""
     return f"{found} in {counted(len(report.files), 'file')}{ignored}"
+
+
+def _fixable(report: LintReport) -> Iterator[str]:
+    kinds = [finding.fixed_by for finding in report.findings]
+    safe, unsafe = kinds.count("safe"), kinds.count("unsafe")
+    if safe:
+        yield f"{safe} can be fixed with --fix"
+    if unsafe:
+        yield f"{unsafe} can be fixed with --fix --unsafe-fixes; review the changes"
 
 
 def _finding(finding: Finding, canvas: Canvas) -> Iterator[str]:

@@ -34,13 +34,14 @@ class FixedBatch(NamedTuple):
 
 def fixed_batches(trace: Trace) -> Iterator[FixedBatch]:
     """Every such batch size of a strategy that certainly has synchronous replicas."""
-    for node, given, where in _global_batches(trace):
+    for node, given, where in global_batches(trace):
         size = literal(given)
         if size is not None:
             yield FixedBatch(node, size, where)
 
 
-def _global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
+def global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
+    """Where a batch size is given that the strategy divides, what it is, and the argument that has it."""
     for event in trace.fitted:
         if not splits(event.home):
             continue
@@ -51,6 +52,19 @@ def _global_batches(trace: Trace) -> Iterator[tuple[ast.AST, Value, str]]:
     for strategy, data in trace.distributed:
         if splits(strategy) and data.batch is not None and data.node is not None:
             yield data.node, data.batch, _where(data.node)
+
+
+def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
+    """The datasets that a strategy certainly trains on."""
+    for event in trace.fitted:
+        if isinstance(event.data, Dataset):
+            yield event.home, event.data
+    yield from trace.distributed
+
+
+def has_workers(strategy: Strategy | None) -> bool:
+    """Whether a strategy certainly has several workers."""
+    return strategy is not None and strategy.kinds <= {"MultiWorkerMirroredStrategy"}
 
 
 def _where(node: ast.AST) -> str:

@@ -15,7 +15,7 @@ def _judge(trace: Trace) -> Iterator[Hit]:
         model = event.model
         if model is None or model.place is not Place.INSIDE or event.place is not Place.OUTSIDE:
             continue
-        if has_several(model.strategy):
+        if has_several(model.strategy) and event.mixes:
             yield event.node, "model is created inside `strategy.scope()` but compiled outside it"
 
 
@@ -24,9 +24,10 @@ RULE = Rule(
     code="KD102",
     severity=Severity.ERROR,
     title="Checks for models created inside `strategy.scope()` but compiled outside it.",
-    why="""`compile` creates the variables of the optimizer and the metrics. Outside the scope they are not mirrored
-like the model's variables. Keras 3 then fails with most optimizers ("Mixing different tf.distribute.Strategy
-objects"). Keras 2 (tf_keras) trains correctly, so scripts that use it are not reported.""",
+    why="""An optimizer that is created outside the scope, also by `compile` from its name, has variables that are not
+mirrored like the model's. Keras 3 then fails in the first step ("Mixing different tf.distribute.Strategy objects").
+Plain SGD has no such variables, and an optimizer that is created in the scope works. Both are not reported. Keras 2
+(tf_keras) trains correctly, so scripts that use it are not reported either.""",
     fix="Compile the model inside the scope that created it.",
     bad="""import keras
 import tensorflow as tf

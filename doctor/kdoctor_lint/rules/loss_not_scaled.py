@@ -10,7 +10,9 @@ from kdoctor_lint.model import MEASURED, Hit, Rule
 def _judge(trace: Trace) -> Iterator[Hit]:
     for averaged, strategy in trace.averaged:
         if has_several(strategy):
-            yield averaged.node, "loss is the mean over one replica's batch, but gradients are summed over replicas"
+            what = averaged.what or "loss is the mean over one replica's batch"
+            verb = "are not divided by the number of replicas" if averaged.what else ""
+            yield averaged.node, f"{what} {verb}".rstrip() + ", but gradients are summed over replicas"
 
 
 RULE = Rule(

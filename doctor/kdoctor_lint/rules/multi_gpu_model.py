@@ -1,19 +1,32 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from kdoctor.model import Severity
+from kdoctor_lint.edits import Fix, Import
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._scope_edit import scope_edit
 
+_MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
 _NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
     calls = [call for call in trace.calls if _NAME.match(call.name)]
-    for found in calls or [name for name in trace.imports if _NAME.match(name.name)]:
-        yield found.node, "`multi_gpu_model` was removed from Keras in 2020"
+    for call in calls:
+        edit = scope_edit(trace.body, call.node) if len(calls) == 1 else None
+        yield call.node, _MESSAGE, Fix(edit, call.node, safe=False) if edit is not None else None
+    for name in () if calls else trace.imports:
+        if _NAME.match(name.name):
+            yield name.node, _MESSAGE, Fix(Import(), name.node, safe=not _is_used(trace, name.node))
+
+
+def _is_used(trace: Trace, imported: ast.AST) -> bool:
+    name = getattr(imported, "asname", None) or getattr(imported, "name", "")
+    return any(isinstance(node, ast.Name) and node.id == name for part in trace.body for node in ast.walk(part))
 
 
 RULE = Rule(

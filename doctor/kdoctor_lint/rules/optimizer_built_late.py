@@ -18,6 +18,31 @@ def _judge(trace: Trace) -> Iterator[Hit]:
             yield optimizer.node, f"{late}, and fails{releases(trace)}"
 
 
+_BAD = """import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.Adam()
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+@tf.function
+def train_step(x, y):
+    strategy.run(step, args=(x, y))
+
+
+for x, y in dataset:
+    train_step(x, y)
+"""
 RULE = Rule(
     id="lint.optimizer-built-late",
     code="KD503",
@@ -28,57 +53,8 @@ step that `strategy.run` executes inside `tf.function`, Keras 3 then raises Inva
 for placeholder tensor"). Plain SGD has no such variables. tf_keras trains correctly, so scripts that use it are not
 reported.""",
     fix="Call `optimizer.build(model.trainable_variables)` in the scope, once the model has its variables.",
-    bad="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-    optimizer = keras.optimizers.Adam()
-
-
-def step(x, y):
-    with tf.GradientTape() as tape:
-        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
-        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-
-@tf.function
-def train_step(x, y):
-    strategy.run(step, args=(x, y))
-
-
-for x, y in dataset:
-    train_step(x, y)
-""",
-    good="""import keras
-import tensorflow as tf
-
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-    optimizer = keras.optimizers.Adam()
-    optimizer.build(model.trainable_variables)
-
-
-def step(x, y):
-    with tf.GradientTape() as tape:
-        losses = tf.reduce_sum((model(x) - y) ** 2, axis=-1)
-        loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-
-@tf.function
-def train_step(x, y):
-    strategy.run(step, args=(x, y))
-
-
-for x, y in dataset:
-    train_step(x, y)
-""",
+    bad=_BAD,
+    good=_BAD.replace("Adam()\n", "Adam()\n    optimizer.build(model.trainable_variables)\n"),
     sources=("https://github.com/keras-team/keras/issues/23085", SOURCE),
     judge=_judge,
 )

@@ -10,14 +10,14 @@ _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
 def _judge(trace: Trace) -> Iterator[Hit]:
-    for node, removed in trace.gone:
+    for node, removed, fix in trace.gone:
         if removed.package == "keras" and trace.legacy:
             continue
         target = trace.targets.get(removed.package)
         if target is None or target >= removed.since:
             name = removed.name.replace("tensorflow.", "tf.", 1)
             since = f"{_PACKAGES[removed.package]} {'.'.join(map(str, removed.since))}"
-            yield node, f"`{name}` does not work since {since}; use {removed.instead}"
+            yield node, f"`{name}` does not work since {since}; use {removed.instead}", fix
 
 
 RULE = Rule(

@@ -1,0 +1,105 @@
+"""Fixes the findings of files, until nothing is left that can be fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kdoctor_lint.edits import Scope
+from kdoctor_lint.engine import lint_script, rules_for
+from kdoctor_lint.files import find_files
+from kdoctor_lint.fixes.fixed import Fixed
+from kdoctor_lint.fixes.rewrite import Placed, rewrite
+from kdoctor_lint.fixes.sources import source_parts, with_parts
+from kdoctor_lint.model import Finding, Rule
+from kdoctor_lint.script import Script, parse_script, read_bytes
+from kdoctor_lint.settings import Settings
+from kdoctor_lint.unreadable import UnreadableError
+
+_MAX_ROUNDS = 8
+"""A fix may make another one possible, such as an import that is not used any more."""
+
+
+def fix_files(paths: Sequence[str], rules: Mapping[str, Rule], settings: Settings, *, unsafe: bool) -> list[Fixed]:
+    """The files that fixes change. They are not written.
+
+    Args:
+        paths: the files and folders.
+        rules: the rules whose findings are fixed.
+        settings: what the project's configuration says.
+        unsafe: whether to apply fixes after which the code may do something else.
+    """
+    files, _ = find_files(paths)
+    found = (fix_file(file, rules_for(file, rules, settings), settings.targets, unsafe=unsafe) for file in files)
+    return [fixed for fixed in found if fixed is not None]
+
+
+def fix_file(
+    path: str, rules: Mapping[str, Rule], targets: Mapping[str, tuple[int, int]] | None = None, *, unsafe: bool = False
+) -> Fixed | None:
+    """A file with its findings fixed, or None if nothing changes or a part of it cannot be parsed."""
+    try:
+        before = read_bytes(path)
+    except UnreadableError:
+        return None
+    data, count = before, 0
+    for _ in range(_MAX_ROUNDS):
+        script = parse_script(path, data)
+        if script.problems:
+            return None
+        findings, _ignored = lint_script(script, rules, targets)
+        fixed, done = _fix_once(script, data, [item for item in findings if _applies(item, script, unsafe=unsafe)])
+        if fixed == data or parse_script(path, fixed).problems:
+            break
+        data, count = fixed, count + done
+    return Fixed(path=path, before=before, after=data, count=count) if data != before else None
+
+
+def _applies(finding: Finding, script: Script, *, unsafe: bool) -> bool:
+    fix = finding.autofix
+    moves_in_notebook = fix is not None and isinstance(fix.edit, Scope) and bool(script.cells)
+    return fix is not None and (fix.safe or unsafe) and not moves_in_notebook
+
+
+def _fix_once(script: Script, data: bytes, findings: Sequence[Finding]) -> tuple[bytes, int]:
+    if not findings:
+        return data, 0
+    sources = source_parts(script.path, data)
+    changed: dict[int, str] = {}
+    count = 0
+    for before, parsed in script.texts:
+        number = script.cells.index(before) if script.cells else 0
+        last = before + parsed.count("\n") + 1
+        edits = [item for item in _placed(script, findings) if before < item.start[0] <= last]
+        if edits:
+            local = [
+                Placed((item.start[0] - before, item.start[1]), (item.end[0] - before, item.end[1]), item.edit)
+                for item in edits
+            ]
+            text, done = _fix_part(sources[number], parsed, local)
+            if text != sources[number]:
+                changed[number] = text
+                count += done
+    return with_parts(script.path, data, changed), count
+
+
+def _placed(script: Script, findings: Sequence[Finding]) -> Iterator[Placed]:
+    for finding in findings:
+        if finding.autofix is not None:
+            start, end = script.positions(finding.autofix.node)
+            yield Placed(start, end, finding.autofix.edit)
+
+
+def _fix_part(source: str, parsed: str, edits: Sequence[Placed]) -> tuple[str, int]:
+    """Fix the code of a script or a cell. Lines with magics of IPython were replaced, and come back."""
+    plain = source.replace("\r\n", "\n").replace("\r", "\n")
+    if plain == parsed:
+        return rewrite(source, edits)
+    text, count = rewrite(parsed, edits)
+    old, shown, new = plain.split("\n"), parsed.split("\n"), text.split("\n")
+    ends = "\r\n" if plain.replace("\n", "\r\n") == source else "\n"
+    if ("\r" in source and ends == "\n") or not len(old) == len(shown) == len(new):
+        return source, 0
+    lines = list(zip(old, shown, new, strict=True))
+    if any(original != was != line for original, was, line in lines):
+        return source, 0
+    return ends.join(line if original == was else original for original, was, line in lines), count

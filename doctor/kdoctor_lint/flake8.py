@@ -1,0 +1,41 @@
+"""The plugin for flake8, ``flake8 --select KD``. It reports errors and warnings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from kdoctor import __version__
+from kdoctor_lint.engine import lint_script, rules_for
+from kdoctor_lint.registry import chosen_rules
+from kdoctor_lint.script import STDIN, parse_script
+from kdoctor_lint.settings import Settings, read_settings
+
+
+class Plugin:
+    """One file, as flake8 gives it to its plugins."""
+
+    name = "kdoctor"
+    version = __version__
+
+    def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:
+        del tree  # kdoctor parses the file itself
+        self._path = STDIN if filename == "stdin" else filename
+        self._code = "".join(lines)
+
+    def run(self) -> Iterator[tuple[int, int, str, type]]:
+        """The findings: line, column from 0, code and message, and this class."""
+        settings = _settings(Path.cwd())
+        rules = rules_for(self._path, chosen_rules(settings.select, settings.ignore, notes=False), settings)
+        findings, _ = lint_script(parse_script(self._path, self._code.encode()), rules, settings.targets)
+        for finding in findings:
+            if finding.rule.judge is not None:
+                spot = finding.spot
+                yield spot.line, spot.column - 1, f"{finding.rule.code} {finding.message}", type(self)
+
+
+@lru_cache(maxsize=1)
+def _settings(folder: Path) -> Settings:
+    return read_settings(folder)

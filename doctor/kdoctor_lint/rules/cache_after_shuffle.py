@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._batches import splits, trained_datasets
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for strategy, data in trained_datasets(trace):
+        if data.frozen is not None and splits(strategy):
+            yield data.frozen, "`cache` after `shuffle` keeps the order of the first epoch"
+
+
+RULE = Rule(
+    id="lint.cache-after-shuffle",
+    code="KD207",
+    severity=Severity.WARNING,
+    title="Checks for datasets that are cached after they were shuffled.",
+    why="""The cache stores the order of the first epoch. Every later epoch then sees the same examples in the same
+order, and in the same batches.""",
+    fix="Cache first, then shuffle.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.TFRecordDataset(files).shuffle(10_000).cache().batch(batch_size).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+batch_size = 32 * strategy.num_replicas_in_sync
+dataset = tf.data.TFRecordDataset(files).cache().shuffle(10_000).batch(batch_size).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    sources=(
+        "https://www.tensorflow.org/guide/data_performance",
+        MEASURED,
+    ),
+    judge=_judge,
+)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import Hit, Rule
+from kdoctor_lint.rules._batches import has_workers, trained_datasets
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for strategy, data in trained_datasets(trace):
+        whole = data.source.endswith(".from_generator") and data.policy in {"", "AUTO", "DATA"} and not data.sharded
+        if has_workers(strategy) and data.node is not None and whole:
+            yield data.node, "every worker runs the whole generator"
+
+
+RULE = Rule(
+    id="lint.generator-on-every-worker",
+    code="KD308",
+    severity=Severity.INFO,
+    title="Checks for Python generators as the data of several workers.",
+    why="""A generator has no files that could be divided. Every worker runs the whole generator and drops the
+elements of the other workers, so reading does not become faster with more workers.""",
+    fix="Read files with `tf.data`, or let each worker generate only its part and set `AutoShardPolicy.OFF`.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+dataset = tf.data.Dataset.from_generator(examples, output_signature=signature)
+dataset = dataset.batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+dataset = tf.data.TFRecordDataset(files).map(parse)
+dataset = dataset.batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    sources=("https://www.tensorflow.org/tutorials/distribute/input",),
+    judge=_judge,
+)

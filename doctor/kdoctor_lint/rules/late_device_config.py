@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import MEASURED, Hit, Rule
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for late in trace.late:
+        if late.what.startswith("tf."):
+            yield late.node, f"`{late.what}` fails after a strategy was created"
+        elif late.what != "TF_CONFIG":
+            yield late.node, f"`{late.what}` has no effect after a strategy was created"
+
+
+RULE = Rule(
+    id="lint.late-device-config",
+    code="KD306",
+    severity=Severity.ERROR,
+    title="Checks for devices configured after a strategy was created.",
+    why="""Creating a strategy starts TensorFlow, which then has its GPUs and their memory. `set_memory_growth`,
+`set_visible_devices` and the like raise a RuntimeError from then on ("cannot be modified after being initialized").
+`CUDA_VISIBLE_DEVICES` has no effect any more.""",
+    fix="Configure the devices first, then create the strategy.",
+    bad="""import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+""",
+    good="""import tensorflow as tf
+
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+strategy = tf.distribute.MirroredStrategy()
+""",
+    sources=(
+        "https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth",
+        MEASURED,
+    ),
+    judge=_judge,
+)

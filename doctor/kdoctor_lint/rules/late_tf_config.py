@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import Hit, Rule
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for late in trace.late:
+        # Without another scope it is for processes that are started later, as in notebooks.
+        if late.what == "TF_CONFIG" and trace.scopes > late.scopes:
+            yield late.node, "`TF_CONFIG` is set after the strategy has read it"
+
+
+RULE = Rule(
+    id="lint.late-tf-config",
+    code="KD305",
+    severity=Severity.ERROR,
+    title="Checks for `TF_CONFIG` set after the strategy of several workers was created.",
+    why="""`MultiWorkerMirroredStrategy` and the resolvers of clusters read `TF_CONFIG` when they are created. Set
+later, it has no effect. Every worker then trains alone on all data, without an error.""",
+    fix="Set `TF_CONFIG` before the strategy is created, at best in the job script.",
+    bad="""import json
+import os
+
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+os.environ["TF_CONFIG"] = json.dumps(cluster)
+with strategy.scope():
+    model = make_model()
+""",
+    good="""import json
+import os
+
+import tensorflow as tf
+
+os.environ["TF_CONFIG"] = json.dumps(cluster)
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = make_model()
+""",
+    sources=("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras",),
+    judge=_judge,
+)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdoctor.model import Severity
+from kdoctor_lint.flow.trace import Trace
+from kdoctor_lint.model import MEASURED, Hit, Rule
+from kdoctor_lint.rules._batches import has_workers, trained_datasets
+
+_NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
+
+
+def _judge(trace: Trace) -> Iterator[Hit]:
+    for node, made_for in trace.unsharded:
+        if has_workers(made_for):
+            yield node, "function makes the same dataset on every worker, because it does not use its context"
+    for strategy, data in trained_datasets(trace):
+        if not has_workers(strategy) or data.node is None:
+            continue
+        if data.policy == "OFF" and data.source and not data.sharded and not data.shuffled:
+            yield data.node, "every worker reads all examples in the same order, because sharding is off"
+        elif data.policy == "FILE" and data.source.endswith(_NO_FILES):
+            yield data.node, f"`{data.source.rpartition('.')[2]}` cannot be sharded by file"
+
+
+RULE = Rule(
+    id="lint.unsharded-data",
+    code="KD307",
+    severity=Severity.WARNING,
+    title="Checks for multi-worker data that every worker reads completely, or that cannot be sharded.",
+    why="""Several workers need different examples. With `AutoShardPolicy.OFF`, and in
+`distribute_datasets_from_function`, TensorFlow divides nothing: without `shard`, all workers train on the same
+batches, and further workers add nothing. `AutoShardPolicy.FILE` needs files. With arrays or a generator it raises
+NotFoundError ("Found an unshardable source dataset").""",
+    fix="Call `shard` with the number and the index of the worker, or leave the policy at its default.",
+    bad="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+dataset = tf.data.TFRecordDataset(files).batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
+dataset = dataset.with_options(options)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    good="""import keras
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+dataset = tf.data.TFRecordDataset(files).batch(64 * strategy.num_replicas_in_sync).prefetch(tf.data.AUTOTUNE)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(10)])
+    model.compile(optimizer="adam", loss="mse")
+model.fit(dataset)
+""",
+    sources=(
+        "https://www.tensorflow.org/tutorials/distribute/input",
+        MEASURED,
+    ),
+    judge=_judge,
+)

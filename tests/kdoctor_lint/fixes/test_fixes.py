@@ -1,0 +1,153 @@
+"""Each fix: the code before and after it.
+
+``cases/edits.txt`` has a case a section: ``safe`` and ``unsafe`` fixes, and ``none`` where nothing may change.
+``cases/moves.txt`` has a name that moved on each line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kdoctor_lint.edits import Name
+from kdoctor_lint.engine import lint_script
+from kdoctor_lint.fixes.apply import fix_file
+from kdoctor_lint.names import canonical
+from kdoctor_lint.registry import RULES
+from kdoctor_lint.removed import REMOVED
+from kdoctor_lint.script import parse_script
+
+CASES = Path(__file__).parent / "cases"
+HEAD = "import keras\nimport tensorflow as tf\n"
+EDITS = re.findall(r"^### (\w+): (.+)\n((?:(?!###).*\n?)*)", (CASES / "edits.txt").read_text("utf-8"), re.MULTILINE)
+MOVES = [line.split(" -> ") for line in (CASES / "moves.txt").read_text("utf-8").splitlines()]
+FIXES = {name: rule for name, rule in RULES.items() if name in {"lint.removed-api", "lint.multi-gpu-model"}}
+
+
+def fixed(path: Path, code: bytes, *, unsafe: bool = False) -> bytes:
+    path.write_bytes(code)
+    result = fix_file(str(path), FIXES, unsafe=unsafe)
+    assert path.read_bytes() == code, "fix_file writes nothing"
+    return code if result is None else result.after
+
+
+@pytest.mark.parametrize(("kind", "title", "text"), EDITS, ids=lambda text: text if "\n" not in text else "")
+def test_code_is_fixed(tmp_path: Path, kind: str, title: str, text: str) -> None:
+    before, _, after = (HEAD + text).partition("---\n")
+    after = HEAD + after if after else before
+    before, after = before.rstrip("\n") + "\n", after.rstrip("\n") + "\n"
+    path = tmp_path / "train.py"
+    assert fixed(path, before.encode()).decode() == (after if kind == "safe" else before)
+    assert fixed(path, before.encode(), unsafe=True).decode() == after
+    assert fixed(path, after.encode(), unsafe=True).decode() == after
+    if kind != "none":
+        findings, _ = lint_script(parse_script("train.py", after.encode()), FIXES)
+        assert findings == []
+
+
+@pytest.mark.parametrize(("old", "new"), MOVES)
+def test_name_that_moved_is_fixed(tmp_path: Path, old: str, new: str) -> None:
+    code = f"{HEAD}value = {old}  # as before\n"
+    after = fixed(tmp_path / "train.py", code.encode(), unsafe=True).decode()
+    assert after == code.replace(f"{old} ", f"{new} ")
+    assert lint_script(parse_script("train.py", after.encode()), FIXES)[0] == []
+
+
+def test_every_edit_has_a_case() -> None:
+    moved = {canonical(old.replace("tf.", "tensorflow.", 1)) for old, _ in MOVES}
+    entries = {name for name, entry in REMOVED.items() if isinstance(entry.edit, Name) and "." in name}
+    missing = {name for name in entries if not any(old == name or old.startswith(f"{name}.") for old in moved)}
+    assert missing == {"Optimizer.lr"}
+    text = (CASES / "edits.txt").read_text("utf-8")
+    others = [name for name, entry in REMOVED.items() if entry.edit is not None and name not in entries]
+    words = [re.search(r"\((\w+)=\)$|(\w+)(?: without .*)?$", name) for name in others]
+    assert [
+        name for name, word in zip(others, words, strict=True) if not word or (word[1] or word[2]) not in text
+    ] == []
+
+
+@pytest.mark.tensorflow
+def test_new_names_exist() -> None:
+    import subprocess
+    import sys
+
+    new = sorted({new.replace("tf.", "tensorflow.", 1) for _, new in MOVES})
+    program = f"import keras, tensorflow\nfor name in {new!r}:\n    eval(name)\nprint('all')\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
+    assert done.stdout.endswith("all\n"), done.stderr[-500:]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"\xef\xbb\xbfimport tensorflow as tf\r\nx = tf.log(1)  # \xc3\xa9\r\n", id="mark, CRLF"),
+        pytest.param(
+            b"# coding: latin-1\nimport tensorflow as tf\nx = tf.log('\xe9')", id="encoding, no last line end"
+        ),
+        pytest.param(b"import tensorflow as tf\n\x0c\nif 1:\n\tx = tf.log(1) \t\n\n\n", id="form feed, tabs"),
+        pytest.param(b"import tensorflow as tf\r\n!nvidia-smi\r\nx = tf.log(1)\r\n%time f()\r\n", id="magics"),
+        pytest.param('import tensorflow as tf\ny = "größe", tf.log("日本"), """a\n b"""\n'.encode(), id="characters"),
+        pytest.param(b"import tensorflow as tf\nx = (  tf.log)  (1, # one\n  )\n", id="spaces"),
+    ],
+)
+def test_everything_else_is_kept(tmp_path: Path, data: bytes) -> None:
+    after = fixed(tmp_path / "train.py", data)
+    assert after == re.sub(rb"tf\.log", rb"tf.math.log", data)
+
+
+def notebook(escaped: str) -> bytes:
+    return f"""{{
+ "cells": [
+  {{"cell_type": "markdown", "metadata": {{}}, "source": ["# tf.log(1)\\n"]}},
+  {{"cell_type": "code", "execution_count": 7, "metadata": {{"tags": ["a"]}}, "outputs": [1.50],
+    "source": ["!pip install x\\n", "import tensorflow as tf\\n",
+               "a = tf.log(1)  # {escaped}\\n", "%matplotlib inline"]}},
+  {{"cell_type": "code", "metadata": {{}}, "source": "b = tf.log(2)\\nstrategy.experimental_run_v2(step)"}},
+  {{"cell_type": "code", "metadata": {{}}, "source": ["%%writefile t.py\\n", "import tensorflow as tf; tf.log(3)"]}}
+ ],
+ "metadata": {{"kernelspec": {{"language": "python"}}, "x":1e3}}, "nbformat": 4,   "nbformat_minor": 5}}
+""".encode()
+
+
+@pytest.mark.parametrize("escaped", ["größe", r"gr\u00f6\u00dfe"])
+def test_notebook_keeps_everything_but_the_code(tmp_path: Path, escaped: str) -> None:
+    before = notebook(escaped)
+    after = fixed(tmp_path / "train.ipynb", before)
+    lines = before.split(b"\n")
+    changed = [line.replace(b"tf.log", b"tf.math.log").replace(b"experimental_run_v2", b"run") for line in lines[4:]]
+    assert after == b"\n".join([*lines[:4], *changed])
+    assert fixed(tmp_path / "train.ipynb", after) == after
+
+
+@pytest.mark.parametrize("name", ["train.py", "train.ipynb"])
+@pytest.mark.parametrize("data", [b"x = tf.log(\n", b"\0", b"\xff", b"{}", b"import tensorflow as tf\ntf.log(1) = 3\n"])
+def test_file_that_cannot_be_parsed_is_left_alone(tmp_path: Path, name: str, data: bytes) -> None:
+    assert fixed(tmp_path / name, data, unsafe=True) == data
+
+
+def test_silenced_finding_is_not_fixed(tmp_path: Path) -> None:
+    code = b"import tensorflow as tf\na = tf.log(1)  # noqa: KD403\nb = tf.log(2)\n"
+    assert fixed(tmp_path / "train.py", code) == code.replace(b"tf.log(2)", b"tf.math.log(2)")
+
+
+def test_other_target_has_no_fix(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("from tensorflow import keras\nkeras.optimizers.SGD(lr=1)\n")
+    assert fix_file(str(path), FIXES, {"tensorflow": (2, 9), "keras": (2, 9)}) is None
+
+
+PIECES = [text.partition("---\n")[0] for _, _, text in EDITS] + [f"value = {old}\n" for old, _ in MOVES]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6), st.booleans())
+def test_fixing_twice_is_fixing_once(tmp_path: Path, pieces: list[str], unsafe: bool) -> None:  # noqa: FBT001 - given by hypothesis
+    path = tmp_path / "train.py"
+    once = fixed(path, (HEAD + "".join(pieces)).encode(), unsafe=unsafe)
+    ast.parse(once)
+    assert fixed(path, once, unsafe=unsafe) == once

@@ -1,0 +1,108 @@
+"""Functions, classes and objects of imported modules of the same tree are followed one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdoctor_lint.engine import lint
+
+HEAD = "import keras\nimport tensorflow as tf\n"
+MODULES = {
+    "models.py": HEAD
+    + """
+SIZE = 64
+PER_REPLICA_BATCH = 32
+net = keras.Sequential([keras.layers.Dense(1)])
+
+def build(units=1):
+    return keras.Sequential([keras.layers.Dense(units)])
+
+def optimizer():
+    return keras.optimizers.SGD(lr=0.1, clipnorm=1.0)
+
+def rebuild():
+    return build()
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+""",
+    "pkg/__init__.py": "",
+    "pkg/scopes.py": HEAD + "strategy = tf.distribute.MirroredStrategy()\n\ndef make():\n    return strategy\n",
+    "pkg/far.py": "from models import build as far\n",
+    "broken.py": "def build(:\n",
+}
+MAIN = HEAD + "strategy = tf.distribute.MirroredStrategy()\n"
+USE = "with strategy.scope():\n    model.compile('adam', 'mse')\n"
+SIZES = """from models import PER_REPLICA_BATCH as size
+with strategy.scope():
+    model = keras.Sequential([])
+    model.compile('adam')
+"""
+BOTH = "from models import build\nwith strategy.scope():\n    good = build()\n    good.compile('a')\nmodel = build()\n"
+OUTSIDE, INSIDE = "model-outside-scope", "compile-outside-scope"
+
+
+def findings(tmp_path: Path, name: str, code: str) -> list[tuple[int, str]]:
+    for file, text in MODULES.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    path = tmp_path / name
+    path.write_text(code, encoding="utf-8")
+    return [(item.spot.line, item.rule.id.partition(".")[2]) for item in lint([str(path)]).findings]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("from models import build\nmodel = build()\n" + USE, [(5, OUTSIDE)]),
+        ("import models as m\nmodel = m.build(units=2)\n" + USE, [(5, OUTSIDE)]),
+        ("from models import *\nmodel = build()\n" + USE, [(5, OUTSIDE)]),
+        ("from models import Net\nmodel = Net()\n" + USE, [(5, OUTSIDE)]),
+        ("from models import net as model\n" + USE, [(4, OUTSIDE)]),
+        ("from models import rebuild\nmodel = rebuild()\n" + USE, [(5, OUTSIDE)]),
+        ("from pkg import scopes\nmodel = keras.Sequential()\nwith scopes.strategy.scope():\n    model.compile('a')\n",
+         [(5, OUTSIDE)]),
+        ("from pkg.scopes import make\nwith make().scope():\n    model = keras.Sequential([])\nmodel.compile('adam')\n",
+         [(7, INSIDE)]),
+        ("from models import optimizer, build\nwith strategy.scope():\n    build().compile(optimizer(), 'mse')\n",
+         [(6, "clipping")]),
+        (BOTH + USE, [(8, OUTSIDE)]),
+        (SIZES + "model.fit(x, batch_size=size)\n", [(8, "per-replica-batch")]),
+    ],
+)  # fmt: skip
+def test_imported_code_is_followed(tmp_path: Path, code: str, expected: list[tuple[int, str]]) -> None:
+    assert findings(tmp_path, "train.py", MAIN + code) == expected
+
+
+def test_relative_import_is_followed(tmp_path: Path) -> None:
+    code = MAIN + "from ..models import build\nfrom .scopes import make\nmodel = build()\n" + USE
+    assert findings(tmp_path, "pkg/train.py", code) == [(6, OUTSIDE)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pkg.far import far\nmodel = far()\n" + USE,
+        "from broken import build\nmodel = build()\n" + USE,
+        "from absent import build\nmodel = build()\n" + USE,
+        "from models import other\nmodel = other()\n" + USE,
+        "from models import build\nwith strategy.scope():\n    model = build()\n    model.compile('adam')\n",
+        "from models import optimizer\n",
+    ],
+    ids=["second step", "cannot be parsed", "absent", "name is absent", "created inside", "finding in the module"],
+)
+def test_other_code_has_no_finding(tmp_path: Path, code: str) -> None:
+    assert findings(tmp_path, "train.py", MAIN + code) == []
+
+
+def test_large_and_many_modules_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text(MODULES["models.py"] + "#" * 300_000, encoding="utf-8")
+    assert findings(tmp_path, "train.py", MAIN + "from large import build\nmodel = build()\n" + USE) == []
+    for number in range(20):
+        (tmp_path / f"m{number}.py").write_text(MODULES["models.py"], encoding="utf-8")
+    many = "".join(f"from m{number} import build\n" for number in range(20))
+    assert findings(tmp_path, "train.py", MAIN + many + "model = build()\n" + USE) == []

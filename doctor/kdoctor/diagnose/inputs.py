@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kdoctor.errors import UsageError, refuse_named_pipe
+from kdoctor.text.lists import counted
 
 STDIN = "-"
 BLOCK = 1 << 20
@@ -53,7 +54,7 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
         if path.is_dir():
             found = _of_folder(path)
             if len(found) > _FILES:
-                notes.append(f"{path}: only the {_FILES} newest of {len(found)} logs were read")
+                notes.append(f"{path}: only the {_FILES} newest of {counted(len(found), 'log')} were read")
                 newest = sorted(found, key=lambda file: -file.stat().st_mtime)[:_FILES]
                 found = sorted(newest)
             if not found:

@@ -11,9 +11,9 @@ from pkgutil import resolve_name
 from kdoctor.fleet.document import make_document
 from kdoctor.fleet.report import FleetReport, NodeNote, NodeState
 from kdoctor.report import formats as of_report
-from kdoctor.report.markdown import escape
 from kdoctor.report.prometheus import family
 from kdoctor.text.canvas import PLAIN, Canvas
+from kdoctor.text.markdown import escape
 from kdoctor.text.sanitize import cleaned
 
 Renderer = Callable[[FleetReport, Canvas], str]

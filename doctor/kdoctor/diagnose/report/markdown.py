@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from kdoctor.diagnose.model import Diagnosis
 from kdoctor.diagnose.report.sections import fields, heading, hint, notes, place, read
-from kdoctor.report.markdown import escape, markdown_fields
+from kdoctor.report.markdown import markdown_fields
 from kdoctor.text.canvas import Canvas
+from kdoctor.text.markdown import escape
 
 
 def render_markdown(diagnosis: Diagnosis, canvas: Canvas) -> str:

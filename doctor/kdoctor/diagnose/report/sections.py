@@ -40,7 +40,7 @@ def place(where: Place) -> str:
 def fields(cause: Cause) -> Iterator[Field]:
     """What is known about a cause."""
     lines = f"; {counted(cause.count, 'line')}" if cause.count > 1 else ""
-    ranks = f" of {len(cause.ranks)} processes" if len(cause.ranks) > 1 else ""
+    ranks = f" of {counted(len(cause.ranks), 'process', 'processes')}" if len(cause.ranks) > 1 else ""
     yield Field(label="Line", text=f"{place(cause.first)}{lines}{ranks}")
     yield Field(label="Text", text=cause.first.text)
     yield Field(label="Cause", text=cause.cause)

@@ -145,8 +145,8 @@ def read_job(text: str) -> JobConfig:
         if not isinstance(addresses, list) or not all(isinstance(address, str) for address in addresses):
             return JobConfig(malformed=f"cluster.{kind} is not a list of addresses")
     task = config.get("task")
-    named = isinstance(task, dict) and "type" in task and "index" in task
+    named = task if isinstance(task, dict) and {"type", "index"} <= task.keys() else None
     return JobConfig(
         cluster={kind: tuple(addresses) for kind, addresses in cluster.items()},
-        task=f"{task['type']} {task['index']}" if named else None,
+        task=f"{named['type']} {named['index']}" if named else None,
     )

@@ -10,9 +10,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-if sys.platform != "win32":
-    import fcntl
-
 _PREFIXES = ("kdoctor-smoke-", "kdoctor-import-", "kdoctor-rollback-", "kdoctor-wheel-")
 
 
@@ -60,6 +57,8 @@ def _locked(folder: str) -> Iterator[bool | None]:
     if sys.platform == "win32":
         yield None
         return
+    import fcntl  # noqa: PLC0415 - not on Windows
+
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except FileNotFoundError:

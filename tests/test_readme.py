@@ -53,6 +53,7 @@ NEEDS_GPUS = {
 ON_EIGHT_GPUS = {"kdoctor topology --replicas 4"}
 """Commands that are run on a described machine with eight GPUs."""
 TRAIN = "import tensorflow as tf\n\nstrategy = tf.distribute.MirroredStrategy()\n"
+LOG = "Could not find cuda drivers on your machine, GPU will not be used.\n"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The working directory of all commands. Later commands use files of earlier ones."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "train.py").write_text(TRAIN, encoding="utf-8")
+    (folder / "train.log").write_text(LOG, encoding="utf-8")
     return folder
 
 

@@ -45,6 +45,15 @@ _POSITIVE = frozenset(
 _MAY_BE_ZERO = frozenset({("RdmaDevice", "link_width"), ("RdmaDevice", "link_width_max")})
 """Virtual functions have a link without lanes."""
 
+_MAY_BE_EMPTY = frozenset(
+    {
+        *("error", "error_message", "error_type", "failure", "hangs", "invalid", "load_error", "malformed", "not_compared"),
+        *("not_run", "problem", "skip_reason", "unknown_reason", "unread", "unreadable", "version_error"),
+        *("scale_hidden", "stacks", "stderr_tail", "value"),
+    }
+)
+"""Reasons and texts whose emptiness says something: an exception may have no message, but there was one."""
+
 _MOST = 2.0**60
 """No count, size or time is larger."""
 
@@ -109,7 +118,7 @@ def _checked(value: Any) -> Any:
 
 def _is_possible(kind: str, name: str, value: float | str) -> bool:
     if isinstance(value, str):
-        return bool(value.strip())
+        return bool(value.strip()) or name in _MAY_BE_EMPTY
     if not math.isfinite(value) or abs(value) > _LARGEST.get(name, _MOST):
         return False
     if name in _SIGNED:

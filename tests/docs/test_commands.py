@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from helpers.command import environ
 from helpers.fleets import fleet_of, write
 from helpers.machines import collecting
+from kdoctor.engine.catalog import load_catalog
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -79,8 +81,13 @@ def reason_not_run(command: str) -> str | None:
     return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), None)
 
 
+FAILURES = {page.relative_to(DOCS).as_posix(): commands_of(page) for page in DOCS.glob("failure-modes/*.md")}
+"""Generated pages. Their commands look for a failure that this machine does not have, so only the ids are tested."""
+
 PAGES = {
-    page.relative_to(DOCS).as_posix(): commands_of(page) for page in sorted(DOCS.rglob("*.md")) if commands_of(page)
+    name: commands_of(page)
+    for page in sorted(DOCS.rglob("*.md"))
+    if commands_of(page) and (name := page.relative_to(DOCS).as_posix()) not in FAILURES
 }
 
 
@@ -154,6 +161,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "train.ipynb").write_text(NOTEBOOK, encoding="utf-8")
     (tmp_path / "smi-q.txt").write_text(NVIDIA_SMI, encoding="utf-8")
     (tmp_path / "lspci.txt").write_text("3b:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8]\n")
+    for name in ("train.log", "rank0.log"):
+        (tmp_path / name).write_text("Could not find cuda drivers on your machine, GPU will not be used.\n")
     (tmp_path / "dmesg.txt").write_text("[    0.000000] Linux version 6.1.0\n", encoding="utf-8")
     write(fleet_of(4), tmp_path / "reports")
     (tmp_path / "ci").mkdir()
@@ -197,6 +206,20 @@ def test_commands_of_the_page_work(name: str, folder: Path, tmp_path_factory: py
         assert done.returncode == EXIT_CODES.get(command, 0), (command, done.stdout, done.stderr)
         if TRAINS.search(command) and " ci/" not in command:
             TRAINED.add(command)
+
+
+@pytest.mark.parametrize("name", sorted(FAILURES))
+def test_commands_for_a_failure_name_checks_and_scenarios_that_exist(name: str) -> None:
+    catalog = load_catalog()
+    trained = {scenario.removeprefix("smoke.") for scenario in catalog.scenarios}
+    for command in FAILURES[name]:
+        words = command.split()
+        if words[:2] == ["kdoctor", "check"]:
+            chosen = [after for option, after in itertools.pairwise(words) if option == "--select"]
+            assert {name for names in chosen for name in names.split(",")} <= catalog.checks.keys(), command
+        elif words[:2] == ["kdoctor", "smoke"]:
+            named = itertools.takewhile(lambda word: not word.startswith("-"), words[2:])
+            assert set(named) <= trained, command
 
 
 def test_every_reason_is_of_a_command() -> None:

@@ -54,6 +54,8 @@ EXIT_CODES = {
     "kdoctor check --no-smoke --snapshot node7.json": 1,
     "kdoctor check --checklist single-gpu-keras": 1,
     "kdoctor check --checklist single-gpu-keras --no-smoke": 1,
+    # The imported output does not show what is installed.
+    "kdoctor check --no-smoke --snapshot imported.json": 3,
     # Without a directory /scratch, the check of the example is unknown.
     "PYTHONPATH=. kdoctor check --no-smoke --checklist site-node.yaml --plugin site_checks.scratch:PLUGIN": 3,
     # The work tree drops a check of origin/main. (On checklist.md, it adds many.)

@@ -180,9 +180,9 @@ def _judge_snapshot(catalog: Catalog, checklist: str) -> Callable[[bytes], SentR
         if not plans:
             plans.append(RunOptions(checklist=checklist, use_lock=False).plan(catalog))
         report = build_report(_collected(snapshot.facts, snapshot.created_at), plans[0])
+        sent = SentReport.model_validate_json(make_document(report).model_dump_json(by_alias=True))
         # The verdict is of now, and the clock that it is compared with is that of the snapshot.
-        document = make_document(replace(report, started_at=snapshot.created_at))
-        return SentReport.model_validate_json(document.model_dump_json(by_alias=True))
+        return sent.model_copy(update={"started_at": snapshot.created_at})
 
     return judge
 

@@ -47,7 +47,17 @@ _MAY_BE_ZERO = frozenset({("RdmaDevice", "link_width"), ("RdmaDevice", "link_wid
 
 _MAY_BE_EMPTY = frozenset(
     {
-        *("error", "error_message", "error_type", "failure", "hangs", "invalid", "load_error", "malformed", "not_compared"),
+        *(
+            "error",
+            "error_message",
+            "error_type",
+            "failure",
+            "hangs",
+            "invalid",
+            "load_error",
+            "malformed",
+            "not_compared",
+        ),
         *("not_run", "problem", "skip_reason", "unknown_reason", "unread", "unreadable", "version_error"),
         *("scale_hidden", "stacks", "stderr_tail", "value"),
     }

@@ -28,7 +28,8 @@ def measure(value: float, low: float, high: float) -> Measure:
 
 LOCKS = st.builds(
     Lock,
-    checklist=TEXTS, version=st.integers(0, 2**63 - 1), expectations=TEXTS, recorded=st.sampled_from(["", RECORDED]), kdoctor=TEXTS,
+    checklist=TEXTS, version=st.integers(0, 2**63 - 1), expectations=TEXTS,
+    recorded=st.sampled_from(["", RECORDED]), kdoctor=TEXTS,
     identifiers=st.booleans(),
     facts=FACTS.map(lambda found: {name: kept for name, facts in found.items() if (kept := fitting(name, facts))}),
     measured=st.dictionaries(TEXTS, st.builds(measure, NUMBERS, NUMBERS, NUMBERS), max_size=2),

@@ -149,7 +149,7 @@ def test_no_command_of_a_hostile_machine_runs_a_part_of_a_value(tmp_path: Path) 
     commands: set[str] = set()
     scripts: set[str] = set()
     for turn in range(GROUPS):
-        facts = hostile(set(names[turn::GROUPS]), (None, 0, 10**6)[turn % 3])
+        facts = hostile(set(names[turn::GROUPS]), 10**6)  # large counts make most checks fail, and so print commands
         assert facts is not None
         report = report_of(facts)
         commands.update(commands_of(report))

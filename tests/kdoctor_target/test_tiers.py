@@ -64,7 +64,7 @@ def test_standard_tier_matches_docs() -> None:
     assert outcomes("standard", legacy=False) == measured("standard", "keras")
 
 
-@pytest.mark.tensorflow
+@pytest.mark.smoke_full
 def test_standard_tier_on_jax_matches_docs() -> None:
     statuses = outcomes("standard", framework="jax")
     assert statuses == measured("standard", "jax")

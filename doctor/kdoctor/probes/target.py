@@ -11,7 +11,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from kdoctor.errors import UsageError
-from kdoctor.probes.process.child import Children, ChildrenEnded, TooManyRecordsError
+from kdoctor.probes.process.child import Children, ChildrenEnded
+from kdoctor.probes.process.readers import TooManyRecordsError
 from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment
 from kdoctor.text.sanitize import clean
 

@@ -39,7 +39,8 @@ from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.load import loads as read_matrix
 from kdoctor.probes import interpreter, libraries
 from kdoctor.probes.nvml import probe as nvml
-from kdoctor.probes.process.child import ChildEnd, _RecordReader
+from kdoctor.probes.process.child import ChildEnd
+from kdoctor.probes.process.readers import RecordReader
 from kdoctor.report.formats import FORMATS, render
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
@@ -213,7 +214,7 @@ def _history_seed() -> tuple[bytes, ...]:
 
 
 def _children(data: bytes, _: Path) -> None:
-    reader = _RecordReader(None, None, keep=True)
+    reader = RecordReader(None, None, keep=True)
     reader._take(data)
     end = ChildEnd(
         exit_code=1, signal=None, timed_out=False, records=tuple(reader.records), chatter=reader.chatter,

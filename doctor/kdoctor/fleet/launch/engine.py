@@ -11,7 +11,8 @@ from typing import Protocol
 
 from kdoctor.errors import UsageError
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, Take
+from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded
+from kdoctor.probes.process.readers import Take
 
 GRACE_S = 5.0
 """How long a program may take to end what it started on the node, before it is killed."""

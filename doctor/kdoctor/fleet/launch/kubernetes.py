@@ -12,7 +12,7 @@ from kdoctor.fleet.exclusion import Engine as Words
 from kdoctor.fleet.launch.engine import Ended, ProgramEngine, first_problem
 from kdoctor.fleet.manifest import NAME
 from kdoctor.fleet.names import is_valid
-from kdoctor.probes.process.child import Take
+from kdoctor.probes.process.readers import Take
 
 _ASK_S = 60.0
 _MOST_BYTES = 2**30

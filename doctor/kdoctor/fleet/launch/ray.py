@@ -13,7 +13,7 @@ from kdoctor.fleet.documents import MOST_BYTES
 from kdoctor.fleet.exclusion import Engine as Words
 from kdoctor.fleet.launch.engine import Ended, InterruptedRunError, first_problem
 from kdoctor.fleet.names import is_valid
-from kdoctor.probes.process.child import Take
+from kdoctor.probes.process.readers import Take
 
 _LATER_S = 10.0
 """How much later than the task itself its result is missed: the task ends what hangs."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kdoctor.fleet.exclusion import Engine as Words
 from kdoctor.fleet.launch.engine import Ended, ProgramEngine
-from kdoctor.probes.process.child import Take
+from kdoctor.probes.process.readers import Take
 
 _OF_SSH = 255
 """The exit code of ssh if there is no connection."""

@@ -6,7 +6,8 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 
-from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, OnRecord, Process
+from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded, Process
+from kdoctor.probes.process.readers import OnRecord
 
 
 class BackgroundProcess:

@@ -14,7 +14,7 @@ from kdoctor.fleet.exclusion import Engine as Words
 from kdoctor.fleet.launch.collect import Answer, Collection, Limits
 from kdoctor.fleet.launch.engine import Ended, InterruptedRunError
 from kdoctor.output import OutputError
-from kdoctor.probes.process.child import Take
+from kdoctor.probes.process.readers import Take
 
 REPORT = json.dumps(healthy("n1"), indent=2).encode()
 Run = Callable[[str, Take, float], Ended]

@@ -95,7 +95,7 @@ class OutputReader(_Reader):
 
     @property
     def chatter(self) -> str:
-        """The end of what is no record."""
+        """The end of the other output."""
         return ""
 
 
@@ -134,7 +134,7 @@ class RecordReader(OutputReader):
 
     @property
     def chatter(self) -> str:
-        """The end of what is no record."""
+        """The end of the other output."""
         return (self._chatter + b"".join(self._rest))[-_TAIL_BYTES:].decode("utf-8", "replace")
 
     def _take(self, chunk: bytes) -> bool:

@@ -198,7 +198,8 @@ def test_unlikely_explanation_comes_before_none() -> None:
         packages(*others, package("h5py", "3.13.0")),
         smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, 0.9))),
     )
-    assert [(change.fact, change.explains) for change in compared(*changed, results=(failure("smoke.baseline"),)).changes] == [
+    found = compared(*changed, results=(failure("smoke.baseline"),))
+    assert [(change.fact, change.explains) for change in found.changes] == [
         ("packages.h5py", ("smoke.baseline",)), ("measured.smoke.baseline/mirrored/final-loss", ())
     ]  # fmt: skip
 

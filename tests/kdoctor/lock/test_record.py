@@ -123,3 +123,11 @@ def test_lock_for_the_history_has_paths_and_no_variables_of_the_job(checklist: C
     assert made.identifiers
     assert made.facts["python"]["executable"] == "/opt/job/bin/python"
     assert made.facts["environment"] == {"NCCL_DEBUG": "WARN"}
+
+
+@pytest.mark.parametrize(("slower", "keeps"), [(2.005, True), (2.015, False)])
+def test_factor_within_a_percent_is_the_same(checklist: Checklist, slower: float, keeps: bool) -> None:  # noqa: FBT001
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    again = make_lock(checklist, report(GOOD), recorded_facts(node_facts(), slower=slower), previous=first)
+    assert (again.measured[name] == first.measured[name]) is keeps

@@ -153,3 +153,9 @@ def test_recorder_waits_for_another_one(tmp_path: Path) -> None:
         os.close(holder)
         assert isinstance(second.exception(), OutputError)
     assert not written_at_once
+
+
+def test_lock_is_written_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    write_lock(tmp_path / "job.lock.yaml", lock(), None)
+    assert read_lock(tmp_path / "job.lock.yaml") == lock()

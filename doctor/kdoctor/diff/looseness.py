@@ -44,11 +44,12 @@ def compare_numbers(old: Any, new: Any, looser: Looser) -> Kind:
 
 
 def _compare_sets(old: set[str], new: set[str]) -> Kind:
-    if old == new:
-        return "cosmetic"
-    if old < new:
-        return "loosened"
-    return "tightened" if new < old else "moved"
+    both: dict[tuple[bool, bool], Kind] = {
+        (True, True): "cosmetic",
+        (True, False): "loosened",
+        (False, True): "tightened",
+    }
+    return both.get((old <= new, new <= old), "moved")
 
 
 def compare_specifiers(old: str, new: str) -> Kind:
@@ -80,7 +81,7 @@ def _versions_to_try(text: str) -> set[Version]:
 def _around(version: Version) -> set[Version]:
     """A version and its neighbours, at each position of the release."""
     release = version.release
-    found = {version, Version(f"{version.public}.dev0") if not version.dev else version}
+    found = {version, Version(f"{version.public}.dev0") if version.dev is None else version}
     found.add(Version(f"{version.base_version}a0"))
     found.add(Version(f"{version.base_version}.post1"))
     epoch = f"{version.epoch}!" if version.epoch else ""

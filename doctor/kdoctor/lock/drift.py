@@ -89,8 +89,6 @@ def drift(lock: Lock, now: Recorded, results: Iterable[Result], shown: str) -> D
 
 def _changes(lock: Lock, now: Recorded) -> Iterable[DriftChange]:
     for section in sorted({*lock.facts, *now.facts} - _NOT_COMPARED):
-        if section in now.unread and section not in now.facts:
-            continue
         old, new = lock.facts.get(section, {}), now.facts.get(section, {})
         for name in sorted({*old, *new}):
             # Half of a section may be unreadable (driver: NVML or the kernel).
@@ -134,9 +132,12 @@ def _weighed(change: DriftChange, failed: Iterable[Result], failed_then: Collect
     No change explains a check that already failed in the recorded run (a warning, or accepted), unless its finding
     names the thing that changed.
     """
-    weights = {result.id: _weight(change, result) for result in failed}
-    weights = {check: weight for check, weight in weights.items() if weight > _NAMED or check not in failed_then}
-    explained = sorted((check for check in weights if weights[check]), key=lambda check: (-weights[check], check))
+    weights = {
+        result.id: weight
+        for result in failed
+        if (weight := _weight(change, result)) > (_NAMED if result.id in failed_then else 0)
+    }
+    explained = sorted(weights, key=lambda check: (-weights[check], check))
     best = max(weights.values(), default=0)
     return best, DriftChange(fact=change.fact, old=change.old, new=change.new, explains=tuple(explained))
 

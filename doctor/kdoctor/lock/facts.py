@@ -17,7 +17,6 @@ from kdoctor.facts import (
     KernelDriver,
     Libraries,
     Packages,
-    SmokeCase,
     SmokeRun,
     SmokeRuns,
     Target,
@@ -271,14 +270,10 @@ def _measures(run: SmokeRun, slower: float) -> dict[str, Measure]:
         if case.losses and case.losses[-1] is not None:
             value = case.losses[-1]
             found[f"{name}/final-loss"] = _measure(value, value - LOSS_TOLERANCE, value + LOSS_TOLERANCE)
-        if _has_speed(case) and case.step_s is not None:
+        if case.outcome == "trained" and case.step_s is not None and case.step_s > 0:
             low, high = case.step_s / slower - jitter_s, case.step_s * slower + jitter_s
             found[name + STEP_SECONDS] = _measure(case.step_s, max(0.0, low), high)
     return found
-
-
-def _has_speed(case: SmokeCase) -> bool:
-    return case.outcome == "trained" and case.step_s is not None and case.step_s > 0
 
 
 def _measure(value: float, low: float, high: float) -> Measure:

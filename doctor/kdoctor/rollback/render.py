@@ -63,7 +63,7 @@ def _script(plan: RollbackPlan) -> Iterator[str]:
         title = _title(number, step)
         yield from ("", f"# {comment(title)}")
         yield from (f"#    {comment(text)}" for text in step.restores)
-        root = "yes" if step.needs_root or step.needs_reboot else "no"
+        root = "yes" if step.needs_root else "no"
         if step.elsewhere:
             yield from (say(text) for text in (title, *(f"  {command}" for command in step.commands)))
             title = "Continue here without it?"

@@ -81,9 +81,9 @@ def libraries(
 
 def _in_packages(library: str, packages: Sequence[DriftChange]) -> bool:
     """Whether a package that brings the library drifted, too."""
-    middle = WHEELS.get(library)
-    pattern = re.compile(rf"(?:packages\.nvidia-{middle}(?:-cu\d+)?|conda\.(?:lib)?(?:cuda-)?{library.lower()})")
-    return middle is not None and any(pattern.fullmatch(change.fact) for change in packages)
+    wheel, name = WHEELS.get(library, library), re.escape(library.lower())
+    pattern = re.compile(rf"(?:packages\.nvidia-{re.escape(wheel)}(?:-cu\d+)?|conda\.(?:lib)?(?:cuda-)?{name})")
+    return any(pattern.fullmatch(change.fact) for change in packages)
 
 
 def driver(

@@ -74,11 +74,10 @@ class Trials:
         file = str(ROOT / mutant.path)
         first, last = next((one, two) for name, one, two in lines_of(source) if name == mutant.function)
         calling = [item for item in items if any(f == file and first <= n <= last for f, n in known[item.nodeid].calls)]
-        own = [item for item in calling if item.path in self.own_tests(mutant.path)]
-        chosen = {item.nodeid for item in own}
-        others = sorted(
-            (item for item in calling if item.nodeid not in chosen), key=lambda item: known[item.nodeid].seconds
-        )
+        calling.sort(key=lambda item: known[item.nodeid].seconds)
+        files = self.own_tests(mutant.path)
+        own = [item for item in calling if item.path in files]
+        others = [item for item in calling if item.path not in files]
         codes = _functions_of(compile(mutate(source, mutant.number), file, "exec"))
         for where, tests in (("own tests", own), ("other tests", others[:MOST_OTHER])):
             if tests and not _in_child(lambda tests=tests: self._run(tests, file, codes), _limit(tests, known)):  # type: ignore[misc]

@@ -393,6 +393,20 @@ def test_numbers_of_gpus_are_named(tmp_path: Path) -> None:
         (">1!2", ">1!1", "loosened"),
         (">=2.0.0", ">=2", "cosmetic"),
         ("==2.*", ">=2,<3", "tightened"),  # the wildcard allows 2.0.dev1
+        (">=1.0", ">1.0", "tightened"),
+        ("<=1.0", "<1.0", "tightened"),
+        (">=1.0", ">=1.0a0", "loosened"),
+        (">=1.0.dev0", ">=1.0a0", "tightened"),
+        ("==1.0", "==1.0.*", "loosened"),
+        ("~=1.4", ">=1.4,<2", "cosmetic"),
+        ("~=1.4.5", ">=1.4.5,<1.5", "cosmetic"),
+        ("!=1.5", "", "loosened"),
+        ("", "!=1.5.*", "tightened"),
+        (">=0.5", "", "loosened"),
+        (">=1", "!=0.5,>=1", "cosmetic"),
+        (">=1.2,!=2.5.7", ">=1.2,!=2.5.8", "moved"),
+        (">=1!1.0", ">=1!2.0", "tightened"),
+        (">=1!1.0", ">=1.0", "loosened"),
     ],
 )
 def test_specifiers_are_compared_by_the_versions_that_they_allow(old: str, new: str, kind: Kind) -> None:
@@ -410,6 +424,15 @@ def test_specifiers_are_compared_by_the_versions_that_they_allow(old: str, new: 
         ("1", 2, "more", "moved"),
         (1, 2, "smaller", "tightened"),
         (2, 1, "smaller", "loosened"),
+        (1, 2, "greater", "loosened"),
+        (2, 1, "greater", "tightened"),
+        (["A"], ["A"], "greater", "moved"),
+        (["A"], ["A", "B"], "more", "loosened"),
+        (["A", "B"], ("B",), "more", "tightened"),
+        (["A", "B"], {"B", "A"}, "more", "cosmetic"),
+        (["A"], ["B"], "more", "moved"),
+        ("PIX", "SYS", "farther", "loosened"),
+        ("SYS", "internal", "farther", "tightened"),
     ],
 )
 def test_values_of_different_types_are_moved(old: object, new: object, looser: Looser, kind: Kind) -> None:

@@ -290,3 +290,27 @@ def test_probes_equal_those_of_the_catalog() -> None:
 def test_broken_plugin_is_reported_before_probes_run() -> None:
     with pytest.raises(CatalogError, match="cannot be imported"):
         load_probes(["no.such.module:checks"])
+
+
+def test_object_is_shown_in_the_problem() -> None:
+    assert problems_of(Contribution(kind="checks", origin="here", value=3)) == ("here: 3 (a int) is not a Check",)
+
+
+def test_problem_does_not_hide_the_next() -> None:
+    problems = problems_of(
+        *contribute(probe()),
+        Contribution(kind="checks", origin="a", value=[3, host_check("host.one")]),
+        Contribution(kind="checks", origin="b", value=host_check("host.one")),
+        Contribution(kind="checklists", origin="c", value=3),
+        Contribution(kind="checklists", origin="d", value="kdoctor.facts"),
+    )
+    assert [problem.partition(" ")[0] for problem in problems] == ["a:", "host.one", "c", "d"]
+
+
+def test_problem_of_a_plugin_option_does_not_hide_the_next() -> None:
+    plugins = ["json", "no_such_plugin_module:checks", "json:loads"]
+    with pytest.raises(CatalogError) as caught:
+        load_catalog(plugins)
+    assert len(caught.value.problems) == 3
+    for plugin in plugins:
+        assert f"--plugin {plugin}" in caught.value.message

@@ -122,3 +122,25 @@ def test_problem_that_matters_later_is_a_warning() -> None:
         passed("versions.python-supported", "Python 3.11.7"),
     )
     assert (lines["versions"].mark, lines["versions"].text) == (Mark.WARNING, "Python 3.11.7")
+
+
+def test_network_is_shown_only_if_it_was_judged() -> None:
+    assert summed_up(result("network.rdma", Status.SKIP, reason="no RDMA device")) == {}
+    assert list(summed_up(passed("network.rdma", "8 ports"), passed("gpu.fan", "8 GPUs"))) == ["gpu", "network"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_gap_without_a_cause_is_named(order: int) -> None:
+    gap = Unjudged(subject="pair", reason="lost", explained_by=("gpu.responding",))
+    gaps = (
+        result("topology.pairs", Status.UNKNOWN, reason="lost", unjudged=(gap,)),
+        result("topology.iommu", Status.UNKNOWN, reason="not read"),
+    )
+    line = summed_up(failure("gpu.responding", finding("GPU 2", observed="lost")), *gaps[::order])["topology"]
+    assert (line.mark, line.text) == (Mark.UNKNOWN, "not known: not read (and 1 more)")
+
+
+def test_skipped_family_names_its_most_frequent_reason() -> None:
+    reasons = ("a desktop", "no GPUs expected", "no GPUs expected")
+    skipped = [result(f"gpu.x{n}", Status.SKIP, reason=reason) for n, reason in enumerate(reasons)]
+    assert summed_up(*skipped)["gpu"].text == "no GPUs expected"

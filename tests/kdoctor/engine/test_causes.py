@@ -4,7 +4,7 @@ import pytest
 
 from helpers.reports import failure, finding, result
 from kdoctor.engine.causes import describe_problem, find_causes
-from kdoctor.engine.report import Cause, JudgedFinding
+from kdoctor.engine.report import Cause, JudgedFinding, Result
 from kdoctor.model import Action, Finding, Remedy, Severity, Status, Unjudged
 
 GPU_2, GPU_5 = "GPU 2 (0000:4c:00.0)", "GPU 5 (0000:9b:00.0)"
@@ -168,3 +168,48 @@ def test_errors_come_first_then_what_explains_most_and_later_causes_last() -> No
 def test_cause_is_not_later_if_what_it_waits_for_passed() -> None:
     libraries = failure("versions.cuda-libraries", about("CUDA", after=("driver.loaded",)))
     assert find_causes([result("driver.loaded"), libraries])[0].after == ()
+
+
+@pytest.mark.parametrize(
+    ("headlines", "fixes", "count"),
+    [(("a", "a"), ("x", "y"), 1), (("a", "b"), ("x", "x"), 1), (("a", "b"), ("x", "y"), 2)],
+)
+def test_findings_of_a_check_with_one_headline_or_one_fix_are_one_cause(
+    headlines: tuple[str, str], fixes: tuple[str, str], count: int
+) -> None:
+    found = [
+        finding(subject, observed=headline, remedy=remedy(summary=fix))
+        for subject, headline, fix in zip((GPU_2, GPU_5), headlines, fixes, strict=True)
+    ]
+    assert len(find_causes([failure("gpu.free", *found)])) == count
+
+
+def test_check_blocked_by_one_that_did_not_fail_belongs_to_no_cause() -> None:
+    blocked = result("gpu.free", Status.SKIP, blocked_by="driver.loaded")
+    (cause,) = find_causes([failure("host.swap", about("swap")), blocked])
+    assert cause.blocked == ()
+
+
+def test_one_of_several_patterns_is_enough_to_explain() -> None:
+    keras = failure("versions.keras-compatible", about("keras", explains=("job.*", "smoke.*")))
+    baseline = failure("smoke.baseline", about("mirrored", explained_by=("versions.keras-compatible",)))
+    assert find_causes([keras, baseline])[0].explains == ("smoke.baseline",)
+
+
+def test_all_consequences_count() -> None:
+    """One explained failure, one gap and one blocked check are more than two explained failures."""
+
+    def explained(check: str, by: str) -> Result:
+        return failure(check, about(check, f"fix {check}", explained_by=(by,)))
+
+    gap = Unjudged(subject="x", reason="not read", explained_by=("driver.loaded",))
+    first, second = find_causes(
+        [
+            failure("host.swap", about("swap", "a")),
+            explained("host.a", "host.swap"), explained("host.b", "host.swap"),
+            failure("driver.loaded", about("driver", "b")), explained("host.c", "driver.loaded"),
+            result("gpu.fan", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
+            result("gpu.free", Status.SKIP, blocked_by="driver.loaded"),
+        ]
+    )  # fmt: skip
+    assert (first.checks, second.checks) == (("driver.loaded",), ("host.swap",))

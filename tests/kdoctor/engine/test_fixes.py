@@ -108,3 +108,9 @@ def test_command_is_in_one_step_only() -> None:
 
 def test_failure_for_information_has_no_step() -> None:
     assert steps(failure("gpu.power-limit", severity=Severity.INFO)) == ()
+
+
+def test_no_rollback_if_there_is_nothing_to_restore() -> None:
+    keras = failure("versions.keras-compatible", finding("keras", remedy=remedy("pip install keras")))
+    for options in ({"drift": DRIFT}, {"rollback": "kdoctor rollback"}):
+        assert [step.kind for step in steps(keras, **options)] == ["fix"]

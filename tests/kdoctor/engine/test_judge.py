@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.catalogs import host_check, smoke_check
 from helpers.facts import environment, gpu, gpus, host, lost_gpu, smoke_run
 from helpers.judging import TODAY
 from kdoctor.check import Check, check
@@ -511,3 +512,33 @@ def test_plan_asks_for_what_it_will_evaluate(
     plan = [PlannedCheck(check=item, severity=item.severity, deselected=deselected)]
     assert asks_for(plan, Host, rules) is asked
     assert not asks_for(plan, Gpus, rules)
+
+
+def test_missing_facts_are_explained_by_what_the_check_names() -> None:
+    assert compute_check(host_check(), missing={Host: "not read"}).unjudged == ()
+    (gap,) = compute_check(host_check(explained_by=["driver.loaded"]), missing={Host: "not read"}).unjudged
+    assert (gap.subject, gap.reason, gap.explained_by) == ("host.memory", "not read", ("driver.loaded",))
+    (gap,) = compute_check(smoke_check("smoke.it", explained_by=["driver.loaded"])).unjudged
+    assert gap.subject == "smoke.baseline"
+
+
+def test_check_of_releases_is_unknown_without_a_matrix() -> None:
+    @check("versions.it", severity=Severity.ERROR)
+    def function(matrix: VersionMatrix) -> Iterator[Outcome]:
+        """It is good.
+
+        Why: it must be.
+        Remedy: fix it.
+        Source: https://example.org
+        """
+        yield GOOD
+
+    plan = [PlannedCheck(check=function, severity=Severity.ERROR)]
+    (judged,) = judge(plan, {}, Rules(today=TODAY))
+    assert (judged.status, judged.reason) == (Status.UNKNOWN, "no version matrix was given")
+    (judged,) = judge(plan, {}, Rules(today=TODAY, matrix=load_matrix()))
+    assert judged.status is Status.PASS
+
+
+def test_duration_is_that_of_the_check() -> None:
+    assert 0 <= run(yielding(GOOD))["host.it"].duration_s < 60

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kdoctor.engine.report import Conclusion, Verdict
+from helpers.reports import cpu_report, failure, result
+from kdoctor.engine.report import Conclusion, Mark, Verdict
+from kdoctor.model import Severity, Status
 
 
 @pytest.mark.parametrize(
@@ -16,3 +20,15 @@ from kdoctor.engine.report import Conclusion, Verdict
 )
 def test_service_state_follows_the_conclusion(conclusion: Conclusion, service: str, *, warned: bool) -> None:
     assert Verdict(conclusion=conclusion, exit_code=0, reason="", warned=warned).service == service
+
+
+def test_every_status_and_mark_is_counted() -> None:
+    warning = failure("gpu.fan", severity=Severity.WARNING)
+    report = replace(
+        cpu_report(), results=(failure("gpu.free"), warning, result("gpu.clocks"), result("gpu.x", Status.SKIP))
+    )
+    assert report.counts() == {Status.PASS: 1, Status.FAIL: 2, Status.SKIP: 1, Status.UNKNOWN: 0}
+    assert {mark.value: count for mark, count in report.marks().items() if count} == {
+        "pass": 1, "error": 1, "warning": 1, "skip": 1
+    }  # fmt: skip
+    assert len(report.marks()) == len(Mark)

@@ -145,3 +145,38 @@ def test_truncated_lock_is_always_refused(data: st.DataObject) -> None:
     text = text_of(lock())
     cut = data.draw(st.integers(0, len(text) - 2))
     assert problem(text[:cut])
+
+
+def test_lock_of_a_newer_kdoctor_is_named_as_such() -> None:
+    with pytest.raises(NewerLockError):
+        read(text_of(lock()).replace("schema: kdoctor/lock/v1", "schema: kdoctor/lock/v2"))
+
+
+@pytest.mark.parametrize(("number", "holds"), [(0.9, False), (1.0, True), (2.0, True), (3.0, True), (3.1, False)])
+def test_range_includes_its_ends(number: float, holds: bool) -> None:  # noqa: FBT001
+    assert measure(2.0, 1.0, 3.0).holds(number) is holds
+
+
+def test_digest_does_not_change_between_releases() -> None:
+    """A changed digest would refuse all locks that exist."""
+    old = Lock(
+        checklist="naïve", version=3, expectations="sha256:0", recorded=RECORDED, kdoctor="0.1.0", identifiers=False,
+        accepted=(Accepted(check="gpu.free", reason="a desktop"),),
+        facts={"packages": {"numpy": "2.4.0", "keras": "3.15.1"}},
+        measured={"smoke.baseline/mirrored/final-loss": measure(0.5, 0.499, 0.501)},
+    )  # fmt: skip
+    assert old.digest == "sha256:2895640d312b5005f8d2c208eb453fb4561f62a18c886174b13a6d3d16924f9b"
+
+
+def test_value_that_is_no_version_is_reported_at_its_place() -> None:
+    """A wrong name is reported at the name, a wrong value at the value."""
+    text = text_of(lock())
+    line = next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith("    keras: "))
+    assert problem(re.sub(r"(?m)^    keras: .*", '    keras: "$(touch x)"', text)).startswith(f"{line}:12: ")
+    assert problem(re.sub(r"(?m)^    keras: ", '    "--keras": ', text)).startswith(f"{line}:5: ")
+
+
+def test_invalid_yaml_is_reported_at_its_place() -> None:
+    assert problem(text_of(lock()).replace("facts:\n", "facts: [\n")).startswith("12:19: ")
+    conflict = text_of(lock()).replace("facts:\n", "<<<<<<< ours\nfacts:\n")
+    assert problem(conflict[: conflict.index("\ndigest")]).startswith("10:1: ")

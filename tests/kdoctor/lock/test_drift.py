@@ -166,3 +166,47 @@ def test_factor_for_slower_steps_can_be_set() -> None:
     new = changes(drift(lock(measured=strict), now, (), "x"))[0][2]
     assert re.findall(r"[\d.]+", new or "") == ["0.015", "1.5", "1.2"]
     assert drift(lock(), now, (), "x").changes == ()
+
+
+def test_scenario_that_the_lock_lacks_is_not_drift() -> None:
+    """A checklist that asks for a further scenario records it the next time."""
+    facts = {
+        **node_facts(),
+        SmokeRuns: SmokeRuns(runs={name: smoke_run(name) for name in ("smoke.baseline", "smoke.pairs")}),
+    }
+    assert drift(lock(), recorded_facts(facts), (), "x").changes == ()
+
+
+def test_new_case_of_a_recorded_scenario_is_drift() -> None:
+    found = compared(smoke_run("smoke.baseline", 8, smoke_case(), smoke_case("second")))
+    assert "scenarios.smoke.baseline/second/outcome" in {change.fact for change in found.changes}
+
+
+def test_change_is_placed_by_the_failure_that_it_explains_best() -> None:
+    """A driver explains a failed training with 4 and its own check with 9, Keras a failed training with 8."""
+    changed = (*other_keras(), kernel(version="580.105.09"))
+    failed = (failure("driver.loaded"), failure("smoke.baseline"))
+    assert [change.fact for change in compared(*changed, results=failed).changes] == [
+        "driver.module", "keras.version", "packages.keras"
+    ]  # fmt: skip
+
+
+def test_unlikely_explanation_comes_before_none() -> None:
+    """A package explains a failed training with 1. Another number of the training explains nothing."""
+    others = [package(item.name, item.version) for item in packages().installed if item.name != "h5py"]
+    changed = (
+        packages(*others, package("h5py", "3.13.0")),
+        smoke_run("smoke.baseline", 8, smoke_case(losses=(1.0, 0.9))),
+    )
+    found = compared(*changed, results=(failure("smoke.baseline"),))
+    assert [(change.fact, change.explains) for change in found.changes] == [
+        ("packages.h5py", ("smoke.baseline",)), ("measured.smoke.baseline/mirrored/final-loss", ())
+    ]  # fmt: skip
+
+
+def test_surest_of_several_explanations_counts() -> None:
+    """An image explains a failed training with 6, as anything of the host with 1, and a lost GPU with 5."""
+    before = lock(host(container="docker", image="train:7", image_from="KDOCTOR_IMAGE"))
+    now = recorded_facts(node_facts(host(container="docker", image="train:8", image_from="KDOCTOR_IMAGE"), gpus(7)))
+    found = drift(before, now, (failure("smoke.baseline"),), "x")
+    assert [change.fact for change in found.changes][:2] == ["host.image", "gpus.compute-capability.9.0"]

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from helpers.facts import environment, gpu, gpus, host, packages, smoke_case, smoke_run, target
+from helpers.facts import environment, gpu, gpus, host, keras, kernel, packages, smoke_case, smoke_run, target
+from helpers.facts.libraries import libraries
 from helpers.locks import node_facts
-from kdoctor.facts import Environment, FactGroup, Gpus, Packages, SmokeRuns, Unavailable
+from kdoctor.facts import Environment, FactGroup, Gpus, Library, Packages, SmokeRuns, Unavailable, Weights
 from kdoctor.lock.facts import WITHHELD, recorded_facts, without_job
 
 
@@ -131,3 +133,45 @@ def test_steps_on_cpu_devices_have_a_wider_range(step_s: float, low: float, high
 def test_scenario_that_did_not_run_is_not_recorded() -> None:
     facts = {**node_facts(), SmokeRuns: SmokeRuns(runs={"smoke.baseline": Unavailable(unavailable="no GPU")})}
     assert recorded_facts(facts).scenarios == frozenset()
+
+
+def test_legacy_keras_and_missing_kernel_module_are_recorded() -> None:
+    found = recorded_facts(node_facts(keras(legacy=True), kernel(loaded=False, version=None))).facts
+    assert (found["keras"]["legacy"], found["driver"]["module"]) == ("yes", "not loaded")
+    healthy = recorded_facts(node_facts()).facts
+    assert (healthy["keras"]["legacy"], healthy["driver"]["module"]) == ("no", "580.105.08")
+
+
+def test_libraries_are_recorded_by_version_and_place_of_the_search() -> None:
+    chosen = Library(
+        name="cudnn", soname="libcudnn.so.9", needed_for="every GPU", status="found", path="/opt/a/libcudnn.so.9",
+        found_by="RUNPATH", version="9.10.2",
+    )  # fmt: skip
+    lost = Library(name="nccl", soname=None, needed_for="several GPUs", status="built-in")
+    facts = node_facts(libraries(chosen, lost))
+    expected = {"cudnn": "9.10.2", "cudnn.file": "libcudnn.so.9", "cudnn.found-by": "RUNPATH", "nccl": "built-in"}
+    found = recorded_facts(facts).facts["libraries"]
+    assert {name: value for name, value in found.items() if name.startswith(("cudnn", "nccl"))} == expected
+    with_paths = recorded_facts(facts, identifiers=True).facts["libraries"]
+    assert with_paths["cudnn.path"] == "/opt/a/libcudnn.so.9"
+    assert "nccl.path" not in with_paths
+
+
+def test_weights_of_a_training_are_recorded() -> None:
+    ruined = Weights(variables=6, mirrored=5, nonfinite=("dense/kernel",), replicas_agree=True)
+    runs = node_facts(smoke_run("smoke.baseline", 8, smoke_case(), smoke_case("nan", weights=ruined)))
+    found = recorded_facts(runs).facts["scenarios"]
+    assert found["smoke.baseline/mirrored/weights"] == "finite"
+    assert found["smoke.baseline/nan/weights"] == "not finite"
+    assert found["smoke.baseline/nan/mirrored"] == "5 of 6"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"step_s": 0.0}, {"step_s": None}, {"outcome": "raised", "error_type": "ValueError"}]
+)
+def test_only_a_training_with_a_step_has_a_speed(changed: dict[str, Any]) -> None:
+    assert not [
+        name
+        for name in recorded_facts(node_facts(smoke_run("smoke.baseline", 8, smoke_case(**changed)))).measured
+        if name.endswith("/step-seconds")
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.catalogs import small_catalog
-from helpers.facts import smoke_case, smoke_run
+from helpers.facts import environment, smoke_case, smoke_run, target
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
 from kdoctor.checklist.load import load_checklist
@@ -14,7 +14,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.report import Report, Result
 from kdoctor.lock.document import Accepted, Measure
 from kdoctor.lock.facts import Recorded, recorded_facts
-from kdoctor.lock.record import make_lock, reason_not_recordable
+from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.model import Severity, Status
 
 TEXT = """\
@@ -115,3 +115,19 @@ def test_milliseconds_of_a_cpu_step_are_not_a_change(checklist: Checklist) -> No
         assert make_lock(checklist, report(GOOD), recorded(step_s), previous=first).measured == first.measured
     for again in (recorded(0.03), recorded(0.0066, slower=3.0)):
         assert make_lock(checklist, report(GOOD), again, previous=first).measured[name] == again.measured[name]
+
+
+def test_lock_for_the_history_has_paths_and_no_variables_of_the_job(checklist: Checklist) -> None:
+    facts = node_facts(target(), environment(SLURM_JOB_ID="7", NCCL_DEBUG="WARN"))
+    made = own_lock(checklist, report(GOOD), facts)
+    assert made.identifiers
+    assert made.facts["python"]["executable"] == "/opt/job/bin/python"
+    assert made.facts["environment"] == {"NCCL_DEBUG": "WARN"}
+
+
+@pytest.mark.parametrize(("slower", "keeps"), [(2.005, True), (2.015, False)])
+def test_factor_within_a_percent_is_the_same(checklist: Checklist, slower: float, keeps: bool) -> None:  # noqa: FBT001
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    again = make_lock(checklist, report(GOOD), recorded_facts(node_facts(), slower=slower), previous=first)
+    assert (again.measured[name] == first.measured[name]) is keeps

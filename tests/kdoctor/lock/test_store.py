@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from helpers.catalogs import small_catalog
 from helpers.locks import lock
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
+from kdoctor.engine.catalog import load_catalog
 from kdoctor.lock.document import LockError, text_of
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path, read_lock, write_lock
@@ -122,3 +124,38 @@ def test_full_disk_leaves_the_old_lock(tmp_path: Path) -> None:
     assert done.stdout == f"cannot write {path}: {os.strerror(errno.EFBIG)}\n", done.stderr
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["job.lock.yaml"]
+
+
+def test_lock_of_a_shipped_checklist_is_in_the_working_folder() -> None:
+    shipped = load_checklist("cpu-smoke", load_catalog())
+    assert lock_path(shipped) == Path("cpu-smoke.lock.yaml")
+
+
+def test_lock_next_to_its_checklist_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+    write_lock(path, lock(), None)
+    assert load_lock(checklist(tmp_path)) == (path, lock())
+
+
+def test_missing_folder_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=os.strerror(errno.ENOENT)):
+        write_lock(tmp_path / "none" / "job.lock.yaml", lock(), None)
+
+
+def test_recorder_waits_for_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "job.lock.yaml"
+    holder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(write_lock, path, lock(version=4), None)
+        written_at_once, _ = wait([second], timeout=0.2)
+        path.write_text(text_of(lock()))
+        os.close(holder)
+        assert isinstance(second.exception(), OutputError)
+    assert not written_at_once
+
+
+def test_lock_is_written_where_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    write_lock(tmp_path / "job.lock.yaml", lock(), None)
+    assert read_lock(tmp_path / "job.lock.yaml") == lock()

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from helpers.facts import package, packages, target
-from helpers.locks import lock
+from helpers.facts.libraries import libraries, library
+from helpers.locks import lock, node_facts
 from helpers.rollbacks import PYTHON, planned, shell, with_packages
+from kdoctor.facts import Package, Packages, Target
+from kdoctor.rollback.installers import read_installation
 
 
 @pytest.mark.parametrize(
@@ -146,3 +149,63 @@ def test_verification_finds_other_versions_and_leftovers() -> None:
     left = shell(without_pytest)
     assert (left.returncode, left.stderr) == (1, "pytest is still installed\n")
     assert shell(without_pytest.replace('["pytest"]', "[]")).returncode == 0
+
+
+def test_environment_of_another_kind_is_restored_manually() -> None:
+    plan = planned(target(environment="system"))
+    assert plan.steps == ()
+    assert [text.partition(" ")[0] for text in plan.by_hand] == ["python.environment"]
+
+
+def test_interpreter_is_named_if_its_folder_is_unknown() -> None:
+    (text,) = planned(target(version="3.11.9", prefix="")).by_hand
+    assert PYTHON in text
+    (text,) = planned(target(version="3.11.9", prefix="/opt/job")).by_hand
+    assert PYTHON not in text
+
+
+def test_package_of_pip_is_restored_next_to_those_of_conda() -> None:
+    """h5py belongs to conda, by another name of the distribution; ml-dtypes was removed; keras belongs to pip."""
+    conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
+
+    def owned(*changed: Package) -> Packages:
+        return packages(*(replace(item, installer="pip" if item.name == "keras" else "conda") for item in changed))
+
+    there = packages().installed
+    before = replace(owned(*there), conda=("h5py-base=3.14.0=h1", "ml_dtypes=0.5.3=h1"))
+    changed = {"h5py": "3.13.0", "keras": "3.6.0"}
+    here = [replace(item, version=changed.get(item.name, item.version)) for item in there if item.name != "ml-dtypes"]
+    plan = planned(conda, replace(owned(*here), conda=("h5py-base=3.13.0=h1",)), to=lock(conda, before))
+    assert [step.commands for step in plan.steps] == [
+        ("conda install --yes --prefix /opt/c --no-deps h5py-base=3.14.0=h1 ml_dtypes=0.5.3=h1",),
+        ("/opt/c/bin/python -m pip install --no-deps keras==3.15.1",),
+    ]
+
+
+def test_environment_of_kdoctor_itself_is_not_changed() -> None:
+    plan = planned(with_packages(package("keras", "3.6.0"), without="h5py"), target(stand_in=True))
+    assert plan.steps == ()
+    (text,) = plan.by_hand
+    assert "2 facts" in text
+    assert "--python" in text
+    assert plan.again.endswith("--python PATH")
+    assert planned(target(stand_in=True)).by_hand == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "package_name", "outside"),
+    [
+        ("/opt/job/lib/libnccl.so.2", None, False),
+        ("/usr/lib/libnccl.so.2", None, True),
+        ("/usr/lib/x", "nvidia", False),
+    ],
+)
+def test_library_is_of_the_system_if_it_is_outside_the_environment(
+    path: str,
+    package_name: str | None,
+    outside: bool,  # noqa: FBT001
+) -> None:
+    facts = node_facts(libraries(library("nccl", path=path, package=package_name)))
+    assert ("nccl" in read_installation(facts).outside) is outside
+    del facts[Target]
+    assert ("nccl" in read_installation(facts).outside) is (package_name is None)

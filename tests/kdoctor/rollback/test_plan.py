@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages
 from helpers.facts.libraries import libraries, library, missing, no_libraries
-from helpers.locks import RECORDED, lock
+from helpers.locks import RECORDED, lock, node_facts
 from helpers.rollbacks import planned, with_packages
-from kdoctor.facts import Libraries
+from kdoctor.facts import Libraries, Packages, Unavailable
+from kdoctor.lock.facts import recorded_facts
+from kdoctor.rollback.installers import read_installation
+from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.render import as_json, as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}
@@ -62,3 +67,26 @@ def test_steps_without_root_come_first_and_the_reboot_last() -> None:
     ]
     assert all(step.verify for step in plan.steps)
     assert plan.by_hand == ()
+
+
+@pytest.mark.parametrize(("known", "unknown", "cautious"), [(2, 3, True), (2, 2, False), (3, 2, False), (0, 1, True)])
+def test_caution_begins_above_half_of_the_packages(known: int, unknown: int, cautious: bool) -> None:  # noqa: FBT001
+    others = [package(f"other{number}") for number in range(unknown)]
+    plan = planned(packages(*packages().installed[:known], *others))
+    assert (plan.caution is not None) is cautious
+
+
+def test_lock_without_packages_gives_no_caution() -> None:
+    whole = lock()
+    facts = {name: facts for name, facts in whole.facts.items() if name != "packages"}
+    assert planned(to=whole.model_copy(update={"facts": facts})).caution is None
+
+
+def test_what_could_not_be_compared_is_listed() -> None:
+    facts = {**node_facts(), Packages: Unavailable(unavailable="the interpreter hung")}
+    plan = plan_rollback(lock(), recorded_facts(facts), read_installation(facts), "job.lock.yaml", "job.yaml")
+    assert plan.is_empty
+    assert plan.unread == ("packages: the interpreter hung",)
+    for text in (as_text(plan), as_script(plan)):
+        assert "packages: the interpreter hung" in text
+    assert as_text(plan).splitlines()[1] != as_text(planned()).splitlines()[1]

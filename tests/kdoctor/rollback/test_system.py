@@ -108,7 +108,9 @@ def test_libraries_of_wheels_are_restored_with_them_and_others_manually() -> Non
     wheels = libraries(library("cudnn", version="9.1.0", package_version="9.1.0.70"))
     both = lock(libraries(), packages(*packages().installed, package("nvidia-cudnn-cu12", "9.24.0.43")))
     now = packages(*packages().installed, package("nvidia-cudnn-cu12", "9.1.0.70"))
-    (step,) = planned(wheels, now, to=both).steps
+    together = planned(wheels, now, to=both)
+    (step,) = together.steps
+    assert together.by_hand == ()
     assert step.restores == ("packages.nvidia-cudnn-cu12: 9.1.0.70 -> 9.24.0.43",)
     alone = planned(wheels, to=lock(libraries()))
     assert alone.steps == ()
@@ -145,3 +147,51 @@ def test_hardware_and_kernel_are_not_restored_by_commands() -> None:
     assert sum("gpus.compute-capability.9.0: 7 -> 8" in text for text in plan.by_hand) == 1
     assert sum("host.kernel: 6.14.0 -> 6.8" in text for text in plan.by_hand) == 1
     assert not plan.is_empty
+
+
+def test_each_library_is_judged_for_itself() -> None:
+    """cuda belongs to the driver and cublas to a wheel that did not drift; cudnn is of the system."""
+    system = host(os_release="Ubuntu 24.04.2 LTS")
+
+    def of_both(cuda: str, cublas: str, cudnn: str) -> Libraries:
+        values = {"package": None, "path": "/usr/lib/x86_64-linux-gnu/libcudnn.so.9", "found_by": "ld.so.cache"}
+        return libraries(
+            library("cuda", version=cuda), library("cublas", version=cublas), library("cudnn", version=cudnn, **values)
+        )
+
+    plan = planned(of_both("1", "12.1.0", "9.1.0"), system, to=lock(of_both("2", "12.9.1", "9.24.0"), system))
+    assert [step.restores for step in plan.steps] == [("libraries.cudnn: 9.1.0 -> 9.24.0",)]
+    (text,) = plan.by_hand
+    assert "libraries.cublas: 12.1.0 -> 12.9.1" in text
+
+
+def test_library_with_an_odd_name_is_restored_manually() -> None:
+    before = lock()
+    odd = before.model_copy(update={"facts": {**before.facts, "libraries": {"a(b": "1"}}})
+    assert "libraries.a(b: nothing -> 1" in planned(libraries(), to=odd).by_hand[0]
+
+
+@pytest.mark.parametrize(
+    ("engine", "verify"),
+    [("apptainer", 'test "${APPTAINER_CONTAINER##*/}" = train:7'), ("docker", f'test "${{KDOCTOR_IMAGE-}}" = {IMAGE}')],
+)
+def test_image_is_verified_by_what_its_engine_sets(engine: str, verify: str) -> None:
+    before, now = (host(container=engine, image=name, image_from="KDOCTOR_IMAGE") for name in (IMAGE, "x:8"))
+    assert planned(now, to=lock(before)).steps[0].verify == (verify,)
+
+
+def test_driver_is_restored_by_the_version_of_its_module_if_nvml_was_not_read() -> None:
+    system, drifted = (
+        host(os_release="Ubuntu 24.04.2 LTS"),
+        (gpus(driver_version="575.57.08"), kernel(version="575.57.08")),
+    )
+    (step,) = planned(*drifted, system, to=lock(system, gpus(driver_version=None))).steps
+    assert "grep -F 580.105.08 /proc/driver/nvidia/version" in step.verify
+
+
+def test_driver_without_a_recorded_version_is_restored_manually() -> None:
+    system = host(os_release="Ubuntu 24.04.2 LTS")
+    before = lock(system, gpus(driver_version=None), kernel(loaded=False, version=None))
+    plan = planned(system, to=before)
+    assert plan.steps == ()
+    assert any("no version" in text for text in plan.by_hand)

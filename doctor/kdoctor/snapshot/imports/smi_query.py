@@ -128,7 +128,5 @@ def _entries(lines: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
         name = " ".join(found["name"].lower().replace("-", "").split())
         stack.append((indent, name))
         path = "/".join(part for _, part in stack)
-        if found["value"] is not None:
-            yield path, found["value"].strip(), path.startswith("processes/")
-        elif path == "processes":
-            yield path, "", False
+        if found["value"] is not None or path == "processes":
+            yield path, (found["value"] or "").strip(), path.startswith("processes/")

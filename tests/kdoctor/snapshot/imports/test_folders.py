@@ -148,3 +148,22 @@ def test_folder_without_dumps_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dmesg").write_text("hello\n", encoding="utf-8")
     with pytest.raises(UsageError, match="no file in it"):
         import_files([tmp_path])
+
+
+def test_files_that_are_not_understood_are_counted_and_the_others_read(tmp_path: Path) -> None:
+    root = report(tmp_path)
+    (root / "sos_commands/nvidia/nvidia-smi_--other").write_text("nothing known\n")
+    found = import_files([root])
+    assert set(found.facts) == {Gpus, PciDevices, KernelLog}
+    notes = [note for note in found.notes if "not understood" in note]
+    assert len(notes) == 1
+    assert "2 files" in notes[0]
+    assert root.name in notes[0]
+
+
+def test_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = report(tmp_path)
+    known = list(folders.dumps(root))
+    assert len(known) > 2
+    monkeypatch.setattr(folders, "_MOST_FILES", 2)
+    assert list(folders.dumps(root)) == known[:2]

@@ -117,3 +117,15 @@ def test_links_through_a_switch(tmp_path: Path) -> None:
 def test_incomplete_matrix_has_no_links(tmp_path: Path) -> None:
     (pair,) = imported_gpus(tmp_path, linked("1000000 50000 50000")).pairs
     assert pair.nvlinks is None
+
+
+def test_gpus_with_links_to_different_switches_are_not_linked(tmp_path: Path) -> None:
+    speeds = "0 0 150000 0  0 0 0 150000  0 0 0 0  0 0 0 0"
+    (pair,) = imported_gpus(tmp_path, linked(speeds, others=" PCIDev:90 PCIDev:91")).pairs
+    assert pair.nvlinks == 0
+
+
+def test_one_common_switch_of_several_is_enough(tmp_path: Path) -> None:
+    speeds = "0 0 150000 0  0 0 125000 25000  0 0 0 0  0 0 0 0"
+    (pair,) = imported_gpus(tmp_path, linked(speeds, others=" PCIDev:90 PCIDev:91")).pairs
+    assert pair.nvlinks == 6

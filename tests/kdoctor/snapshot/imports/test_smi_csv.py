@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from helpers.dumps import TABLE, UUID, imported_gpus, query
+from helpers.dumps import TABLE, UUID, imported, imported_gpus, query
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN, EVENT_SW_POWER_CAP
 
 HEADER = "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure"
@@ -103,3 +103,28 @@ def test_gpu_of_which_nothing_can_be_read_does_not_respond(tmp_path: Path) -> No
     first, second = imported_gpus(tmp_path, f"index, name, temperature.gpu, utilization.gpu [%]\n{rows}").devices
     assert "handle" not in first.errors
     assert second.errors["handle"] == "Unknown Error"
+
+
+def test_unread_fields_are_named(tmp_path: Path) -> None:
+    columns = "index, name, frobnication, clocks_event_reasons.gpu_idle, fabric.health.summary"
+    (note,) = imported(tmp_path, f"{columns}\n0, NVIDIA Test 40GB, 7, Active, Healthy\n").notes
+    assert note.endswith(": frobnication")
+
+
+def test_selected_gpus_without_identity_may_be_any(tmp_path: Path) -> None:
+    for option, notes in ((" -i 3", 1), ("", 0)):
+        table = f"$ nvidia-smi{option} --query-gpu=temperature.gpu --format=csv\ntemperature.gpu\n34\n"
+        assert len(imported(tmp_path, table).notes) == notes
+
+
+@pytest.mark.parametrize(("number", "index"), [("127", 127), ("128", None)])
+def test_number_without_header_is_an_index_if_a_machine_may_have_it(
+    number: str, index: int | None, tmp_path: Path
+) -> None:
+    found = imported_gpus(tmp_path, f"{number}, NVIDIA Test 40GB, 00000000:3B:00.0\n").devices
+    assert [gpu.index for gpu in found if gpu.bus_id] == [index if index is not None else 0]
+
+
+def test_gpu_with_one_unreadable_field_responds(tmp_path: Path) -> None:
+    (found,) = imported_gpus(tmp_path, "index, temperature.gpu\n0, [Unknown Error]\n").devices
+    assert "handle" not in found.errors

@@ -307,3 +307,13 @@ def test_unknown_entries_and_lines_are_kept(tmp_path: Path) -> None:
         "ecc errors/hbm repair failed: Yes (2 times)",
     ]
     assert imported_gpus(tmp_path, query("3b")).not_understood == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "found"), [("Success", "success"), ("N/A", None), ("", None), ("Error  7", "Error 7")]
+)
+def test_status_of_the_fabric(status: str, found: str | None, tmp_path: Path) -> None:
+    old = "        Status                            : N/A\n"
+    text = query("3b", changes={"In Progress": "Completed", old: old.replace("N/A", status)})
+    (gpu,) = imported_gpus(tmp_path, text).devices
+    assert gpu.fabric_status == found

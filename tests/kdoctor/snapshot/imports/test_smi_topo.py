@@ -83,3 +83,15 @@ def test_unknown_values_are_errors(tmp_path: Path) -> None:
 def test_access_in_one_direction_counts_as_none(tmp_path: Path) -> None:
     for text in (" \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tCNS\tX\n", " \tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tOK\tX\n"):
         assert imported_gpus(tmp_path, text).pairs[0].p2p_read == "CNS"
+
+
+def test_row_that_is_cut_in_a_later_column_keeps_its_levels(tmp_path: Path) -> None:
+    cut = TOPOLOGY[: TOPOLOGY.index("\t0-3,8-11\t0-1") + len("\t0-3,8")]
+    gpus = imported_gpus(tmp_path, cut)
+    assert [(pair.first, pair.second, pair.level) for pair in gpus.pairs][2] == (1, 2, "PHB")
+    assert [gpu.cpu_affinity for gpu in gpus.devices][:2] == [(0, 1, 2, 3, 8, 9, 10, 11), None]
+
+
+def test_range_of_cpus_is_bounded(tmp_path: Path) -> None:
+    gpus = imported_gpus(tmp_path, TOPOLOGY.replace("4-7", "4-99999999"))
+    assert gpus.devices[2].cpu_affinity == tuple(range(4, 4 + 4097))

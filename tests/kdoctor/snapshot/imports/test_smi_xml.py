@@ -109,3 +109,19 @@ def test_entities_are_refused(tmp_path: Path, declared: str) -> None:
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nested too deeply"):
         imported(tmp_path, "<nvidia_smi_log>" + "<gpu>" * 100_000)
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(64, True), (65, False)])
+def test_depth_of_a_document_is_bounded(levels: int, is_read: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    inner = "<a>" * (levels - 2) + "</a>" * (levels - 2)
+    text = xml("3B").replace("<fan_speed>", f"{inner}<fan_speed>", 1)
+    if is_read:
+        assert len(imported_gpus(tmp_path, text).devices) == 1
+    else:
+        with pytest.raises(UsageError, match="64 levels"):
+            imported(tmp_path, text)
+
+
+def test_depth_is_that_of_open_elements(tmp_path: Path) -> None:
+    text = xml("3B").replace("<fan_speed>", "<a></a>" * 100 + "<fan_speed>", 1)
+    assert len(imported_gpus(tmp_path, text).devices) == 1

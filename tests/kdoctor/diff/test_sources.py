@@ -1,0 +1,111 @@
+"""With a real git, in this process."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from helpers.catalogs import small_catalog
+from helpers.locks import lock
+from kdoctor.checklist.problems import ChecklistError
+from kdoctor.diff.sources import from_git
+from kdoctor.errors import UsageError
+from kdoctor.lock.record import expectations_of
+from kdoctor.lock.store import write_lock
+from kdoctor.probes.process.child import ChildEnd
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+
+TEXT = """\
+schema: kdoctor/checklist/v1
+name: job
+version: 3
+owner: me
+checks: [{id: host.memory}]
+without: {baseline: a test, edge-case: a test, failure-path: a test}
+"""
+LARGEST = 60 * 1024
+CATALOG = small_catalog()
+
+
+def git(arguments: Sequence[str]) -> ChildEnd:
+    identity = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+    done = subprocess.run(["git", *identity, *arguments], check=False, capture_output=True, text=True)
+    return ChildEnd(
+        exit_code=done.returncode, signal=None, timed_out=False, records=(), chatter=done.stdout, stderr=done.stderr,
+        seconds=0.1,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``job.yaml`` with its lock, a checklist in a folder, large ones, and one whose parent is missing."""
+    folder = tmp_path_factory.mktemp("repository")
+    (folder / "ci").mkdir()
+    (folder / "job.yaml").write_text(TEXT)
+    write_lock(folder / "job.lock.yaml", lock(), None)
+    (folder / "ci" / "node.yaml").write_text(TEXT)
+    for name, size in (("largest", LARGEST), ("larger", LARGEST + 1)):
+        (folder / f"{name}.yaml").write_text(TEXT + "#" * (size - len(TEXT) - 1) + "\n")
+    (folder / "child.yaml").write_text(
+        "schema: kdoctor/checklist/v1\nname: child\nversion: 1\nextends: ./parent.yaml\n"
+    )
+    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "the first"]):
+        assert git(["-C", str(folder), *arguments]).ok
+    shutil.rmtree(folder / "ci")
+    (folder / "job.yaml").write_text("changed")
+    (folder / "parent.yaml").write_text(TEXT)
+    return folder
+
+
+def test_revision_has_the_checklist_and_its_lock(repository: Path) -> None:
+    side = from_git("HEAD", repository / "job.yaml", CATALOG, git)
+    assert side is not None
+    assert side.shown == f"{repository / 'job.yaml'} at HEAD"
+    assert (side.checklist.name, side.checklist.version) == ("job", 3)
+    assert side.lock == lock()
+    assert side.expectations == expectations_of(side.checklist)
+
+
+def test_folder_may_be_gone(repository: Path) -> None:
+    side = from_git("HEAD", repository / "ci" / "node.yaml", CATALOG, git)
+    assert side is not None
+    assert side.lock is None
+
+
+def test_file_that_the_revision_lacks_is_none(repository: Path) -> None:
+    assert from_git("HEAD", repository / "parent.yaml", CATALOG, git) is None
+
+
+def test_parent_that_the_revision_lacks_is_an_error(repository: Path) -> None:
+    with pytest.raises(ChecklistError, match="no such file in this revision"):
+        from_git("HEAD", repository / "child.yaml", CATALOG, git)
+
+
+def test_large_file_is_refused_instead_of_cut(repository: Path) -> None:
+    assert from_git("HEAD", repository / "largest.yaml", CATALOG, git) is not None
+    with pytest.raises(ChecklistError, match=str(LARGEST + 1)):
+        from_git("HEAD", repository / "larger.yaml", CATALOG, git)
+
+
+def test_unknown_revision_is_an_error(repository: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere: unknown revision"):
+        from_git("nowhere", repository / "job.yaml", CATALOG, git)
+
+
+def test_folder_outside_a_repository_is_an_error_with_the_words_of_git(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not in a git repository") as caught:
+        from_git("HEAD", tmp_path / "job.yaml", CATALOG, git)
+    assert "not a git repository" in (caught.value.hint or "")
+
+
+def test_git_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    def missing(arguments: Sequence[str]) -> ChildEnd:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    with pytest.raises(UsageError, match=r"needs git.*No such file"):
+        from_git("HEAD", tmp_path / "job.yaml", CATALOG, missing)

@@ -130,6 +130,8 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
     row = described(failure, event.values.get("code"))
     if row is not None and row.harmless:
         return True
+    if failure.clue_needed and failure.id not in found.clues:
+        return True
     if failure.id in found.denied:
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
         return True

@@ -54,6 +54,8 @@ class KnownFailure(_Part):
     """Patterns of the last line of a job that then does nothing."""
     clues: list[str] = []
     """Patterns of other lines that make this cause likelier than another one with the same message."""
+    clue_needed: bool = False
+    """Whether its messages alone say nothing, so that a clue must be in the log."""
     unless: list[str] = []
     """Patterns of lines that rule it out."""
     needs: dict[str, str] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from kdoctor.diagnose.recogniser import EXCEPTION
 from kdoctor.diagnose.scan import ErrorLine, Event, Scan
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
@@ -27,7 +28,7 @@ _NEAR = 60
 """Lines between a traceback and the message that explains it."""
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
-    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError"
+    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
 )
 """Errors that only wrap another one."""
 
@@ -102,8 +103,9 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
 
 
 def _is_echo(group: Group) -> bool:
-    """Whether a failure only says that there was another one."""
-    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+    """Whether a failure only says that there was another one in the same process."""
+    failure = group.failure
+    return failure.follows and not failure.elsewhere and failure.certainty == _CERTAINTIES[0]
 
 
 def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
@@ -127,6 +129,8 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
     failure = event.failure
     row = described(failure, event.values.get("code"))
     if row is not None and row.harmless:
+        return True
+    if failure.clue_needed and failure.id not in found.clues:
         return True
     if failure.id in found.denied:
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
@@ -156,9 +160,11 @@ def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[s
     for alike in lines.values():
         if any(event.failure.harmless for event in alike):
             continue
+        explained = {name for event in alike for name in event.failure.explains}
         alike.sort(
             key=lambda event: (
                 event.failure.id not in found.clues,
+                event.failure.id in explained,
                 bool(event.failure.table),
                 -event.weight,
                 bool(event.failure.needs),
@@ -243,6 +249,16 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
     return group
 
 
+def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
+    """The lines of the traceback that begins after a line."""
+    log, line = place
+    for error in errors:
+        if error.log == log and line < error.line < line + _NEAR:
+            yield error
+            if error.score == EXCEPTION:
+                return
+
+
 def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
@@ -253,10 +269,12 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         if group.fatal
     ]
     order = _order(found)
+    ignored = {id(error) for place in found.ignored for error in _traceback_after(place, found.errors)}
     lines = [
         error
         for error in sorted(found.errors, key=order)
         if not _GENERIC.search(error.text)
+        and id(error) not in ignored
         and error.line > found.progress.get(error.log, 0)  # otherwise training went on
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]

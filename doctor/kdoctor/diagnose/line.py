@@ -11,8 +11,8 @@ _RANKS = tuple(
     for pattern in (
         r"\[(?:default)?(?P<rank>\d{1,4})\]:\s?",  # torchrun --tee, srun
         r"\[rank(?P<rank>\d{1,4})\]:\s?",  # torch
-        r"\[\d+,(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",  # mpirun --tag-output, horovodrun
-        r"\[(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",
+        # mpirun --tag-output, horovodrun with and without --prefix-timestamp
+        r"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(?:\d+,)?(?P<rank>\d{1,4})\]<std(?:out|err)>:\s?",
         r"(?P<rank>\d{1,4}): (?=\D)",  # srun --label
         r"\[pod/(?P<rank>[\w./-]{1,120})\] ",  # kubectl logs --prefix
         r"(?:\[?(?:rank|worker|task)[ =:_-]?(?P<rank>\d{1,4})\]?)(?:[:|] ?| - )",

@@ -13,7 +13,7 @@ from kdoctor.diagnose.triggers import compile_triggers, trigger_of
 from kdoctor.failures.known import KnownFailure
 from kdoctor.failures.pattern import weight
 
-Role = Literal["message", "clue", "unless", "version", "error"]
+Role = Literal["message", "clue", "unless", "version", "error", "ignored"]
 
 _NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
 VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -35,13 +35,16 @@ VERSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Packages, the triggers, and the patterns of messages that name their version."""
 
+EXCEPTION = 9
+"""The score of the last line of a traceback."""
 ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (
-        9,
+        EXCEPTION,
         ("Error", "Exception", "Interrupt"),
         r"^[\s>|]{0,16}(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Errors?|Exception|Interrupt)(?::|$)",
     ),
-    (8, ("terminate called",), r"terminate called after throwing"),
+    (8, ("what():",), r"^ *what\(\): "),
+    (7, ("terminate called",), r"terminate called after throwing"),
     (8, ("Check failed",), r"Check failed: "),
     (8, ("LLVM ERROR",), r"LLVM ERROR: "),
     (8, ("Non-OK-status",), r"Non-OK-status: "),
@@ -55,6 +58,9 @@ ERRORS: tuple[tuple[int, tuple[str, ...], str], ...] = (
     (2, ("error: ",), r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
 )
 """How much a line looks like the failure, the triggers, and the pattern."""
+
+_IGNORED = "Exception ignored in"
+"""Python writes it before the traceback of an exception that ends nothing, such as one of a finalizer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +121,4 @@ def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
         yield Rule("version", re.compile(text), 0, name=name), triggers
     for score, triggers, text in ERRORS:
         yield Rule("error", re.compile(text), score), triggers
+    yield Rule("ignored", re.compile(_IGNORED), 0), (_IGNORED,)

@@ -88,6 +88,8 @@ class Scan:
     """Ids of the failures that a line rules out, and the line."""
     versions: dict[str, str] = field(default_factory=dict)
     errors: list[ErrorLine] = field(default_factory=list)
+    ignored: list[tuple[int, int]] = field(default_factory=list)
+    """The logs and lines after which the traceback of an ignored exception comes."""
     names: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -225,7 +227,7 @@ class _Reader:
         longest = {id(hit.rule.failure): hit for hit in messages}
         events = tuple(self._take(hit, line, number, frozenset(longest)) for hit in longest.values())
         for hit in hits:
-            self._note(hit, line)
+            self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
         # Versions or other lines may rule a failure out. Then the line is a failure that is not known.
         if errors and all(event.failure.needs or event.failure.unless for event in events):
@@ -259,7 +261,7 @@ class _Reader:
             self._events[new.name, line.rank, alike] = new
         return new
 
-    def _note(self, hit: Hit, line: Line) -> None:
+    def _note(self, hit: Hit, line: Line, number: int) -> None:
         rule = hit.rule
         if rule.role == "version":
             self._found.versions.setdefault(rule.name, hit.match["version"].rstrip("."))
@@ -267,6 +269,8 @@ class _Reader:
             self._found.clues.add(rule.failure.id)
         elif rule.role == "unless" and rule.failure:
             self._found.denied.setdefault(rule.failure.id, mask(line.text))
+        elif rule.role == "ignored" and len(self._found.ignored) < _ERRORS:
+            self._found.ignored.append((self._number, number))
 
     def _time_before(self, lines: list[bytes]) -> float | None:
         """The last time before a line."""

@@ -54,6 +54,8 @@ class KnownFailure(_Part):
     """Patterns of the last line of a job that then does nothing."""
     clues: list[str] = []
     """Patterns of other lines that make this cause likelier than another one with the same message."""
+    clue_needed: bool = False
+    """Whether its messages alone say nothing, so that a clue must be in the log."""
     unless: list[str] = []
     """Patterns of lines that rule it out."""
     needs: dict[str, str] = {}
@@ -62,6 +64,8 @@ class KnownFailure(_Part):
     """How sure the cause is where only the message is known."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
+    elsewhere: bool = False
+    """Whether it says that another process failed, so that nothing in this log need be the reason."""
     explains: list[str] = []
     """Failures that are its consequences, even if they are causes elsewhere."""
     table: Literal["xids", "sxids"] | None = None

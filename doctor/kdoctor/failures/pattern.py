@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LEAST_LITERAL = 4
-"""Characters of the text by which a pattern is found."""
+"""Bytes of the text by which a pattern is found."""
 _MOST_REPEATS = 600
 _RUNS = frozenset({r"\d", r"\w", r"\S"})
 _QUOTES = "'\"`"
@@ -82,8 +82,8 @@ def problems_of(pattern: str) -> list[str]:
             problems += _unbounded(text, parts[number - 1])
         elif kind == "special" and text == "|" and len(repeated) == 1:
             problems.append("alternatives are not in a group")
-    if max(map(len, literals(pattern)), default=0) < _LEAST_LITERAL:
-        problems.append("no literal text of 4 characters to search for")
+    if max((len(text.encode()) for text in literals(pattern)), default=0) < _LEAST_LITERAL:
+        problems.append("no literal text of 4 bytes to search for")
     return [f"{pattern!r}: {problem}" for problem in problems]
 
 

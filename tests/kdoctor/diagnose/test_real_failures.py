@@ -121,6 +121,7 @@ def test_planted_defect_is_diagnosed(script: str, tmp_path: Path) -> None:
 
 JOBS = sorted(Path(__file__).with_name("jobs").glob("*.py.txt"))
 """Jobs that fail. Their first lines have the failures that are a correct cause, and the command."""
+END_WHEN_IDLE = Path(__file__).with_name("jobs") / "end_when_idle.sh"
 
 
 def stated(job: Path, name: str) -> str:
@@ -135,7 +136,8 @@ def stated(job: Path, name: str) -> str:
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name.partition(".")[0])
 def test_failed_job_is_diagnosed(job: Path, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(job.read_text())
-    log = log_of(stated(job, "run").replace("{file}", "job.py"), tmp_path)
+    command = stated(job, "run").replace("{file}", "job.py").replace("{end_when_idle}", f"bash {END_WHEN_IDLE}")
+    log = log_of(command, tmp_path)
     logs = {"expect": log, **{f"expect {file.name}": file.read_text() for file in tmp_path.glob("*.log")}}
     for name, text in logs.items():
         first = diagnosed(text).first

@@ -26,9 +26,10 @@ RULES = _discover()
 """Every rule by its id."""
 
 
-_BY_NAME: Mapping[str, Rule] = {
+RULES_BY_NAME: Mapping[str, Rule] = {
     name: rule for rule in RULES.values() for name in (rule.id, rule.id.removeprefix("lint."), rule.code)
 }
+"""Every rule by its id, with and without the prefix ``lint.``, and by its code."""
 
 
 def rule_named(name: str) -> Rule:
@@ -37,7 +38,7 @@ def rule_named(name: str) -> Rule:
     Raises:
         UsageError: the rule is unknown.
     """
-    rule = _BY_NAME.get(name)
+    rule = RULES_BY_NAME.get(name)
     if rule is None:
         raise UsageError(
             f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint="Available rules: " + ", ".join(RULES)

@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[2]
 for source in ("doctor", "checks", "checklists", "tests"):
     sys.path.insert(0, str(ROOT / source))
 
-from helpers.fuzzing.readers import READERS, CheckCrashedError, Reader  # noqa: E402 - the path is set above
+from helpers.fuzzing.readers import READERS  # noqa: E402 - the path is set above
+from helpers.fuzzing.using import CheckCrashedError, Reader  # noqa: E402 - the path is set above
 from kdoctor.errors import UsageError  # noqa: E402 - the path is set above
 
 LIMIT_S = 20.0
@@ -98,21 +99,26 @@ def keep(corpus: Path, name: str, data: bytes) -> Path:
     return file
 
 
-def fuzz(names: list[str], seconds: float, seed: int, corpus: Path, *, verbose: bool) -> dict[str, Tally]:
-    """Feed the readers in turn until the time is over."""
+def fuzz(
+    tallies: dict[str, Tally], seconds: float, most: int | None, seed: int, corpus: Path, *, verbose: bool
+) -> None:
+    """Feed the readers in turn until the time is over, or all have had ``most`` inputs together."""
     random = Random(seed)
-    tallies = {name: Tally() for name in names}
+    names = list(tallies)
     seeds = {name: list(READERS[name].seeds()) for name in names}
     known: set[str] = set()
     end = time.monotonic() + seconds
+    # No reader has most of the inputs only because it is fast.
+    share = most and max(3 * most // len(names), 1)
     with tempfile.TemporaryDirectory(prefix="kdoctor-fuzz-") as made:
         folder = Path(made)
         for name in names:
             for file in sorted((corpus / name.replace("/", "-").replace(" ", "-")).glob("*")):
                 feed(READERS[name], file.read_bytes(), tallies[name], folder)
-        while time.monotonic() < end:
+        while time.monotonic() < end and (most is None or sum(item.inputs for item in tallies.values()) < most):
             # The reader that has had the least time comes next, so that slow readers do not starve the others.
-            name = min(names, key=lambda item: tallies[item].seconds)
+            open_ = [name for name in names if share is None or tallies[name].inputs < share]
+            name = min(open_ or names, key=lambda item: tallies[item].seconds)
             reader, tally = READERS[name], tallies[name]
             start = time.process_time()
             for _ in range(20):
@@ -124,7 +130,6 @@ def fuzz(names: list[str], seconds: float, seed: int, corpus: Path, *, verbose: 
                     if verbose:
                         print(f"{name}: {where}\n  {file}", file=sys.stderr, flush=True)
             tally.seconds += time.process_time() - start
-    return tallies
 
 
 def table(tallies: dict[str, Tally]) -> str:
@@ -147,6 +152,7 @@ def main() -> int:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--inputs", type=int, help="stop after that many")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--reader", action="append", choices=list(READERS), help="only this one (repeatable)")
     parser.add_argument("--corpus", type=Path, default=cache / "kdoctor/fuzz")
@@ -154,7 +160,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     print(f"seed {options.seed}, corpus {options.corpus}")
-    tallies = fuzz(options.reader or list(READERS), options.seconds, options.seed, options.corpus, verbose=True)
+    tallies = {name: Tally() for name in options.reader or READERS}
+    with contextlib.suppress(KeyboardInterrupt):  # what was tried until then is printed
+        fuzz(tallies, options.seconds, options.inputs, options.seed, options.corpus, verbose=True)
     print(table(tallies))
     return 1 if any(tally.crashes for tally in tallies.values()) else 0
 

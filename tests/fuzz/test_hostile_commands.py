@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fuzzing.readers import NOW, catalog, shipped
+from helpers.fuzzing.using import NOW, catalog, shipped
 from helpers.hostile import CANARY, HOSTILE
 from helpers.locks import lock
 from helpers.rollbacks import planned

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers.fuzzing.readers import READERS, catalog
+from helpers.fuzzing.readers import READERS
+from helpers.fuzzing.using import catalog
 from helpers.hostile import HOSTILE, SECRETS
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError

@@ -10,7 +10,9 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -19,7 +21,7 @@ from helpers.evidence.comparing import evaluate
 from helpers.evidence.machines import STATED
 from helpers.faults.interpreters import ENVIRONMENT, end_at_once, slow_import
 from helpers.faults.running import MARK, QUICK, marked, shared_memory
-from helpers.large import machine, report
+from helpers.large import Shape, machine, report
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Gpus
 from kdoctor.facts.plausible import LARGEST_MACHINE, plausible
@@ -60,9 +62,9 @@ def test_snapshot_is_read_in_linear_time() -> None:
     assert ratio < LINEAR
 
 
-@pytest.mark.parametrize("format", [name for name in FORMATS if name != "html"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_report_is_rendered_in_linear_time(format: str) -> None:  # noqa: A002 - the option's name
-    small, large = report(1000), report(2000)
+    small, large = report(1000, "different"), report(2000, "different")
     canvas = PLAIN
     ratio = seconds(lambda: render(large, format, canvas)) / max(seconds(lambda: render(small, format, canvas)), 0.02)
     assert ratio < LINEAR
@@ -79,11 +81,34 @@ def test_snapshot_of_10000_gpus_is_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("format", FORMATS)
-def test_report_of_100000_findings_is_rendered(format: str) -> None:  # noqa: A002 - the option's name
+def test_snapshots_of_5000_and_10000_gpus_are_judged_in_linear_time(tmp_path: Path) -> None:
+    groups = load_catalog().fact_groups
+    file = tmp_path / "large.json"
+    found = []
+    for count in (5_000, 10_000):
+        file.write_text(dumps(Snapshot.now(machine(count))), encoding="utf-8")
+        started = time.process_time()
+        facts = loads(file.read_bytes(), groups).facts
+        evaluate(dict(facts), STATED, {Gpus})
+        dumps(Snapshot.now(facts))
+        found.append(time.process_time() - started)
+    assert found[1] / found[0] < LINEAR
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("shape", get_args(Shape))
+def test_reports_of_50000_and_100000_findings_are_written_in_linear_time(shape: Shape) -> None:
     started = time.process_time()
-    assert render(report(100_000), format, PLAIN)
-    assert time.process_time() - started < 120
+    small = report(50_000, shape)
+    middle = time.process_time()
+    large = report(100_000, shape)
+    assert (time.process_time() - middle) / max(middle - started, 0.1) < LINEAR
+    for name in FORMATS:
+        times = [time.process_time()]
+        for shown in (small, large):
+            assert render(shown, name, replace(PLAIN, verbosity=2))
+            times.append(time.process_time())
+        assert (times[2] - times[1]) / max(times[1] - times[0], 0.1) < LINEAR, (name, times)
 
 
 @pytest.mark.faults

@@ -27,7 +27,7 @@ from kdoctor.report.phrases import FAMILY_TITLES
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import wrap
-from kdoctor_lint.registry import RULES
+from kdoctor_lint.registry import RULES, RULES_BY_NAME
 from kdoctor_lint.report.explain import render_rule
 
 _INDENT = "  "
@@ -118,7 +118,7 @@ def explain_name(name: str, catalog: Catalog, known: KnownFailures, matrix: Vers
     parts += [explain_scenario(catalog.scenarios[name])] if name in catalog.scenarios else []
     parts += [explain_family(name, catalog)] if name in FAMILIES else []
     parts += [explain_checklist(name, catalog)] if name in catalog.checklists else []
-    parts += [render_rule(RULES[rule]) for rule in (name, f"lint.{name}") if rule in RULES]
+    parts += [render_rule(RULES_BY_NAME[name])] if name in RULES_BY_NAME else []
     parts += [explain_failure(known.by_id[name], catalog)] if name in known.by_id else []
     features = [feature for feature in matrix.features if name in (feature, feature.partition("/")[2])]
     parts += [explain_feature(feature, matrix) for feature in features]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from heapq import merge
 
 from kdoctor.engine.report import Cause, Problem, Result
 from kdoctor.model import Finding, Severity, Status
@@ -53,6 +54,37 @@ def about_one_gpu(cause: str, effect: str) -> bool:
     return first is None or second is None or first == second
 
 
+class _Explaining:
+    """Finds the findings that explain a result, without a look at those about other GPUs."""
+
+    def __init__(self, by_check: Mapping[str, list[_Found]], related: AboutOneThing) -> None:
+        self._by_check = by_check
+        self._related = related
+        self._known: dict[tuple[str, str], tuple[list[_Found], dict[int | None, list[tuple[int, _Found]]]]] = {}
+
+    def __call__(self, checks: Iterable[str], check: str, subject: str) -> Iterator[_Found]:
+        """The findings of these checks that explain a result of this check about this subject, in order."""
+        index = gpu_index(subject)
+        for name in checks:
+            every, by_gpu = self._of(name, check)
+            # A problem that is not about one GPU may explain any, and any may explain it.
+            near = merge(by_gpu.get(None, ()), by_gpu.get(index, ()), key=lambda item: item[0])
+            found = every if index is None else (other for _, other in near)
+            yield from (other for other in found if self._related(other.finding.subject, subject))
+
+    def _of(self, name: str, check: str) -> tuple[list[_Found], dict[int | None, list[tuple[int, _Found]]]]:
+        """The findings of a check that may explain another check, and the same by GPU with their places."""
+        if (name, check) not in self._known:
+            patterns = {item.finding.explains for item in self._by_check.get(name, ())}
+            fitting = {each for each in patterns if any(fnmatchcase(check, pattern) for pattern in each)}
+            every = [item for item in self._by_check.get(name, ()) if item.finding.explains in fitting]
+            by_gpu: dict[int | None, list[tuple[int, _Found]]] = {}
+            for place, item in enumerate(every):
+                by_gpu.setdefault(gpu_index(item.finding.subject), []).append((place, item))
+            self._known[name, check] = every, by_gpu
+        return self._known[name, check]
+
+
 def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gpu) -> tuple[Cause, ...]:
     """The causes of all failures, in the order in which to solve them.
 
@@ -76,9 +108,9 @@ def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gp
     by_check: dict[str, list[_Found]] = {}
     for item in found:
         by_check.setdefault(item.result.id, []).append(item)
+    explaining = _Explaining(by_check, related)
     for item in found:
-        explained_by = item.finding.explained_by
-        candidates = _explaining(explained_by, item.result.id, item.finding.subject, by_check, related)
+        candidates = explaining(item.finding.explained_by, item.result.id, item.finding.subject)
         item.parent = next((other for other in candidates if other.root is not item), None)
     groups = _group(item for item in found if item.root is item)
     of_root = {id(member): group for group in groups for member in group.members}
@@ -86,58 +118,48 @@ def find_causes(results: Sequence[Result], related: AboutOneThing = about_one_gp
         if item.root is not item:
             of_root[id(item.root)].explained.append(item)
     for result in results:
-        _fold_missing(result, by_check, of_root, related)
+        _fold_missing(result, by_check, of_root, explaining)
     order = {result.id: number for number, result in enumerate(results)}
     causes = [_cause(group, by_check) for group in groups]
     return tuple(sorted(causes, key=lambda cause: _rank(cause, order)))
 
 
 def _group(found: Iterable[_Found]) -> list[_Group]:
+    """Each finding in the first group of the same cause."""
     groups: list[_Group] = []
+    known: dict[Hashable, int] = {}
+    """What makes findings one cause, to the place of the group."""
     for item in found:
-        group = next((group for group in groups if _belongs(item, group.members[0])), None)
-        if group:
-            group.members.append(item)
+        keys = list(_keys(item))
+        place = min((known[key] for key in keys if key in known), default=None)
+        if place is not None:
+            groups[place].members.append(item)
         else:
+            for key in keys:
+                known.setdefault(key, len(groups))
             groups.append(_Group(members=[item]))
     return groups
 
 
-def _belongs(item: _Found, first: _Found) -> bool:
-    """Whether two findings are one cause: the same commands fix them, or it is one problem of several subjects."""
-    ours, theirs = item.finding, first.finding
-    if ours.remedy.commands and ours.remedy.commands == theirs.remedy.commands and ours.after == theirs.after:
-        return True
-    is_one_check = item.result.id == first.result.id
-    return is_one_check and (ours.headline == theirs.headline or ours.remedy == theirs.remedy)
+def _keys(item: _Found) -> Iterator[Hashable]:
+    """What a finding shares with those of the same cause: the commands, or the headline or fix of one check."""
+    finding, check = item.finding, item.result.id
+    if finding.remedy.commands:
+        yield finding.remedy.commands, finding.after
+    yield check, finding.headline
+    yield check, finding.remedy
 
 
 def _fold_missing(
-    result: Result, by_check: Mapping[str, list[_Found]], of_root: Mapping[int, _Group], related: AboutOneThing
+    result: Result, by_check: Mapping[str, list[_Found]], of_root: Mapping[int, _Group], explaining: _Explaining
 ) -> None:
     """Note a check that was skipped or could not be judged because of a cause."""
     if result.blocked_by and result.blocked_by in by_check:
         of_root[id(by_check[result.blocked_by][0].root)].blocked.append(result.id)
     elif result.status is Status.UNKNOWN and result.unjudged:
-        explained = [
-            next(_explaining(item.explained_by, result.id, item.subject, by_check, related), None)
-            for item in result.unjudged
-        ]
+        explained = [next(explaining(item.explained_by, result.id, item.subject), None) for item in result.unjudged]
         if explained[0] and all(explained):
             of_root[id(explained[0].root)].unjudged.append(result.id)
-
-
-def _explaining(
-    checks: Iterable[str], check: str, subject: str, by_check: Mapping[str, list[_Found]], related: AboutOneThing
-) -> Iterator[_Found]:
-    """The findings of these checks that explain a result of this check about this subject."""
-    candidates = (other for name in checks for other in by_check.get(name, ()))
-    return (
-        other
-        for other in candidates
-        if related(other.finding.subject, subject)
-        and any(fnmatchcase(check, pattern) for pattern in other.finding.explains)
-    )
 
 
 def _cause(group: _Group, by_check: Mapping[str, list[_Found]]) -> Cause:

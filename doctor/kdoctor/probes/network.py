@@ -37,7 +37,7 @@ def collect(context: Context) -> Facts:
 def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir(), key=_natural)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

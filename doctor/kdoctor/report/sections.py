@@ -173,6 +173,7 @@ def failure(result: Result) -> list[Block]:
     """The findings of a failed check. Neighbours with the same fix and rollback are one block."""
     found = groupby(counting(result), key=lambda judged: (judged.finding.remedy, judged.finding.rollback))
     groups = [list(group) for _, group in found]
+    whole = check(result)
     blocks = []
     for group in groups:
         remedy, rollback = group[0].finding.remedy, group[0].finding.rollback
@@ -186,7 +187,7 @@ def failure(result: Result) -> list[Block]:
         if group is groups[-1]:
             not_judged = [f"{item.subject}: {item.reason}" for item in result.unjudged]
             fields += [Field(label=Label.NOT_JUDGED, text=text) for text in not_judged]
-        blocks.append(_of_check(result, group, fields))
+        blocks.append(_of_check(result, whole, group, fields))
     return blocks
 
 
@@ -202,19 +203,20 @@ def _expected(group: list[JudgedFinding]) -> Iterator[Field]:
             yield Field(label=Label.WAIVER, text=describe_waiver(waiver, expired=True))
 
 
-def _of_check(result: Result, group: Iterable[JudgedFinding], fields: Iterable[Field]) -> Block:
-    """Findings of a check, with the check's name as the last field."""
+def _of_check(result: Result, whole: Block, group: Iterable[JudgedFinding], fields: Iterable[Field]) -> Block:
+    """Some findings of a check, with the check's name as the last field."""
     name = Field(label=Label.CHECK, text=f"{result.id} ({result.severity.value}): {result.title}")
     findings = tuple(headline(judged.finding) for judged in group)
-    return replace(check(result), findings=findings, text="", fields=(*fields, name))
+    return replace(whole, findings=findings, text="", fields=(*fields, name))
 
 
 def _waived(report: Report) -> Iterator[Block]:
     for result in report.results:
+        whole = check(result)
         for judged in result.findings:
             if judged.waiver and not judged.counts:
                 fields = [Field(label=Label.WAIVER, text=describe_waiver(judged.waiver))]
-                yield _of_check(result, [judged], fields)
+                yield _of_check(result, whole, [judged], fields)
 
 
 def drift_section(drift: Drift | None) -> Section | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
@@ -9,10 +10,11 @@ from dataclasses import replace
 from typing import Any, cast, get_args
 
 from kdoctor.facts.gpus import NvmlState
-from kdoctor.facts.sampling import GpuSampling, SamplingState
+from kdoctor.facts.sampling import GpuSampling, SampledGpu, SamplingState
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.background import BackgroundProcess
 from kdoctor.probes.process.launch import own_program_argv
+from kdoctor.probes.process.records import RecordError, build
 from kdoctor.smoke.gpu_samples import KNOWN, CaseNow, GpuTally
 
 INTERVAL_S = 0.5
@@ -119,7 +121,9 @@ class Sampler:
     def _take_gpu(self, gpu: GpuTally, record: Mapping[Any, Any], now: float) -> None:
         match record:
             case {"once": dict() as once, "errors": dict() as errors}:
-                gpu.know(once)
+                with contextlib.suppress(RecordError):
+                    build(SampledGpu, {**once, "index": 0})
+                    gpu.know(once)
                 gpu.miss(errors)
             case {"hangs": str() as field}:
                 gpu.hangs = field

@@ -179,7 +179,7 @@ class GpuTally:
         self._index = index
         self._interval_s = interval_s
         self._origin = origin
-        self._once: dict[str, Any] = {}
+        self._once: Mapping[str, Any] = {}
         self._errors: dict[str, str] = {}
         self._before, self._during = _UseTally(), _UseTally()
         self._cases: dict[tuple[str, str], _CaseTally] = {}
@@ -191,11 +191,11 @@ class GpuTally:
 
     def know(self, once: Mapping[str, Any]) -> None:
         """Take the fields that do not change."""
-        self._once.update(once)
+        self._once = {**self._once, **{name: once[name] for name in ONCE if name in once}}
 
     def miss(self, errors: Mapping[str, str]) -> None:
         """Take the fields that could not be read, with their errors."""
-        self._errors.update(errors)
+        self._errors.update((name, str(error)) for name, error in errors.items())
 
     def add(self, began: float, reading: Reading, now: CaseNow | None, *, late: bool) -> None:
         """Take one sample.
@@ -241,5 +241,10 @@ class GpuTally:
         )
 
 
+ONCE = (
+    "name", "uuid", "bus_id", "enforced_power_limit_w", "clock_sm_max_mhz", "temperature_slowdown_c",
+    "temperature_slowdown_margin_c",
+)  # fmt: skip
+"""Fields that do not change during a run."""
 KNOWN = frozenset({*_SPREADS, *_RATES, "clock_event_reasons"})
 """Fields of a sample that are summarized."""

@@ -30,7 +30,8 @@ class Service:
         for key in ("deploy", "resources", "reservations", "devices"):
             reserved = reserved.get(key) if isinstance(reserved, dict) else None
         devices = reserved if isinstance(reserved, list) else []
-        return any(isinstance(one, dict) and "gpu" in (one.get("capabilities") or ()) for one in devices)
+        named = [one.get("capabilities") for one in devices if isinstance(one, dict)]
+        return any(isinstance(capabilities, list) and "gpu" in capabilities for capabilities in named)
 
     @property
     def shared_memory(self) -> int | None:
@@ -38,7 +39,7 @@ class Service:
         if self.settings.get("ipc") == "host":
             return None
         stated = str(self.settings.get("shm_size", "64m")).strip().lower()
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]?b?)", stated)
+        found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmg]?b?)", stated)
         return int(float(found[1]) * _UNITS[found[2]]) if found else None
 
     @property
@@ -55,12 +56,17 @@ def read_services(text: str) -> Iterator[Service]:
     Raises:
         yaml.YAMLError: the file is not YAML, or not one that can be read.
     """
-    loaded, root = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    try:
+        loaded = yaml.safe_load(text)
+    except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError) as error:  # of a tagged scalar
+        raise yaml.YAMLError(str(error)) from error
     services = loaded.get("services") if isinstance(loaded, dict) else None
     if not isinstance(services, dict) or not isinstance(root, yaml.MappingNode):
         return
-    node = next(value for key, value in root.value if key.value == "services")
-    lines = {key.value: key.start_mark.line + 1 for key, _ in node.value} if isinstance(node, yaml.MappingNode) else {}
+    node = next((value for key, value in root.value if key.value == "services"), None)
+    entries = node.value if isinstance(node, yaml.MappingNode) else ()
+    lines = {key.value: key.start_mark.line + 1 for key, _ in entries if isinstance(key, yaml.ScalarNode)}
     for name, settings in services.items():
         if isinstance(settings, dict):
             line = lines.get(str(name), 1)

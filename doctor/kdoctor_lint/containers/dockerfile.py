@@ -19,6 +19,9 @@ _WITH_VALUE = frozenset(
 )
 """Options of pip and uv whose next word is not a package."""
 
+_LONGEST = 500
+"""Longer than any requirement. Python refuses to read versions of thousands of digits."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
@@ -99,6 +102,8 @@ def installed(command: str) -> Iterator[Requirement]:
         for word in words[words.index("install") + 1 :]:
             if skip or word.startswith("-"):
                 skip = not skip and word in _WITH_VALUE
+                continue
+            if len(word) > _LONGEST:
                 continue
             try:
                 yield Requirement(word)

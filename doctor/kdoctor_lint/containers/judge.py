@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -86,7 +87,7 @@ def _compose(text: str) -> Iterator[Hit]:
 
 
 def _dockerfile(text: str) -> Iterator[Hit]:
-    matrix = load_matrix()
+    matrix = _matrix()
     for stage in read_stages(text):
         exact = {pin.requirement.name.lower(): pin for pin in stage.pins if _version(pin)}
         pin = next((exact[name] for name in _TENSORFLOW if name in exact), None)
@@ -94,6 +95,10 @@ def _dockerfile(text: str) -> Iterator[Hit]:
         if pin and release:
             yield from _fits(stage, pin, release)
         yield from _known_bad(matrix, stage, exact)
+
+
+_matrix = cache(load_matrix)
+"""Read once for all files."""
 
 
 def _version(pin: Pin) -> Version | None:

@@ -52,8 +52,7 @@ class Kubernetes(ProgramEngine):
     def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:  # noqa: ARG002
         """``kubectl logs``. The pods of a DaemonSet never end, so their log is read up to now."""
         pod = self._by_node()[node]
-        owners = {owner.get("kind") for owner in pod["metadata"].get("ownerReferences", ())}
-        follow = () if "DaemonSet" in owners else ("--follow",)
+        follow = () if "DaemonSet" in _owners(pod) else ("--follow",)
         return [self.program, "logs", *self.options, *follow, f"pod/{pod['metadata']['name']}"]
 
     def _by_node(self) -> dict[str, Mapping[str, Any]]:
@@ -76,9 +75,16 @@ class Kubernetes(ProgramEngine):
             items = json.loads(b"".join(written))["items"]
             pods = sorted(items, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
             found = {str(pod.get("spec", {}).get("nodeName") or pod["metadata"]["name"]): pod for pod in pods}
+            for pod in pods:  # what is asked of each later
+                _owners(pod), _why_it_waits(pod), _why_it_died(pod), pod["metadata"]["name"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"kubectl get pods: no list of pods: {error}") from error
         return {node: pod for node, pod in found.items() if is_valid(node)}
+
+
+def _owners(pod: Mapping[str, Any]) -> list[str]:
+    """The kinds of what started a pod."""
+    return [str(owner.get("kind")) for owner in pod["metadata"].get("ownerReferences", ())]
 
 
 def _why_it_waits(pod: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.tags import Tag, parse_tag
 from packaging.utils import canonicalize_name
 
@@ -32,8 +32,8 @@ _LEAST_BYTES = 1 << 20
 _NVIDIA_FOLDER = re.compile(r"/nvidia/(\w+)/lib")
 _NCCL_INSIDE = re.compile(rb"NCCL version (\d+\.\d+\.\d+)\+cuda")
 _DAMAGED = (
-    OSError, zipfile.BadZipFile, zlib.error, EOFError, ElfError, InvalidRequirement, KeyError, NotImplementedError,
-    RuntimeError,
+    OSError, zipfile.BadZipFile, zlib.error, EOFError, ElfError, KeyError, NotImplementedError, RuntimeError,
+    ValueError,
 )  # fmt: skip
 """What reading a file that is not a wheel, or a damaged one, raises."""
 

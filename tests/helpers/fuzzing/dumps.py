@@ -1,0 +1,77 @@
+"""Dumps to start from, by the name of their format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from helpers.dumps import LOG, LSPCI, NVLINK, TABLE, TOPOLOGY, query, xml
+
+DCGM = {
+    "DCGM Diagnostic": {
+        "test_categories": [
+            {"category": "Hardware", "tests": [{"name": "pcie", "results": [{"gpu_ids": "0,1", "status": "Fail", "warnings": [{"warning": "x", "error_id": 83}]}]}]},
+            {"category": "x", "tests": [{"name": "y", "results": [{"entity_group": "GPU", "entity_group_id": 1, "entity_id": 2, "status": "Warn"}], "test_summary": {"status": "Warn"}}]},
+        ]
+    }
+}  # fmt: skip
+NCCL = """\
+<system version="1">
+  <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:15:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">
+      <pci busid="0000:19:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+        <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="0000:5d:00.0" count="18" tclass="0x030200"/></gpu>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+LSTOPO = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="3.0">
+  <object type="Machine" nodeset="0x00000003">
+    <object type="Package" os_index="1" nodeset="0x00000002">
+      <object type="Bridge" bridge_type="0-1">
+        <object type="PCIDev" pci_busid="0000:3b:00.0" pci_type="0302 [10de:20b0] [10de:134f] a1 00">
+          <object type="OSDev" name="nvml0" osdev_type="12"><info name="GPUModel" value="NVIDIA Test 40GB"/></object>
+        </object>
+      </object>
+    </object>
+  </object>
+</topology>
+"""
+FABRIC = (
+    "[Feb 27 2025 15:10:02] [ERROR] [tid 12727] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
+    "00000000:86:00.0 physical id 3 port 61\n"
+)
+CSV = (
+    "index, name, pci.bus_id, memory.total [MiB], temperature.gpu, power.draw [W], remapped_rows.failure\n"
+    "0, NVIDIA Test 40GB, 00000000:3B:00.0, 40960 MiB, 34, 75.11 W, No\n"
+    "1, NVIDIA Test 40GB, 00000000:AF:00.0, 40960 MiB, 35, [N/A], Yes\n"
+)
+DUMPS: Mapping[str, str] = {
+    "nvidia-smi -q": query("3B", "AF"),
+    "nvidia-smi -q -x": xml("3B", "AF"),
+    "nvidia-smi": TABLE,
+    "nvidia-smi topo -m": TOPOLOGY,
+    "nvidia-smi topo -p2p": " \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n GPU1\tGNS\tX\t\n",
+    "nvidia-smi nvlink -s": NVLINK,
+    "nvidia-smi --query-gpu": CSV,
+    "nvidia-smi's failure": "Unable to determine the device handle for GPU 3: 0000:5E:00.0: Unknown Error\n"
+    "Unable to determine the device handle for GPU0000:5F:00.0: GPU is lost. Reboot the system.\n",
+    "lspci -vvv": LSPCI,
+    "lstopo": LSTOPO,
+    "NCCL topology": NCCL,
+    "kernel log": LOG,
+    "kernel log as JSON": '{"_TRANSPORT": "kernel", "MESSAGE": "NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off '
+    'the bus.", "_SOURCE_MONOTONIC_TIMESTAMP": "12345678", "PRIORITY": "3"}\n'
+    '{"_TRANSPORT": "kernel", "MESSAGE": [78, 86, 82, 77, 58, 32, 88], "__MONOTONIC_TIMESTAMP": "1"}\n',
+    "fabric manager log": FABRIC,
+    "dcgmi diag": json.dumps(DCGM, indent=1),
+    "NodeVerdict": json.dumps({
+        "overall_severity": "CRITICAL",
+        "affected_components": [{"category": "xid", "max_severity": "CRITICAL", "check_ids": ["gpu_xid_79"], "entities": ["node"]}],
+    }),
+    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.173.02  Tue Jun 23 08:38:17 UTC 2026\n",
+}  # fmt: skip

@@ -1,0 +1,347 @@
+"""Fuzz targets about jobs and fleets: logs, reports of nodes, requests of editors, container files, child processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from helpers import fleets
+from helpers.fuzzing.mutation import mutated_json
+from helpers.fuzzing.using import NOW, REPOSITORY, Reader, catalog
+from helpers.machine import context
+from helpers.smoke import session
+from kdoctor.api.watch.session import _plan as plan_of_watch
+from kdoctor.cli import mcp
+from kdoctor.diagnose.diagnose import diagnose
+from kdoctor.diagnose.inputs import logs_of
+from kdoctor.diagnose.report.formats import FORMATS as DIAGNOSIS_FORMATS
+from kdoctor.diagnose.report.formats import render as render_diagnosis
+from kdoctor.errors import UsageError
+from kdoctor.facts import Watched
+from kdoctor.fleet.diff import compare_files
+from kdoctor.fleet.document import make_document as fleet_document
+from kdoctor.fleet.formats import FORMATS as FLEET_FORMATS
+from kdoctor.fleet.formats import render as render_fleet
+from kdoctor.fleet.launch.kubernetes import Kubernetes
+from kdoctor.fleet.merge import Expectation, merge
+from kdoctor.fleet.names import expand, fold, read_names
+from kdoctor.fleet.read import UnusableError, find_report, gather
+from kdoctor.fleet.run_record import FILE, read_run
+from kdoctor.probes.job_hosts.probe import _MalformedError, _tasks
+from kdoctor.probes.process.child import ChildEnd
+from kdoctor.report.json import make_document
+from kdoctor.run.assemble import build_report
+from kdoctor.run.session import Collected
+from kdoctor.smoke.gpu_sampler import Sampler
+from kdoctor.smoke.scenario import Scenario
+from kdoctor.testing import healthy
+from kdoctor.text.canvas import PLAIN
+from kdoctor_lint import engine
+from kdoctor_lint.report.formats import FORMATS as LINT_FORMATS
+
+
+@cache
+def _logs() -> Sequence[bytes]:
+    """Logs of public reports, and one of a healthy job."""
+    folder = REPOSITORY / "tests/kdoctor/diagnose"
+    reports = yaml.safe_load((folder / "reports.yaml").read_text(encoding="utf-8"))
+    return [*(report["log"].encode() for report in reports), (folder / "healthy.txt").read_bytes()]
+
+
+def _log(suffix: str, data: bytes, folder: Path) -> None:
+    path = folder / f"job{suffix}"
+    path.write_bytes(data)
+    logs, notes = logs_of([str(path)], io.BytesIO())
+    found = diagnose(logs, catalog().checks, catalog().scenarios, notes=notes)
+    for name in DIAGNOSIS_FORMATS if zlib.crc32(data) % 10 == 0 else ("terminal",):
+        render_diagnosis(found, name)
+
+
+def _notebooks() -> Sequence[bytes]:
+    text = _logs()[0].decode("utf-8", "replace").splitlines()
+    outputs = [
+        {"output_type": "stream", "name": "stderr", "text": [f"{line}\n" for line in text[-30:]]},
+        {"output_type": "error", "ename": "ValueError", "evalue": "x", "traceback": text[-5:]},
+        {"output_type": "execute_result", "data": {"text/plain": ["1"]}},
+    ]
+    return [json.dumps({"cells": [{"cell_type": "code", "source": [], "outputs": outputs}], "nbformat": 4}).encode()]
+
+
+def _refuse(_: bytes) -> Any:
+    raise UsageError("a snapshot")
+
+
+def _node_report(data: bytes, folder: Path) -> None:
+    path = folder / "node2.json"
+    path.write_bytes(data)
+    first = json.dumps(fleets.healthy("node1")).encode()
+    gathered = gather([str(path), "-"], _refuse, io.BytesIO(first))
+    if zlib.crc32(data) % 5:  # judging takes longer than reading
+        return
+    found = merge(gathered, Expectation(), fleets.fleet_plan(), fleets.MERGED_AT, 0.1)
+    for name in FLEET_FORMATS if zlib.crc32(data) % 50 == 0 else ("json",):
+        render_fleet(found, name)
+
+
+def _node_output(data: bytes, _: Path) -> None:
+    with contextlib.suppress(UnusableError):
+        find_report(data)
+    with contextlib.suppress(UsageError):
+        gather(["-"], _refuse, io.BytesIO(data))
+
+
+def _run_record(data: bytes, folder: Path) -> None:
+    (folder / FILE).write_bytes(data)
+    run = read_run(folder)
+    if run is not None:
+        run.silent(folder)
+
+
+def _fleet_diff(data: bytes, folder: Path) -> None:
+    (folder / "old.json").write_bytes(_fleets()[0])
+    (folder / "new.json").write_bytes(data)
+    found = compare_files(folder / "old.json", folder / "new.json")
+    found.to_text()
+    found.to_json()
+
+
+def _node_names(data: bytes, folder: Path) -> None:
+    (folder / "nodes").write_bytes(data)
+    fold(read_names(folder / "nodes"))
+    fold(expand(data.decode("utf-8", "replace"), "--expect"))
+
+
+class _Cluster(Kubernetes):
+    """A kubectl that answers each question with the same bytes."""
+
+    program = "sh"
+    answer = b""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        super().__init__(options)
+        self._children = SimpleNamespace(run=self._answer)  # type: ignore[assignment]
+
+    def _answer(self, *_: object, take: Any, **__: object) -> ChildEnd:
+        take(self.answer)
+        return ChildEnd(exit_code=0, signal=None, timed_out=False, records=(), chatter="", stderr="", seconds=0.1)
+
+
+def _pods(data: bytes, _: Path) -> None:
+    engine = _Cluster([])
+    engine.answer = data
+    engine.nodes({})
+    for node in engine._by_node():
+        engine.run(node, ["kdoctor"], lambda _: True, 1.0)
+
+
+@cache
+def _reports() -> Sequence[bytes]:
+    """The report of a node, and that of a training that was watched."""
+    facts = {Watched: healthy(Watched)}
+    watched = build_report(Collected(facts=facts, target="x", started_at=NOW, duration_s=1.0), plan_of_watch({}))
+    return [json.dumps(fleets.healthy("node2"), indent=2).encode(), make_document(watched).to_json().encode()]
+
+
+@cache
+def _fleets() -> Sequence[bytes]:
+    return [fleet_document(fleets.merged(fleets.fleet_of(3))).to_json().encode()]
+
+
+RUN = {
+    "schema": "kdoctor/fleet-run/v1", "kdoctor": "1", "engine": "ssh", "engine_options": [], "program": ["kdoctor"],
+    "options": [], "nodes": ["node1", "node2"], "started_at": "2026-01-01T00:00:00+00:00",
+    "outcomes": {"node1": {"reported": False, "reason": "ssh: refused", "asked_at": "", "seconds": 1.5}},
+}  # fmt: skip
+PODS = {
+    "items": [
+        {"metadata": {"name": "kdoctor-0", "creationTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": [{"kind": "DaemonSet"}]},
+         "spec": {"nodeName": "node1"},
+         "status": {"phase": "Pending", "reason": "", "conditions": [{"status": "False", "reason": "Unschedulable", "message": "x"}],
+                    "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "x"}}}]}},
+        {"metadata": {"name": "kdoctor-1", "creationTimestamp": "2026-01-02T00:00:00Z"}, "spec": {},
+         "status": {"phase": "Failed", "reason": "Evicted", "message": "x", "containerStatuses": [{"state": {"terminated": {"reason": "OOMKilled"}}}]}},
+    ]
+}  # fmt: skip
+
+REQUESTS = (
+    {"name": "explain", "arguments": {"name": "gpu.free"}},
+    {"name": "explain", "arguments": {"name": "NCCL WARN Call to connect returned Connection refused"}},
+    {"name": "diagnose", "arguments": {"logs": ["job.log"]}},
+    {"name": "matrix", "arguments": {"tensorflow": "2.19", "driver": "535.161.08", "gpu": ["A100"], "python": "3.11"}},
+    {"name": "lint", "arguments": {"paths": ["train.py"]}},
+)
+"""Without ``check``, which examines this machine."""
+_server = cache(mcp.server)
+
+
+def _request(data: bytes, folder: Path) -> None:
+    """One call of a tool. A tool answers, or refuses with a UsageError or what its schema says."""
+    try:
+        request = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    arguments = request.get("arguments") if isinstance(request, dict) else None
+    if not isinstance(arguments, dict) or request.get("name") not in [item["name"] for item in REQUESTS]:
+        return
+    for name in ("job.log", "train.py"):
+        (folder / name).write_text("import tensorflow as tf\nValueError: x\n")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        asyncio.run(_server().call_tool(request["name"], arguments))
+    except Exception as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, UsageError) or type(cause).__name__ in ("ValidationError", "ToolError"):
+            raise UsageError(str(cause)) from error
+        raise cause from None
+    finally:
+        os.chdir(before)
+
+
+DOCKERFILES = (
+    b"""\
+ARG TF=2.15.0
+FROM --platform=linux/amd64 nvidia/cuda:11.8.0-cudnn8-runtime-ubuntu22.04 AS base
+ENV A="b c" D=$TF
+RUN apt-get update && \\
+    pip3 install --no-cache-dir 'tensorflow[and-cuda]==2.19.0' keras==3.6.0 -r x.txt
+FROM base
+RUN uv pip install tensorflow==${TF:-2.16} && echo "x
+""",
+    b"FROM python:3.13-slim\nRUN python3.13 -m pip install tensorflow==2.15.0\nCOPY . /x\n",
+)
+COMPOSE = b"""\
+services:
+  train:
+    image: tensorflow/tensorflow:2.16.1-gpu
+    shm_size: '64m'
+    ulimits: {memlock: -1}
+    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}
+  other: &other
+    image: nvidia/cuda:12.3.2-runtime
+    ipc: host
+  third:
+    <<: *other
+    runtime: nvidia
+    shm_size: 1.5gb
+"""
+SETTINGS = b"""\
+[tool.kdoctor.lint]
+select = ["KD5"]
+ignore = ["model-outside-scope"]
+tensorflow = "2.15"
+keras = "2.15"
+[tool.kdoctor.lint.per-file-ignores]
+"tests/*" = ["clipping"]
+"""
+
+
+def _container(name: str, data: bytes, folder: Path) -> None:
+    path = folder / name
+    path.write_bytes(data)
+    report = engine.lint([str(path)])
+    for form in LINT_FORMATS.values():
+        form(report, PLAIN)
+
+
+def _settings(data: bytes, folder: Path) -> None:
+    project = folder / "project"
+    project.mkdir(exist_ok=True)
+    (project / "pyproject.toml").write_bytes(data)
+    (project / "train.py").write_text("import tensorflow as tf\ntf.distribute.MirroredStrategy()\n")
+    engine.lint([str(project / "train.py")])
+
+
+def _events(data: bytes, folder: Path) -> None:
+    """What the process of the trainings sends, and then what the sampler of the GPUs does."""
+    fake = Scenario(
+        id="smoke.baseline", version=1, kind="baseline", title="t", expect="e", program=folder / "x.py", cases=("fit",),
+        deadline_s=1.0,
+    )  # fmt: skip
+    trainings = session(fake)
+    sampler = _Silent()
+    for line in data.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            record = json.loads(line)
+            trainings._take(record)
+            sampler._take(record)
+    trainings.known()
+    sampler.facts()
+
+
+class _Silent(Sampler):
+    """A sampler without a process."""
+
+    def __init__(self) -> None:
+        ended = SimpleNamespace(start=lambda: None, end=lambda _: None, ended=None, failure=None)
+        patched = Sampler.__init__.__globals__
+        before = patched["BackgroundProcess"]
+        patched["BackgroundProcess"] = lambda *_, **__: ended
+        try:
+            super().__init__(context(Path("/nonexistent")), deadline_s=1.0)
+        finally:
+            patched["BackgroundProcess"] = before
+
+
+EVENTS = b"\n".join(
+    json.dumps(item).encode()
+    for item in (
+        {"event": "imported", "tensorflow": "2.19.0", "keras": "3.10.0", "import_s": 1.5},
+        {"event": "failed", "error_type": "ImportError", "error_message": "x", "faults": [{"module": "numpy", "problem": "x"}]},
+        {"event": "started", "scenario": "smoke.baseline", "case": "fit"},
+        {"event": "phase", "scenario": "smoke.baseline", "case": "fit", "phase": "step 1"},
+        {"event": "ended", "scenario": "smoke.baseline", "case": "fit", "facts": {
+            "outcome": "finished", "gpus_seen": 2, "replicas": 2, "devices": ["/GPU:0", "/GPU:1"], "seconds": 1.0,
+            "steps": [{"seconds": 0.1}], "loss": [1.0, 0.5], "step_seconds": [0.1, 0.2]}},
+        {"state": "sampling", "error": None},
+        {"gpu": 0, "once": {"name": "NVIDIA H100", "bus_id": "0000:01:00.0"}, "errors": {}},
+        {"gpu": 0, "sample": {"temperature_c": 40, "sm_clock_mhz": 1980, "power_w": 300.0, "utilization_percent": 50}, "errors": {}, "took_s": 0.01},
+        {"gpu": 0, "hangs": "temperature_c"},
+    )
+)  # fmt: skip
+
+
+def _job_configuration(data: bytes, _: Path) -> None:
+    with contextlib.suppress(_MalformedError):
+        list(_tasks(data.decode("utf-8", "replace")))
+
+
+def _json(document: object) -> Sequence[bytes]:
+    return [json.dumps(document).encode()]
+
+
+JOBS: Mapping[str, Reader] = {
+    "log of a job": Reader(seeds=_logs, run=partial(_log, ".log")),
+    "notebook of a job": Reader(seeds=_notebooks, run=partial(_log, ".ipynb"), mutate=mutated_json),
+    "report of a node": Reader(seeds=_reports, run=_node_report, mutate=mutated_json),
+    "output of a node": Reader(seeds=_reports, run=_node_output),
+    "record of a fleet's run": Reader(seeds=partial(_json, RUN), run=_run_record, mutate=mutated_json),
+    "report of a fleet": Reader(seeds=_fleets, run=_fleet_diff, mutate=mutated_json),
+    "names of nodes": Reader(
+        seeds=lambda: [b"node[001-064],login1\n", b"rack[1-4]node[1-16/2] # x\n"], run=_node_names
+    ),
+    "pods": Reader(seeds=partial(_json, PODS), run=_pods, mutate=mutated_json),
+    "request of an editor": Reader(
+        seeds=lambda: [json.dumps(item).encode() for item in REQUESTS], run=_request, mutate=mutated_json
+    ),
+    "Dockerfile": Reader(seeds=lambda: DOCKERFILES, run=partial(_container, "Dockerfile")),
+    "compose file": Reader(seeds=lambda: [COMPOSE], run=partial(_container, "compose.yaml")),
+    "settings of lint": Reader(seeds=lambda: [SETTINGS], run=_settings),
+    "events of trainings": Reader(seeds=lambda: [EVENTS], run=_events),
+    "TF_CONFIG": Reader(
+        seeds=partial(_json, {"cluster": {"worker": ["a:1", "[::1]:2"]}, "task": {"type": "worker", "index": 0}}),
+        run=_job_configuration,
+    ),
+}
+"""Readers of jobs and fleets."""

@@ -17,6 +17,10 @@ GRACE_S = 5.0
 """How long a program may take to end what it started on the node, before it is killed."""
 
 
+_ASK_S = 60.0
+_MOST_BYTES = 2**30
+
+
 class InterruptedRunError(Exception):
     """The run was interrupted: nothing is started any more, and what runs is ended."""
 
@@ -41,6 +45,14 @@ class Engine(Protocol):
 
     def nodes(self, environ: Mapping[str, str]) -> str:
         """The set of nodes to use if none is named; empty if there is none."""
+        ...
+
+    def address(self, node: str) -> str:
+        """The host under which other nodes reach a node.
+
+        Raises:
+            UsageError: that is not known, or this engine cannot start a program on several nodes.
+        """
         ...
 
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
@@ -81,6 +93,23 @@ class ProgramEngine(ABC):
     def problem(self, end: ChildEnd) -> str:
         """What went wrong, in one line."""
         return first_problem(end.stderr)
+
+    def ask(self, *argv: str) -> bytes:
+        """What a program on this machine answers.
+
+        Raises:
+            UsageError: it fails.
+        """
+        written: list[bytes] = []
+
+        def take(piece: bytes) -> bool:
+            written.append(piece)
+            return len(written) * len(piece) < _MOST_BYTES
+
+        end = self._children.run(argv, env=os.environ, deadline_s=_ASK_S, take=take)
+        if not end.ok:
+            raise UsageError(f"{' '.join(argv[:3])}: {first_problem(end.stderr) or end.describe()}")
+        return b"".join(written)
 
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the program to its end or its deadline."""

@@ -53,6 +53,18 @@ class Ray:
         """All living nodes of the cluster."""
         return ",".join(self._nodes)
 
+    def address(self, node: str) -> str:
+        """The address under which Ray knows the node.
+
+        Raises:
+            UsageError: Ray does not know it.
+        """
+        found = self._nodes.get(node)
+        if found is None:
+            raise UsageError(f"no node {node} in the Ray cluster, which has {self.nodes({})}")
+        address: str = found["NodeManagerAddress"]
+        return address
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the command in a task. A crash, a hang and a lost node have different reasons."""
         found = self._nodes.get(node)

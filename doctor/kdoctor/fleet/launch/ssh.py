@@ -25,6 +25,11 @@ class Ssh(ProgramEngine):
         """None: ssh has no list of hosts."""
         return ""
 
+    def address(self, node: str) -> str:
+        """HostName of the host in the user's configuration, or the name itself. It does not connect."""
+        lines = self.ask(self.program, "-G", *self.options, node).decode(errors="replace").splitlines()
+        return next((line.removeprefix("hostname ") for line in lines if line.startswith("hostname ")), node)
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the command. If ssh itself failed, there is no exit code of the command."""
         ended = super().run(node, command, take, deadline_s)

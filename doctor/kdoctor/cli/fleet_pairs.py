@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, one_of
+from kdoctor.fleet.launch.collect import Limits
 from kdoctor.fleet.launch.engine import Engine
 from kdoctor.fleet.pairs.campaign import pair_tests, run_pairs, shuffled
-from kdoctor.fleet.pairs.record import FleetPairs, write_pairs
-from kdoctor.fleet.pairs.run import Runner
+from kdoctor.fleet.pairs.record import FILE, FleetPairs, write_pairs
+from kdoctor.fleet.pairs.run import SCENARIOS, Runner
 from kdoctor.fleet.run_record import FleetRun
 from kdoctor.run.log import style, warn
 from kdoctor.run.progress import progress
@@ -23,6 +24,7 @@ from kdoctor.text.lists import counted
 _PASSED_ON = ("--python", "--replicas", "--gpus", "--plugin")
 """Options of ``kdoctor check`` that ``kdoctor smoke`` gets, too."""
 _PLACE = "{}"
+BOTH = "both"
 _MOST_PORTS = 2000
 
 PairsOption = Annotated[
@@ -30,6 +32,9 @@ PairsOption = Annotated[
 ]
 FullMatrixOption = Annotated[
     bool, typer.Option("--full-matrix", help="With --pairs: train on every pair, in n-1 rounds of n/2 pairs.")
+]
+PairFrameworkOption = Annotated[
+    str, typer.Option(metavar="tensorflow|jax|both", help="With --pairs: what trains. JAX only where it is installed.")
 ]
 PairTimeoutOption = Annotated[
     float, typer.Option(min=10, help="With --pairs: time limit for each training, in seconds.")
@@ -53,6 +58,7 @@ class Across:
 
     wanted: bool
     full_matrix: bool
+    framework: str
     limit_s: float
     port: int
     address: str | None
@@ -65,6 +71,7 @@ class Across:
         """
         if self.full_matrix and not self.wanted:
             raise UsageError("--full-matrix requires --pairs")
+        one_of("--pair-framework", self.framework, (*SCENARIOS, BOTH))
         if self.address is not None and _PLACE not in self.address:
             raise UsageError(f"--pair-address {self.address}: expected {{}} for the name of the node")
 
@@ -79,8 +86,13 @@ class Across:
         return known.__getitem__
 
 
+def forget_pairs(folder: Path) -> None:
+    """Remove the record of earlier trainings, which would keep nodes from being paired again."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
 def train_across(
-    folder: Path, plan: FleetRun, engine: Engine, across: Across, nodes: Sequence[str], fan_out: int
+    folder: Path, plan: FleetRun, engine: Engine, across: Across, nodes: Sequence[str], limits: Limits
 ) -> bool:
     """Train on pairs of these nodes and on all of them, and keep the record; returns whether it was interrupted."""
     if len(nodes) < 2:  # noqa: PLR2004 - a pair
@@ -105,8 +117,10 @@ def train_across(
             options=passed_on(plan.options),
             address=across.addresses(engine, nodes),
             port=across.port,
+            frameworks=(across.framework,) if across.framework in SCENARIOS else tuple(SCENARIOS),
             limit_s=across.limit_s,
-            fan_out=fan_out,
+            node_s=limits.node_s,
+            fan_out=limits.fan_out,
             on_step=lambda: shown.note(_progress(known)),
         )
         try:

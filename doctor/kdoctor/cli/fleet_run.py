@@ -27,12 +27,15 @@ from kdoctor.cli.fleet_common import (
     expected_nodes,
 )
 from kdoctor.cli.fleet_pairs import (
+    BOTH,
     Across,
     FullMatrixOption,
     PairAddressOption,
+    PairFrameworkOption,
     PairPortOption,
     PairsOption,
     PairTimeoutOption,
+    forget_pairs,
     train_across,
 )
 from kdoctor.commands.shell import quoted
@@ -105,6 +108,7 @@ def run(
     ] = None,
     pairs: PairsOption = False,
     full_matrix: FullMatrixOption = False,
+    pair_framework: PairFrameworkOption = BOTH,
     pair_timeout: PairTimeoutOption = 120.0,
     pair_port: PairPortOption = 23000,
     pair_address: PairAddressOption = None,
@@ -133,7 +137,14 @@ def run(
         quiet=quiet,
         plugin=plugin or (),
     )
-    across = Across(wanted=pairs, full_matrix=full_matrix, limit_s=pair_timeout, port=pair_port, address=pair_address)
+    across = Across(
+        wanted=pairs,
+        full_matrix=full_matrix,
+        framework=pair_framework,
+        limit_s=pair_timeout,
+        port=pair_port,
+        address=pair_address,
+    )
     asked = _Asked(engine, nodes, nodes_file, program, tuple(engine_option or ()), tuple(check_options or ()))
     folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
@@ -142,10 +153,11 @@ def run(
     with _as_interrupt():
         interrupted = _ask(folder, plan, chosen, limits)
         if pairs and not interrupted:
+            forget_pairs(folder)
             alone = delivery.judge(
                 [str(folder)], Expectation(names=plan.nodes), node_checklist=options.DEFAULT_CHECKLIST, begun=begun
             )
-            interrupted = train_across(folder, plan, chosen, across, alone.passing, fan_out)
+            interrupted = train_across(folder, plan, chosen, across, alone.passing, limits)
     _judge(delivery, folder, plan, chosen, min_healthy=min_healthy, begun=begun, interrupted=interrupted)
 
 

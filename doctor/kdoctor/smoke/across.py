@@ -1,4 +1,4 @@
-"""The trainings over several nodes. They wait for the other workers of TF_CONFIG, so they run only if they are named."""
+"""The trainings over several nodes. They wait for other workers, so they run only if they are named."""
 
 from __future__ import annotations
 

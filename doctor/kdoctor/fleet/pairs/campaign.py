@@ -69,7 +69,9 @@ def pair_tests(record: FleetPairs) -> PairTests:
         bad=tuple(BadNode(name=name, partner=by, problem=why) for name, (by, why) in found.bad.items()),
         links=tuple(
             BadLink(
-                nodes=(link.nodes[0], link.nodes[1]), leave_out=_chosen(link.nodes, leave_out), problem=link.problem
+                nodes=(link.nodes[0], link.nodes[1]),
+                leave_out=next(name for name in link.nodes if name in leave_out),
+                problem=link.problem,
             )
             for link in found.links
         ),
@@ -78,10 +80,6 @@ def pair_tests(record: FleetPairs) -> PairTests:
         gbs=statistics.median(speeds) if speeds else None,
         interrupted=record.interrupted,
     )
-
-
-def _chosen(nodes: Sequence[str], leave_out: Sequence[str] | dict[str, object]) -> str:
-    return next(name for name in nodes if name in leave_out)
 
 
 def _together(groups: Sequence[TrialEntry]) -> Together | None:

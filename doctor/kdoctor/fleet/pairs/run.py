@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -16,7 +16,8 @@ from kdoctor.fleet.pairs.schedule import Group
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
 
-SCENARIOS = ("across-nodes", "across-nodes-jax")
+SCENARIOS: Mapping[str, str] = {"tensorflow": "across-nodes", "jax": "across-nodes-jax"}
+"""Framework to the scenario."""
 _PORTS = 1000
 """So many slots of two ports each, so that workers on one host and consecutive steps differ."""
 _OVERHEAD_S = 120.0
@@ -39,8 +40,11 @@ class Runner:
     """The host under which the other nodes reach a node."""
     port: int
     """The first port."""
+    frameworks: Sequence[str]
     limit_s: float
     """For each training."""
+    node_s: float
+    """For a node and a step, which is never more than its trainings need."""
     fan_out: int
     on_step: Callable[[], None] = lambda: None
     """Called about twice a second."""
@@ -57,7 +61,7 @@ class Runner:
         collection = Collection(
             self.engine,
             lambda node, deadline_s: self._command(node, configs[node], deadline_s),
-            Limits(fan_out=len(configs), node_s=len(SCENARIOS) * self.limit_s + _OVERHEAD_S, total_s=None),
+            Limits(fan_out=len(configs), node_s=self._limit_s, total_s=None),
             lambda node, content: sent.__setitem__(node, SentReport.model_validate_json(content)),
         )
         answers: dict[str, Answer] = {}
@@ -68,6 +72,10 @@ class Runner:
                 self.on_step()
         for group in groups:
             yield conclude_group(group, [_outcome(answers[name], sent.get(name)) for name in group])
+
+    @property
+    def _limit_s(self) -> float:
+        return min(self.node_s, len(self.frameworks) * self.limit_s + _OVERHEAD_S)
 
     def _configs(self, group: Group) -> dict[str, str]:
         """TF_CONFIG of each node of a group."""
@@ -81,8 +89,8 @@ class Runner:
         }
 
     def _command(self, node: str, config: str, deadline_s: float) -> list[str]:
-        limits = ("--case-timeout", f"{self.limit_s:.0f}", "--timeout", f"{deadline_s - 10:.0f}")
-        fixed = ("smoke", *SCENARIOS, "--format", "json", "--no-history", *limits)
+        limits = ("--case-timeout", f"{self.limit_s:.0f}", "--timeout", f"{max(deadline_s - 10, 1):.0f}")
+        fixed = ("smoke", *(SCENARIOS[name] for name in self.frameworks), "--format", "json", "--no-history", *limits)
         return ["env", f"KDOCTOR_NODE={node}", f"TF_CONFIG={config}", *self.program, *fixed, *self.options]
 
 

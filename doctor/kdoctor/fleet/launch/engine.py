@@ -132,6 +132,32 @@ class ProgramEngine(ABC):
         self._children.end_all()
 
 
+_TIED = """\
+exec 3<&0
+if command -v timeout >/dev/null 2>&1; then set -- timeout -k 10 "$@"; else shift; fi
+"$@" </dev/null 3<&- &
+job=$!
+(cat <&3 >/dev/null; kill -TERM $job; sleep 10; kill -KILL $job) >/dev/null 2>&1 &
+watch=$!
+exec 3<&-
+wait $job
+code=$?
+kill $watch 2>/dev/null
+exit $code
+"""
+"""Ends the command when the standard input ends, or after a time."""
+_LATER_S = 15.0
+
+
+def tied(command: Sequence[str], deadline_s: float) -> list[str]:
+    """The command for a node, which ends there when the connection or this program is gone, or if it hangs.
+
+    Its standard input is a silent pipe from this program. The system closes it when this program dies, and sshd, srun
+    or Ray when the connection ends. ``timeout`` ends the command if nobody notices, and everything that it started.
+    """
+    return ["sh", "-c", _TIED, "kdoctor-node", f"{deadline_s + _LATER_S:.0f}", *command]
+
+
 def first_problem(stderr: str) -> str:
     """The line of kdoctor's error, else the last line."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip(" \t─╭╮╰╯│")]

@@ -11,7 +11,7 @@ from typing import Any
 from kdoctor.errors import UsageError
 from kdoctor.fleet.documents import MOST_BYTES
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, InterruptedRunError, first_problem
+from kdoctor.fleet.launch.engine import Ended, InterruptedRunError, first_problem, tied
 from kdoctor.fleet.names import is_valid
 from kdoctor.probes.process.child import Take
 
@@ -78,7 +78,7 @@ class Ray:
         )
         if self._stopped.is_set():
             raise InterruptedRunError
-        reference = task.remote(list(command), MOST_BYTES + 1, deadline_s)
+        reference = task.remote(tied(command, deadline_s), MOST_BYTES + 1, deadline_s)
         self._running[reference] = None
         try:
             code, output, errors, timed_out = self._ray.get(reference, timeout=deadline_s + _LATER_S)
@@ -140,7 +140,7 @@ def _make_task() -> Callable[[list[str], int, float], tuple[int, bytes, str, boo
         late = threading.Event()
         with tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(  # noqa: S603 - the command of kdoctor
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
 
             def end() -> None:

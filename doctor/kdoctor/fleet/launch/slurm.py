@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import ProgramEngine, first_problem
+from kdoctor.fleet.launch.engine import ProgramEngine, first_problem, tied
 from kdoctor.probes.process.child import ChildEnd
 
 _PATIENCE_S = 60
@@ -53,8 +53,8 @@ class Slurm(ProgramEngine):
         """A step of the allocation, or a job of one step."""
         minutes = f"--time={math.ceil(deadline_s / 60) + 1}"
         place = ("--overlap",) if os.environ.get("SLURM_JOB_ID") else (minutes, f"--immediate={_PATIENCE_S}")
-        alone = ("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--input=none", "--job-name=kdoctor")
-        return [self.program, *alone, *place, *self.options, *command]
+        alone = ("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--job-name=kdoctor")
+        return [self.program, *alone, *place, *self.options, *tied(command, deadline_s)]
 
     def problem(self, end: ChildEnd) -> str:
         """The line that says most."""

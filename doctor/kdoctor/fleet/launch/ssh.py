@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, ProgramEngine
+from kdoctor.fleet.launch.engine import Ended, ProgramEngine, tied
 from kdoctor.probes.process.child import Take
 
 _OF_SSH = 255
@@ -38,7 +38,10 @@ class Ssh(ProgramEngine):
         said = ended.problem or "no exit status: kdoctor was killed there, or the connection was lost"
         return Ended(exit_code=None, problem=said if said.startswith("ssh: ") else f"ssh: {said}")
 
-    def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:  # noqa: ARG002
+    def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:
         """The user's options come first, because the first value of an option counts."""
-        default = ("-oBatchMode=yes", "-oConnectTimeout=30", "-oForwardAgent=no", "-oForwardX11=no")
-        return [self.program, "-nxT", *self.options, *default, node, shlex.join(command)]
+        default = (
+            "-oBatchMode=yes", "-oConnectTimeout=30", "-oForwardAgent=no", "-oForwardX11=no",
+            "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
+        )  # fmt: skip
+        return [self.program, "-xT", *self.options, *default, node, shlex.join(tied(command, deadline_s))]

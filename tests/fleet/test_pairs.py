@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from helpers.command import kdoctor
+from helpers.connecting_nodes import write_connecting_nodes
 from helpers.faulty_nodes import write_nodes
 from helpers.network_namespaces import NamespaceNodes, may_create
 
@@ -22,32 +23,6 @@ pytestmark = [
 
 NODES = ("n1", "n2", "n3", "n4")
 PORTS = "23000:24999"
-
-CONNECTS = """
-import json, os, socket, sys, threading, time
-place = json.loads(os.environ["TF_CONFIG"])
-own = place["task"]["index"]
-peers = [(address.rpartition(":")[0], int(address.rpartition(":")[2])) for address in place["cluster"]["worker"]]
-with open(os.environ["FILE"]) as file:
-    report = json.load(file)
-if len(peers) > int(os.environ.get("MOST", 99)):
-    time.sleep(1000)
-server = socket.create_server(("", peers[own][1]))
-threading.Thread(target=lambda: [server.accept() for _ in range(99)], daemon=True).start()
-for index, peer in enumerate(peers):
-    end = time.monotonic() + 12
-    while index != own:
-        try:
-            socket.create_connection(peer, timeout=1).close()
-            break
-        except OSError:
-            if time.monotonic() > end:
-                time.sleep(1000)
-            time.sleep(0.1)
-time.sleep(1)
-print(json.dumps(report, indent=2))
-"""
-"""A worker in the place of a training: it hangs if it cannot connect to every other one."""
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +38,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceNodes
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     """Connects in the place of trainings."""
-    (tmp_path / "connects.py").write_text(CONNECTS)
-    program = write_nodes(tmp_path, dict.fromkeys(NODES, "healthy"))
-    worker = shlex.join((sys.executable, str(tmp_path / "connects.py")))
-    export = f"export FILE={tmp_path}/REPORT.json MOST=$(cat {tmp_path}/most)"
-    instead = f'#!/bin/sh\n[ "$1" = smoke ] && {export} && exec {worker}\n'
-    text = program.read_text().replace("#!/bin/sh\n", instead)
-    program.write_text(text)
-    (tmp_path / "most").write_text("99")
-    return program
+    return write_connecting_nodes(tmp_path, NODES)
 
 
 def run(servers: NamespaceNodes, program: str | Path, folder: Path, *options: str) -> Any:

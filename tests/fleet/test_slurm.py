@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.command import KDOCTOR, environ, kdoctor
+from helpers.connecting_nodes import write_connecting_nodes
 from helpers.faulty_nodes import NODES, assert_judged, write_nodes
 from helpers.integrations import FOLDER, needs
 from helpers.slurm import PROGRAMS, Slurm, slurm_folder
@@ -78,6 +79,16 @@ def test_busy_and_unknown_nodes_are_silent_with_the_words_of_srun(slurm: Slurm, 
     assert "srun: error:" in reasons["node16"]
     assert "node99" in reasons["node99"] or "Invalid node name" in reasons["node99"]
     slurm.ask("scancel", job)
+    idle(slurm)
+
+
+def test_pairs_name_the_node_that_hangs_in_a_training(slurm: Slurm, tmp_path: Path) -> None:
+    nodes = [f"node{index}" for index in range(1, 6)]
+    program = write_connecting_nodes(tmp_path, nodes, hangs=["node4"])
+    document = run(slurm, program, "-w", "node[1-5]", "--pairs", "--node-timeout", "20")
+    assert document["passing"] == ["node1", "node2", "node3", "node5"], document["nodes"]
+    (bad,) = (node for node in document["nodes"] if node["state"] != "passed")
+    assert {problem["check"] for problem in bad["problems"]} == {"cluster.pairs"}
     idle(slurm)
 
 

@@ -86,6 +86,12 @@ def test_interrupted_controller_resumes(servers: Sshd, program: Path) -> None:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)  # not even the record is complete
     process.communicate(timeout=30)
+    for _ in range(300):  # neither here nor on the nodes is anything left
+        left = subprocess.run(("pgrep", "-f", f"{folder}/kdoctor"), capture_output=True, text=True, check=False).stdout
+        if not left:
+            break
+        time.sleep(0.1)
+    assert not left
     write_nodes(folder, {"hanging": "healthy", "healthy": "absent"})
     done = kdoctor("fleet", "run", "--resume", "--reports", "r", "-f", "json", cwd=folder)
     document = json.loads(done.stdout)

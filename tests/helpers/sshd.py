@@ -36,17 +36,26 @@ class Sshd:
             create = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name))
             subprocess.run(create, check=True, capture_output=True)
         key = (self.folder / "host.pub").read_text(encoding="utf-8").rsplit(" ", 1)[0]
-        known = "".join(f"[127.0.0.1]:{port} {key}\n" for port in self.ports)
+        known = "".join(f"[{host}]:{port} {key}\n" for host, port in self.places)
         (self.folder / "known_hosts").write_text(known, encoding="utf-8")
         (self.folder / "config").write_text(self._client(), encoding="utf-8")
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd refuses to start without it
-        for port in self.ports:
+        for port, inside in zip(self.ports, self.inside(), strict=True):
             (self.folder / f"sshd-{port}").write_text(self._server(port), encoding="utf-8")
-            command = (str(tool("sshd")), "-D", "-e", "-f", str(self.folder / f"sshd-{port}"))
+            command = (*inside, str(tool("sshd")), "-D", "-e", "-f", str(self.folder / f"sshd-{port}"))
             with (self.folder / f"sshd-{port}.log").open("wb") as log:
                 self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
-        for port in self.ports:
-            self._wait_for(port)
+        for host, port in self.places:
+            self._wait_for(host, port)
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Where the servers listen."""
+        return [("127.0.0.1", port) for port in self.ports]
+
+    def inside(self) -> list[tuple[str, ...]]:
+        """What starts each server where it belongs."""
+        return [() for _ in self.ports]
 
     def stop(self) -> None:
         """End the servers and what they started."""
@@ -54,10 +63,10 @@ class Sshd:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(timeout=30)
 
-    def _wait_for(self, port: int) -> None:
+    def _wait_for(self, host: str, port: int) -> None:
         for _ in range(100):
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                socket.create_connection((host, port), timeout=1).close()
             except OSError:
                 time.sleep(0.1)
             else:
@@ -66,8 +75,9 @@ class Sshd:
         raise AssertionError(f"sshd does not listen on port {port}: {log}")
 
     def _server(self, port: int) -> str:
+        host = next(host for host, used in self.places if used == port)
         values = {
-            "Port": port, "ListenAddress": "127.0.0.1", "HostKey": self.folder / "host", "UsePAM": "no",
+            "Port": port, "ListenAddress": host, "HostKey": self.folder / "host", "UsePAM": "no",
             "StrictModes": "no", "AuthorizedKeysFile": self.folder / "user.pub", "PidFile": "none",
             "PasswordAuthentication": "no", "PermitRootLogin": "yes", "MaxStartups": 100,
         }  # fmt: skip
@@ -75,7 +85,8 @@ class Sshd:
 
     def _client(self) -> str:
         hosts = "".join(
-            f"Host {host}\n  Port {self.ports[index % len(self.ports)]}\n" for index, host in enumerate(self.hosts)
+            "Host {}\n  HostName {}\n  Port {}\n".format(host, *self.places[index % len(self.places)])
+            for index, host in enumerate(self.hosts)
         )
         return (
             f"{hosts}Host unknown\n  Port {self.ports[0]}\n  UserKnownHostsFile /dev/null\n"

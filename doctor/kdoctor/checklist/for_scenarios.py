@@ -25,7 +25,8 @@ def choose_scenarios(
 ) -> tuple[Scenario, ...]:
     """The scenarios with these names, this strategy, and this tier or a smaller one.
 
-    Defaults to the tier ``quick``; names and strategies are looked up in every tier.
+    Defaults to the tier ``quick``; names and strategies are looked up in every tier. The scenarios of tier ``job`` run
+    only if they are named.
 
     Raises:
         UsageError: unknown scenario, strategy or tier, or no scenario matches.
@@ -42,7 +43,8 @@ def choose_scenarios(
     chosen = [
         scenario
         for scenario in dict.fromkeys(wanted)
-        if (strategy is None or scenario.strategy == strategy) and scenario.tier in tiers
+        if (strategy is None or scenario.strategy == strategy)
+        and (scenario.tier in tiers or (scenario.tier == "job" and names and tier is None))
     ]
     if not chosen:
         raise UsageError(

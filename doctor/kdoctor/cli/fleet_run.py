@@ -26,6 +26,18 @@ from kdoctor.cli.fleet_common import (
     MinHealthyOption,
     expected_nodes,
 )
+from kdoctor.cli.fleet_pairs import (
+    BOTH,
+    Across,
+    FullMatrixOption,
+    PairAddressOption,
+    PairFrameworkOption,
+    PairPortOption,
+    PairsOption,
+    PairTimeoutOption,
+    forget_pairs,
+    train_across,
+)
 from kdoctor.commands.shell import quoted
 from kdoctor.engine.exit_codes import EXIT_INTERRUPTED
 from kdoctor.errors import UsageError, one_of
@@ -94,6 +106,12 @@ def run(
     timeout: Annotated[
         float | None, typer.Option(min=1, help="Time limit for all nodes, in seconds.", show_default=False)
     ] = None,
+    pairs: PairsOption = False,
+    full_matrix: FullMatrixOption = False,
+    pair_framework: PairFrameworkOption = BOTH,
+    pair_timeout: PairTimeoutOption = 120.0,
+    pair_port: PairPortOption = 23000,
+    pair_address: PairAddressOption = None,
     min_healthy: MinHealthyOption = None,
     lists: ListsOption = None,
     checklist: FleetChecklistOption = "fleet",
@@ -119,11 +137,27 @@ def run(
         quiet=quiet,
         plugin=plugin or (),
     )
+    across = Across(
+        wanted=pairs,
+        full_matrix=full_matrix,
+        framework=pair_framework,
+        limit_s=pair_timeout,
+        port=pair_port,
+        address=pair_address,
+    )
     asked = _Asked(engine, nodes, nodes_file, program, tuple(engine_option or ()), tuple(check_options or ()))
     folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
+    if pairs:
+        across.addresses(chosen, plan.nodes[:1])  # raises if this engine cannot
     with _as_interrupt():
         interrupted = _ask(folder, plan, chosen, limits)
+        if pairs and not interrupted:
+            forget_pairs(folder)
+            alone = delivery.judge(
+                [str(folder)], Expectation(names=plan.nodes), node_checklist=options.DEFAULT_CHECKLIST, begun=begun
+            )
+            interrupted = train_across(folder, plan, chosen, across, alone.passing, limits)
     _judge(delivery, folder, plan, chosen, min_healthy=min_healthy, begun=begun, interrupted=interrupted)
 
 

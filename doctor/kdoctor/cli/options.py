@@ -201,6 +201,16 @@ StepsPerEpochOption = Annotated[
         rich_help_panel=EXAMINE,
     ),
 ]
+CaseTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--case-timeout",
+        min=1,
+        help="Time limit for each case, in seconds. \\[default: that of its scenario]",
+        show_default=False,
+        rich_help_panel=ADVANCED,
+    ),
+]
 ModelTimeoutOption = Annotated[
     float | None,
     typer.Option(

@@ -29,6 +29,7 @@ DOCUMENTS: Mapping[str, str] = {
     "diagnosis": "kdoctor.diagnose.model:Diagnosis",
     "fleet": "kdoctor.fleet.document:FleetDocument",
     "fleet-run": "kdoctor.fleet.run_record:FleetRun",
+    "fleet-pairs": "kdoctor.fleet.pairs.record:FleetPairs",
     "fleet-diff": "kdoctor.fleet.diff:FleetDiff",
 }
 """Name of a document to its model, or to a function that returns its schema."""

@@ -25,6 +25,7 @@ from kdoctor.run.interrupts import delayed_interrupt
 from kdoctor.run.log import warn
 from kdoctor.run.plan import Plan, smoke_plan
 from kdoctor.run.session import examination
+from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted
 
 _MAX_PARALLEL = 4  # as in kdoctor_target.runner.main
@@ -47,6 +48,7 @@ def smoke(
     no_history: options.NoHistoryOption = False,
     otlp: options.OtlpOption = False,
     timeout: options.TimeoutOption = options.DEFAULT_TIMEOUT_S,
+    case_timeout: options.CaseTimeoutOption = None,
     plugin: options.PluginOption = None,
 ) -> None:
     """Run only the smoke trainings, one distribution strategy at a time.
@@ -76,7 +78,12 @@ def smoke(
     past = _past_durations(plan) if not no_history else []
     warn(_announcement(plan.checklist, replicas, past, timeout))
     with examination(catalog.probes, python, timeout) as examined:
-        examined.run([replace(training, artifacts=keep_artifacts) for training in plan.trainings()])
+        examined.run(
+            [
+                replace(training, artifacts=keep_artifacts, scenario=_limited(training.scenario, case_timeout))
+                for training in plan.trainings()
+            ]
+        )
     with delayed_interrupt():
         report = build_report(examined.collected, plan, use_history=not no_history)
         try:
@@ -84,6 +91,10 @@ def smoke(
         finally:  # the report comes first, whatever state the history is in
             if not no_history:
                 keep_run(report, plan.scope)
+
+
+def _limited(scenario: Scenario, case_timeout: float | None) -> Scenario:
+    return scenario if case_timeout is None else replace(scenario, deadline_s=case_timeout)
 
 
 def _past_durations(plan: Plan) -> list[float]:

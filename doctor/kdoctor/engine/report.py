@@ -289,6 +289,10 @@ class Training:
     """Median seconds of a step after the first epoch."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """What only this scenario measures, by the names that it documents."""
+    phase: str | None = None
+    """The phase in which it ended, if it did not finish: ``strategy``, ``first step``, ``step 7``, ..."""
+    stacks: str | None = None
+    """Python stacks of all threads, if it crashed or passed its time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.node import Node
@@ -62,6 +62,62 @@ class UnreadReport:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class BadNode:
+    """A node that trains with nobody."""
+
+    name: str
+    partner: str
+    """A node that trains with others, with which it failed."""
+    problem: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadLink:
+    """Two nodes that train with others, and not with each other."""
+
+    nodes: tuple[str, str]
+    leave_out: str
+    """The one of them without which the fewest nodes are left out."""
+    problem: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """A training over all good nodes."""
+
+    nodes: tuple[str, ...]
+    outcome: Literal["trained", "failed", "untested"]
+    problem: str = ""
+    smallest: tuple[str, ...] = ()
+    """The smallest group that failed."""
+    trained: tuple[tuple[str, ...], ...] = ()
+    """Parts of it that trained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTests:
+    """What trainings over several nodes showed."""
+
+    nodes: tuple[str, ...]
+    """The nodes that were paired."""
+    proven: tuple[str, ...]
+    """Those that trained with at least one other."""
+    pairs: int
+    """How many pairs were tested."""
+    failed: int = 0
+    """How many of them failed."""
+    bad: tuple[BadNode, ...] = ()
+    links: tuple[BadLink, ...] = ()
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    """Nodes about which the pairs show nothing, with the reason."""
+    together: Together | None = None
+    """None if fewer than three nodes are good."""
+    gbs: float | None = None
+    """Median GB/s of the all-reduce of a pair."""
+    interrupted: bool = False
+
+
 def join_names(names: Iterable[str]) -> str:
     """The names, separated by commas."""
     return ",".join(names)
@@ -80,6 +136,8 @@ class Fleet(FactGroup):
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why nodes did not report, as far as ``kdoctor fleet run`` knows."""
     unread: tuple[UnreadReport, ...] = ()
+    pairs: PairTests | None = None
+    """None if no training over several nodes was requested."""
     merged_at: str = ""
     """When the reports were brought together: UTC, ISO 8601."""
     fold: Callable[[Iterable[str]], str] = join_names

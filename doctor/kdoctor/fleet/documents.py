@@ -90,6 +90,9 @@ class SentTraining(Part):
     devices: Literal["gpu", "cpu"]
     replicas: int | None = None
     step_s: float | None = None
+    measures: Annotated[Mapping[Name, float | None], Field(max_length=500)] = Field(default_factory=dict)
+    phase: Name | None = None
+    stacks: Annotated[str | None, StringConstraints(max_length=40_000)] = None
 
 
 class SentChecklist(Part):

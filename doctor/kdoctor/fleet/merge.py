@@ -15,6 +15,7 @@ from kdoctor.engine.report import Category, Cause, Conclusion, FixStep, JudgedFi
 from kdoctor.facts import Fleet
 from kdoctor.fleet.exclusion import Engine, Exclusion, exclusions
 from kdoctor.fleet.names import expand, fold
+from kdoctor.fleet.pairs.campaign import pair_tests
 from kdoctor.fleet.read import Gathered
 from kdoctor.fleet.record import NodeRecord
 from kdoctor.fleet.report import FleetReport, NodeNote, NodeProblem, NodeState
@@ -59,6 +60,7 @@ def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: s
         expected=expectation.names,
         reasons=gathered.silent,
         unread=tuple(gathered.unread),
+        pairs=pair_tests(gathered.pairs) if gathered.pairs else None,
         merged_at=merged_at,
         fold=folded,
     )

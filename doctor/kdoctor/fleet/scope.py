@@ -10,7 +10,7 @@ _OF_NODES = frozenset({"driver", "gpu", "topology", "network", "host"})
 """Families about the hardware and the system of a node. The others are about what the job brings with it."""
 _CLUSTER_OF_NODES = frozenset({
     "cluster.reports", "cluster.driver", "cluster.system", "cluster.gpus", "cluster.topology", "cluster.network",
-    "cluster.clock", "cluster.training-speed",
+    "cluster.clock", "cluster.training-speed", "cluster.pairs",
 })  # fmt: skip
 
 

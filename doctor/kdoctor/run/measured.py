@@ -30,6 +30,8 @@ def trainings(facts: Facts) -> Iterator[Training]:
                 first_step_s=case.first_step_s,
                 step_s=case.step_s,
                 measures=case.measures,
+                phase=None if case.outcome in ("trained", "skipped") else case.phase,
+                stacks=case.stacks,
             )
 
 

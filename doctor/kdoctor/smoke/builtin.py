@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdoctor.smoke.across import ACROSS_NODES
 from kdoctor.smoke.definition import define as _scenario
 from kdoctor.smoke.feature_scenarios import FEATURES
 from kdoctor.smoke.jax_scenarios import ON_JAX
@@ -273,6 +274,7 @@ SCENARIOS = (
     ),
     *ON_JAX,
     *ON_TORCH,
+    *ACROSS_NODES,
     _scenario(
         OWN_MODEL,
         tier="job",

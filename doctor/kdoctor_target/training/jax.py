@@ -31,15 +31,10 @@ def devices(case: Case, shares: int = 1) -> List[str]:
     Raises:
         NotHere: this Keras has no ``keras.distribution``, or JAX has too few devices.
     """
-    _require(case)
+    require(case)
     import jax
     import keras
 
-    # TensorFloat-32 is too coarse to compare weights between devices.
-    jax.config.update("jax_default_matmul_precision", "highest")
-    # Keras cannot change its backend after its import; a user's setting may have won over ours.
-    if keras.backend.backend() != "jax":
-        case.skip(f"Keras uses the {keras.backend.backend()} backend")
     if case.devices_kind == "cpu":
         wanted = shares * (case.replicas or 1)
         return [str(name) for name in keras.distribution.list_devices("cpu")[:wanted]]
@@ -53,11 +48,22 @@ def devices(case: Case, shares: int = 1) -> List[str]:
     return [str(name) for name in keras.distribution.list_devices("gpu")[: wanted - wanted % shares]]
 
 
-def _require(case: Case) -> None:
+def require(case: Case) -> None:
+    """Compute exactly. It uses no device.
+
+    Raises:
+        NotHere: this Keras has no ``keras.distribution``, or another backend.
+    """
+    import jax
     import keras
 
     if not hasattr(keras, "distribution") or not hasattr(keras, "backend"):
         case.skip(f"keras {keras.__version__} has no keras.distribution (added in Keras 3)")
+    # TensorFloat-32 is too coarse to compare weights between devices.
+    jax.config.update("jax_default_matmul_precision", "highest")
+    # Keras cannot change its backend after its import; a user's setting may have won over ours.
+    if keras.backend.backend() != "jax":
+        case.skip(f"Keras uses the {keras.backend.backend()} backend")
 
 
 def _without_gpus(case: Case) -> None:

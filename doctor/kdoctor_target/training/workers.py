@@ -35,6 +35,9 @@ STACKS_S = 0.3
 STAY_S = 10.0
 """Seconds that a process that has finished waits for the others at most."""
 
+LINGER_S = 3.0
+"""Seconds that a process on another node stays after its last message, which the others may still fetch from it."""
+
 
 class Cluster:
     """The tasks of one case. :meth:`end` must always be called."""

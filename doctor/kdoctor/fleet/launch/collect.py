@@ -78,14 +78,14 @@ class Collection:
         """The nodes that are being asked, the longest first."""
 
     def run(self, nodes: Sequence[str]) -> Generator[Answer | None, None, None]:
-        """The answers as they come, and None about twice a second. Closing the iterator ends everything."""
+        """The answers as they come, and None about twice a second. Closing the iterator early ends everything."""
         if self._limits.total_s is not None:
             self._ends_at = time.monotonic() + self._limits.total_s
+        open_ = len(nodes)
         with ThreadPoolExecutor(self._limits.fan_out, thread_name_prefix="kdoctor-node") as pool:
             try:
                 for node in nodes:
                     pool.submit(self._ask, node)
-                open_ = len(nodes)
                 while open_:
                     with contextlib.suppress(queue.Empty):
                         yield self._answers.get(timeout=_STEP_S)
@@ -93,7 +93,8 @@ class Collection:
                         continue
                     yield None
             finally:
-                self._stop(pool)
+                if open_:  # else the engine is still of use
+                    self._stop(pool)
 
     def _stop(self, pool: ThreadPoolExecutor) -> None:
         """Nothing is started any more; what runs may end its remote part, and is killed after a grace."""

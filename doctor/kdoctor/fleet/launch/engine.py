@@ -18,6 +18,10 @@ GRACE_S = 5.0
 """How long a program may take to end what it started on the node, before it is killed."""
 
 
+_ASK_S = 60.0
+_MOST_BYTES = 2**30
+
+
 class InterruptedRunError(Exception):
     """The run was interrupted: nothing is started any more, and what runs is ended."""
 
@@ -42,6 +46,14 @@ class Engine(Protocol):
 
     def nodes(self, environ: Mapping[str, str]) -> str:
         """The set of nodes to use if none is named; empty if there is none."""
+        ...
+
+    def address(self, node: str) -> str:
+        """The host under which other nodes reach a node.
+
+        Raises:
+            UsageError: that is not known, or this engine cannot start a program on several nodes.
+        """
         ...
 
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
@@ -83,6 +95,23 @@ class ProgramEngine(ABC):
         """What went wrong, in one line."""
         return first_problem(end.stderr)
 
+    def ask(self, *argv: str) -> bytes:
+        """What a program on this machine answers.
+
+        Raises:
+            UsageError: it fails.
+        """
+        written: list[bytes] = []
+
+        def take(piece: bytes) -> bool:
+            written.append(piece)
+            return len(written) * len(piece) < _MOST_BYTES
+
+        end = self._children.run(argv, env=os.environ, deadline_s=_ASK_S, take=take)
+        if not end.ok:
+            raise UsageError(f"{' '.join(argv[:3])}: {first_problem(end.stderr) or end.describe()}")
+        return b"".join(written)
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the program to its end or its deadline."""
         argv = self.argv(node, command, deadline_s)
@@ -102,6 +131,32 @@ class ProgramEngine(ABC):
     def end(self) -> None:
         """Kill the programs."""
         self._children.end_all()
+
+
+_TIED = """\
+exec 3<&0
+if command -v timeout >/dev/null 2>&1; then set -- timeout -k 10 "$@"; else shift; fi
+"$@" </dev/null 3<&- &
+job=$!
+(cat <&3 >/dev/null; kill -TERM $job; sleep 10; kill -KILL $job) >/dev/null 2>&1 &
+watch=$!
+exec 3<&-
+wait $job
+code=$?
+kill $watch 2>/dev/null
+exit $code
+"""
+"""Ends the command when the standard input ends, or after a time."""
+_LATER_S = 15.0
+
+
+def tied(command: Sequence[str], deadline_s: float) -> list[str]:
+    """The command for a node, which ends there when the connection or this program is gone, or if it hangs.
+
+    Its standard input is a silent pipe from this program. The system closes it when this program dies, and sshd, srun
+    or Ray when the connection ends. ``timeout`` ends the command if nobody notices, and everything that it started.
+    """
+    return ["sh", "-c", _TIED, "kdoctor-node", f"{deadline_s + _LATER_S:.0f}", *command]
 
 
 def first_problem(stderr: str) -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kdoctor.errors import UsageError
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, ProgramEngine, first_problem
+from kdoctor.fleet.launch.engine import Ended, ProgramEngine
 from kdoctor.fleet.manifest import NAME
 from kdoctor.fleet.names import is_valid
 from kdoctor.probes.process.readers import Take
 
-_ASK_S = 60.0
-_MOST_BYTES = 2**30
 _SELECTOR = "--selector="
 
 
@@ -36,6 +33,17 @@ class Kubernetes(ProgramEngine):
     def nodes(self, environ: Mapping[str, str]) -> str:  # noqa: ARG002 - the interface of engines
         """The nodes of the pods. A pod without a node has its own name."""
         return ",".join(self._by_node())
+
+    def address(self, node: str) -> str:
+        """Unknown: pods of a Job have no name, and run the command of their manifest.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            f"--pairs {node}: --engine kubernetes only collects, and cannot train over several nodes",
+            hint="In the pods of a training job, TF_CONFIG is set: kdoctor smoke across-nodes",
+        )
 
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Read the log of the pod on a node, which runs the command of its manifest."""
@@ -61,18 +69,9 @@ class Kubernetes(ProgramEngine):
         return self._pods
 
     def _ask(self) -> dict[str, Mapping[str, Any]]:
-        written: list[bytes] = []
-
-        def take(piece: bytes) -> bool:
-            written.append(piece)
-            return len(written) * len(piece) < _MOST_BYTES
-
-        argv = [self.program, "get", "pods", *self.options, self._selector, "--output=json"]
-        end = self._children.run(argv, env=os.environ, deadline_s=_ASK_S, take=take)
-        if not end.ok:
-            raise UsageError(f"kubectl get pods: {first_problem(end.stderr) or end.describe()}")
+        content = self.ask(self.program, "get", "pods", *self.options, self._selector, "--output=json")
         try:
-            items = json.loads(b"".join(written))["items"]
+            items = json.loads(content)["items"]
             pods = sorted(items, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
             found = {str(pod.get("spec", {}).get("nodeName") or pod["metadata"]["name"]): pod for pod in pods}
             for pod in pods:  # what is asked of each later

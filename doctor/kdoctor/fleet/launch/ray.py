@@ -11,7 +11,7 @@ from typing import Any
 from kdoctor.errors import UsageError
 from kdoctor.fleet.documents import MOST_BYTES
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, InterruptedRunError, first_problem
+from kdoctor.fleet.launch.engine import Ended, InterruptedRunError, first_problem, tied
 from kdoctor.fleet.names import is_valid
 from kdoctor.probes.process.readers import Take
 
@@ -53,6 +53,18 @@ class Ray:
         """All living nodes of the cluster."""
         return ",".join(self._nodes)
 
+    def address(self, node: str) -> str:
+        """The address under which Ray knows the node.
+
+        Raises:
+            UsageError: Ray does not know it.
+        """
+        found = self._nodes.get(node)
+        if found is None:
+            raise UsageError(f"no node {node} in the Ray cluster, which has {self.nodes({})}")
+        address: str = found["NodeManagerAddress"]
+        return address
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the command in a task. A crash, a hang and a lost node have different reasons."""
         found = self._nodes.get(node)
@@ -66,7 +78,7 @@ class Ray:
         )
         if self._stopped.is_set():
             raise InterruptedRunError
-        reference = task.remote(list(command), MOST_BYTES + 1, deadline_s)
+        reference = task.remote(tied(command, deadline_s), MOST_BYTES + 1, deadline_s)
         self._running[reference] = None
         try:
             code, output, errors, timed_out = self._ray.get(reference, timeout=deadline_s + _LATER_S)
@@ -128,7 +140,7 @@ def _make_task() -> Callable[[list[str], int, float], tuple[int, bytes, str, boo
         late = threading.Event()
         with tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(  # noqa: S603 - the command of kdoctor
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
 
             def end() -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, ProgramEngine
+from kdoctor.fleet.launch.engine import Ended, ProgramEngine, tied
 from kdoctor.probes.process.readers import Take
 
 _OF_SSH = 255
@@ -25,6 +25,11 @@ class Ssh(ProgramEngine):
         """None: ssh has no list of hosts."""
         return ""
 
+    def address(self, node: str) -> str:
+        """HostName of the host in the user's configuration, or the name itself. It does not connect."""
+        lines = self.ask(self.program, "-G", *self.options, node).decode(errors="replace").splitlines()
+        return next((line.removeprefix("hostname ") for line in lines if line.startswith("hostname ")), node)
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         """Run the command. If ssh itself failed, there is no exit code of the command."""
         ended = super().run(node, command, take, deadline_s)
@@ -33,7 +38,10 @@ class Ssh(ProgramEngine):
         said = ended.problem or "no exit status: kdoctor was killed there, or the connection was lost"
         return Ended(exit_code=None, problem=said if said.startswith("ssh: ") else f"ssh: {said}")
 
-    def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:  # noqa: ARG002
+    def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:
         """The user's options come first, because the first value of an option counts."""
-        default = ("-oBatchMode=yes", "-oConnectTimeout=30", "-oForwardAgent=no", "-oForwardX11=no")
-        return [self.program, "-nxT", *self.options, *default, node, shlex.join(command)]
+        default = (
+            "-oBatchMode=yes", "-oConnectTimeout=30", "-oForwardAgent=no", "-oForwardX11=no",
+            "-oServerAliveInterval=15", "-oServerAliveCountMax=4",
+        )  # fmt: skip
+        return [self.program, "-xT", *self.options, *default, node, shlex.join(tied(command, deadline_s))]

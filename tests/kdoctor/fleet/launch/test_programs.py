@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kdoctor.errors import UsageError
-from kdoctor.fleet.launch.engine import InterruptedRunError, first_problem
+from kdoctor.fleet.launch.engine import InterruptedRunError, first_problem, tied
 from kdoctor.fleet.launch.engines import ENGINES
 from kdoctor.fleet.launch.slurm import Slurm
 from kdoctor.fleet.launch.ssh import Ssh
@@ -48,6 +49,46 @@ def test_ssh_gives_the_remote_shell_quoted_words(tmp_path: Path, monkeypatch: py
     assert b"".join(written).decode().endswith("""kdoctor check --checklist 'my node.yaml' --skip '$(reboot)'""")
 
 
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137), ("exec /absent/kdoctor", 127)]
+)
+def test_tied_command_keeps_its_output_and_exit_code(script: str, code: int) -> None:
+    command = tied(["sh", "-c", f"echo said; {script}"], 60)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        assert process.stdout.read() == b"said\n"
+        assert process.wait() == code
+
+
+def test_tied_command_that_does_not_exist_is_not_found() -> None:
+    with subprocess.Popen(tied(["/absent/kdoctor"], 60), stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.wait() == 127
+
+
+@pytest.mark.parametrize("ends", ["input", "time"])
+def test_tied_command_ends_with_its_input_or_its_time_and_with_all_that_it_started(ends: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = f"sleep 60 & echo $! > {started}.new; mv {started}.new {started}; sleep 60"
+    command = tied(["sh", "-c", script], 60 if ends == "input" else -14)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        while not started.exists():
+            time.sleep(0.02)
+        assert process.stdin
+        assert process.stdout
+        if ends == "input":
+            process.stdin.close()
+        assert process.wait(timeout=30) != 0
+        process.stdout.read()  # ends when nothing that was started has it open
+    assert not _runs(int(started.read_text()))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
 def test_failure_of_ssh_itself_has_no_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "ssh", "echo 'n1: Permission denied (publickey).' >&2; exit 255", monkeypatch)
     ended = Ssh(()).run("n1", COMMAND, lambda _: True, 60)
@@ -65,7 +106,7 @@ def test_srun_uses_the_allocation(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     inside = engine.argv("node7", COMMAND, 90)
     assert "--overlap" in inside
     assert not any(word.startswith(("--time", "--immediate")) for word in inside)
-    assert inside[-len(COMMAND) - 1 :] == ["--gpus-per-node=8", *COMMAND]
+    assert inside[inside.index("--gpus-per-node=8") + 1 :] == tied(COMMAND, 90)
     assert engine.nodes({"SLURM_JOB_NODELIST": "node[1-4]"}) == "node[1-4]"
     assert engine.nodes({}) == ""
 

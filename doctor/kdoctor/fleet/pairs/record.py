@@ -1,0 +1,92 @@
+"""The record of trainings over several nodes, next to the reports of the nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from kdoctor import __version__
+from kdoctor.documents import Document, Part
+from kdoctor.errors import UsageError
+from kdoctor.fleet.names import MOST_NODES, is_valid
+from kdoctor.fleet.pairs.schedule import Trial
+from kdoctor.output import write_atomically
+
+SCHEMA: Literal["kdoctor/fleet-pairs/v1"] = "kdoctor/fleet-pairs/v1"
+FILE = "fleet-pairs.json"
+
+
+class WorkerOutcome(Part):
+    """What one node said about a training."""
+
+    node: str
+    verdict: Annotated[str, Field(description="Of its report; empty if it sent none.")]
+    problem: Annotated[str, Field(description="What is wrong, or why it sent no report; empty if it trained.")] = ""
+    hung: Annotated[bool, Field(description="Whether it passed its time limit.")] = False
+    phase: Annotated[str | None, Field(description="The phase in which it ended, if it did not finish.")] = None
+    stacks: Annotated[str | None, Field(description="Python stacks of all threads, if it hung or crashed.")] = None
+    gbs: Annotated[float | None, Field(description="GB/s that its all-reduce sent from each replica.")] = None
+    seconds: float = 0.0
+
+
+class TrialEntry(Part):
+    """A training over some nodes."""
+
+    nodes: tuple[str, ...]
+    outcome: Literal["trained", "failed", "untested"]
+    problem: str = ""
+    hung: Annotated[bool, Field(description="Whether every worker that failed waited until its time limit.")] = False
+    gbs: Annotated[float | None, Field(description="The lowest speed of its workers.")] = None
+    workers: tuple[WorkerOutcome, ...]
+
+    @property
+    def trial(self) -> Trial:
+        """Without the workers."""
+        return Trial(nodes=self.nodes, outcome=self.outcome, problem=self.problem, hung=self.hung, gbs=self.gbs)
+
+
+class FleetPairs(Document):
+    """Trainings over several nodes: in pairs, and of all nodes together."""
+
+    schema_: Annotated[Literal["kdoctor/fleet-pairs/v1"], Field(alias="schema")] = SCHEMA
+    kdoctor: Annotated[str, Field(description="Version of kdoctor.")] = __version__
+    nodes: Annotated[tuple[str, ...], Field(max_length=MOST_NODES, description="In the order of the first round.")]
+    started_at: Annotated[str, Field(description="UTC, ISO 8601.")]
+    full_matrix: Annotated[bool, Field(description="Whether every pair was to be tested.")]
+    interrupted: bool = False
+    pairs: tuple[TrialEntry, ...] = ()
+    groups: Annotated[tuple[TrialEntry, ...], Field(description="All good nodes, and halves of what hangs.")] = ()
+
+
+def write_pairs(folder: Path, pairs: FleetPairs) -> None:
+    """Keep the record.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    write_atomically(folder / FILE, pairs.to_json())
+
+
+def read_pairs(folder: Path) -> FleetPairs | None:
+    """The record of a folder; None if it has none.
+
+    Raises:
+        UsageError: it is not a record.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        pairs = FleetPairs.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise UsageError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    named = {*pairs.nodes, *(name for entry in (*pairs.pairs, *pairs.groups) for name in entry.nodes)}
+    wrong = next((name for name in named if not is_valid(name)), None)
+    if wrong is not None:
+        raise UsageError(f"{path}: {wrong[:80]!r} is not a name of a node")
+    return pairs

@@ -2,7 +2,8 @@
 
 For each release it creates an environment, runs the smoke scenarios of features over two CPU replicas, and stores the
 facts below the folder. A second call continues where the first one ended. Features with a defect are measured twice.
-At the end it writes the table (``keras-truth.yaml``); ``make docs`` then writes its page.
+At the end it writes the table (``keras-truth.yaml``); ``make docs`` then writes its page. Rows of the table that were
+not measured again stay, unless their scenario has changed. With ``--missing`` only what the table lacks is measured.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import NamedTuple
 from benchmarks.truth.environments import ENVIRONMENTS, BuildError, Environment, Package, build, installed
 from benchmarks.truth.judge import Cell, feature_name, judge_run, runs_of
 from benchmarks.truth.measure import DEADLINE_S, feature_scenarios, features
-from benchmarks.truth.table import Measured, write_table
+from benchmarks.truth.table import Measured, combine, read_table, write_table
 
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.matrix.keras import HARMLESS
@@ -55,6 +56,8 @@ def main() -> int:
     """Measure, and write the table."""
     options = _options()
     catalog = load_catalog()
+    known = features(feature_scenarios(catalog))
+    table = read_table(options.table, catalog, known)
     chosen = [item for item in ENVIRONMENTS if not options.only or item.keras in options.only]
     for environment in reversed(chosen if options.measure else []):  # the newest matter most
         try:
@@ -63,14 +66,16 @@ def main() -> int:
             _say(f"{environment.name}: not measured: {error}")
             continue
         for package in environment.packages:
-            _measure_release(catalog, environment, package, python, options)
-    found = [
-        measured
-        for environment in ENVIRONMENTS
-        for package in environment.packages
-        if (measured := _judge(catalog, environment, package, options.folder))
-    ]
-    write_table(options.table, catalog, found)
+            before = table.get((package, installed(python)[package]))
+            have = before.cells if before and options.missing else {}
+            wanted = [name for name in known if name not in have and _is_chosen(name, options.scenario)]
+            _measure_release(environment, package, python, wanted, catalog=catalog, options=options)
+    for environment in ENVIRONMENTS:
+        for package in environment.packages:
+            if measured := _judge(catalog, environment, package, options.folder):
+                key = (package, measured.release)
+                table[key] = combine(table.get(key), measured)
+    write_table(options.table, catalog, list(table.values()))
     _say(f"wrote {options.table}")
     return 0
 
@@ -81,18 +86,26 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--table", type=Path, default=TABLE, help="file to write")
     parser.add_argument("--only", action="append", metavar="RELEASE", help="measure this Keras only (repeatable)")
     parser.add_argument("--scenario", action="append", metavar="ID", help="measure this scenario only (repeatable)")
+    parser.add_argument("--missing", action="store_true", help="measure only what the table lacks")
     parser.add_argument("--times", type=int, default=2, help="measurements of a feature with a defect")
     parser.add_argument("--no-measure", dest="measure", action="store_false", help="judge what was measured before")
     return parser.parse_args()
 
 
-def _measure_release(
-    catalog: Catalog, environment: Environment, package: Package, python: Path, options: argparse.Namespace
+def _is_chosen(feature: str, scenarios: Sequence[str] | None) -> bool:
+    return not scenarios or f"smoke.{feature.partition('/')[0]}" in scenarios
+
+
+def _measure_release(  # noqa: PLR0913 - what to measure, and with what
+    environment: Environment,
+    package: Package,
+    python: Path,
+    chosen: Sequence[str],
+    *,
+    catalog: Catalog,
+    options: argparse.Namespace,
 ) -> None:
     """Measure what has not been measured: first every feature, then those with a defect again."""
-    chosen = features(
-        item for item in feature_scenarios(catalog) if not options.scenario or item.id in options.scenario
-    )
     for wanted in range(1, options.times + 1):
         done = _stored(catalog, _results(options.folder, environment, package))
         missing = [feature for feature in chosen if _lacks(done.get(feature, []), wanted)]

@@ -5,6 +5,7 @@ A separate program, so that a deadline can end it: ``python -m benchmarks.truth.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from benchmarks.truth.judge import feature_name
 
 from kdoctor.engine.catalog import Catalog, load_catalog
+from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.model import Severity
 from kdoctor.run.plan import smoke_plan
 from kdoctor.run.session import examination
@@ -27,6 +29,12 @@ _TIERS = ("quick", "standard")
 _STRATEGIES = ("mirrored", "multi-worker")
 _ABOUT_THE_MACHINE = ("smoke.closed-form", "smoke.cross-device", "smoke.determinism")
 """Scenarios about the machine, not about features of jobs."""
+
+
+_CALM = 1.5
+"""Processes that want to run, per core: the trainings take about one each."""
+_DEADLINE_ERRORS = ("DeadlineExceededError", "UnavailableError", "TimeoutError")
+"""What TensorFlow and Python raise where another process does not answer in time."""
 
 
 def feature_scenarios(catalog: Catalog) -> tuple[Scenario, ...]:
@@ -57,6 +65,29 @@ def _narrowed(catalog: Catalog, wanted: list[str]) -> Catalog:
     return replace(catalog, scenarios=chosen)
 
 
+def _is_calm() -> bool:
+    """Whether other programs left time to the trainings: a deadline then says something about them."""
+    return os.getloadavg()[1] <= _CALM * (os.cpu_count() or 1)
+
+
+def without_late(facts: Facts) -> Facts:
+    """The facts without cases that a deadline may have ended because the machine was busy: they are measured again."""
+    found = facts.get(SmokeRuns)
+    if not isinstance(found, SmokeRuns):
+        return facts
+    runs = {
+        name: replace(run, cases=tuple(case for case in run.cases if not _is_late(case)))
+        if isinstance(run, SmokeRun)
+        else run
+        for name, run in found.runs.items()
+    }
+    return {**facts, SmokeRuns: SmokeRuns(runs=runs)}
+
+
+def _is_late(case: SmokeCase) -> bool:
+    return case.outcome == "timed-out" or case.error_type in _DEADLINE_ERRORS
+
+
 def main(python: str, output: str, wanted: list[str]) -> None:
     """Train these features."""
     catalog = _narrowed(load_catalog(), wanted)
@@ -73,8 +104,9 @@ def main(python: str, output: str, wanted: list[str]) -> None:
         examined.run(plan.trainings())
     if examined.interrupted:
         sys.exit(1)
+    facts = examined.facts if _is_calm() else without_late(examined.facts)
     partial = Path(f"{output}.partial")
-    partial.write_text(dumps(Snapshot.now(examined.facts)), encoding="utf-8")
+    partial.write_text(dumps(Snapshot.now(facts)), encoding="utf-8")
     partial.rename(output)
 
 

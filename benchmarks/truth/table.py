@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 from benchmarks.truth.environments import Package
@@ -12,6 +13,7 @@ from benchmarks.truth.judge import Cell, rows
 from packaging.version import Version
 
 from kdoctor.engine.catalog import Catalog
+from kdoctor.smoke.scenario import Scenario
 
 _SOURCE = "make-truth"
 _HEAD = """\
@@ -43,6 +45,45 @@ class Measured:
     times: int
     """How often each defect was measured."""
     cells: Mapping[str, Cell]
+
+
+def read_table(file: Path, catalog: Catalog, known: Sequence[str]) -> dict[tuple[Package, str], Measured]:
+    """What an earlier measurement wrote about these features, by package and release.
+
+    Features whose scenario has changed since then are left out.
+    """
+    table: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    checks = {
+        row["feature"]: tuple(row.get("checks", ()))
+        for row in table.get("features", ())
+        if row["feature"] in known and row.get("version", 1) == _scenario(row["feature"], catalog).version
+    }
+    cells: dict[tuple[Package, str], dict[str, Cell]] = {}
+    for row in table.get("keras_features", ()):
+        for release in row["releases"] if row["feature"] in checks else ():
+            cell = Cell(row["result"], row["observed"], checks[row["feature"]])
+            cells.setdefault((row["package"], release), {})[row["feature"]] = cell
+    found = [
+        Measured(
+            **{name: row[name] for name in ("package", "release", "tensorflow", "python", "measured", "times")},
+            cells=cells.get((row["package"], row["release"]), {}),
+        )
+        for row in table.get("keras_releases", ())
+    ]
+    return {(one.package, one.release): one for one in found if one.cells}
+
+
+def combine(earlier: Measured | None, later: Measured) -> Measured:
+    """What was measured with one release: later results replace earlier ones with the same TensorFlow."""
+    if earlier is None or earlier.tensorflow != later.tensorflow:
+        return later
+    cells = {**earlier.cells, **later.cells}
+    return replace(
+        later,
+        measured=min(earlier.measured, later.measured),
+        times=min(earlier.times, later.times),
+        cells=cells,
+    )
 
 
 def write_table(file: Path, catalog: Catalog, measured: Sequence[Measured]) -> None:
@@ -83,11 +124,21 @@ def _feature(feature: str, catalog: Catalog, found: Sequence[Measured]) -> dict[
         and any(set(check.failure_modes) & set(catalog.checks[name].failure_modes) for name in judges)
     }
     checks = [name for name in catalog.checks if name in judges | more]
-    return {"feature": feature, "title": title(feature, catalog), **({"checks": checks} if checks else {})}
+    version = _scenario(feature, catalog).version
+    return {
+        "feature": feature,
+        "title": title(feature, catalog),
+        **({"version": version} if version > 1 else {}),
+        **({"checks": checks} if checks else {}),
+    }
+
+
+def _scenario(feature: str, catalog: Catalog) -> Scenario:
+    return catalog.scenarios[f"smoke.{feature.partition('/')[0]}"]
 
 
 def _in_one_process(feature: str, catalog: Catalog) -> bool:
-    return catalog.scenarios[f"smoke.{feature.partition('/')[0]}"].strategy == "mirrored"
+    return _scenario(feature, catalog).strategy == "mirrored"
 
 
 def _features(found: Sequence[Measured], features: Sequence[str]) -> list[dict[str, object]]:
@@ -113,7 +164,7 @@ def title(feature: str, catalog: Catalog) -> str:
     if feature in _TITLES:
         return _TITLES[feature]
     scenario, _, case = feature.partition("/")
-    only = len(catalog.scenarios[f"smoke.{scenario}"].cases) == 1
+    only = len(_scenario(feature, catalog).cases) == 1
     named = case if scenario in ("features", "silent-features") else f"{scenario.removesuffix('-features')}: {case}"
     words = scenario if only else named
     return words.replace("-", " ")

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import kdoctor
-from helpers import job_classes, job_hazards, job_models
+from helpers import job_classes, job_fits, job_hazards, job_models
 from kdoctor_target.job.masks import draw
 from kdoctor_target.job.model import random_layers
 
@@ -38,6 +38,7 @@ def main(kind: str, *names: str) -> None:
         "hazards": _hazards,
         "scales": _scales,
         "draws": _draws,
+        "fits": _fits,
     }
     sys.stdout.write(json.dumps(trials[kind](strategy, *names)) + "\n")
 
@@ -204,6 +205,12 @@ def _hazards(strategy: Any, folder: str, *names: str) -> dict[str, Any]:
         after = state()
         found[name]["changed"] = [part for part in before if before[part] != after[part]]
     return found
+
+
+def _fits(strategy: Any) -> dict[str, Any]:
+    """Jobs with other arguments of ``fit``."""
+    keras.utils.set_random_seed(3)
+    return {name: _found(job_fits.examine(strategy, job)) for name, job in job_fits.fits().items()}
 
 
 def _scales(_: Any) -> dict[str, list[float]]:

@@ -10,8 +10,8 @@ import yaml
 from benchmarks.truth.__main__ import Measurement
 from benchmarks.truth.environments import ENVIRONMENTS
 from benchmarks.truth.judge import Cell, judge_run, rows, runs_of
-from benchmarks.truth.measure import feature_scenarios, features
-from benchmarks.truth.table import Measured, title, write_table
+from benchmarks.truth.measure import feature_scenarios, features, without_late
+from benchmarks.truth.table import Measured, combine, read_table, title, write_table
 
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.facts import Facts, SmokeCase, SmokeRun, SmokeRuns, Weights
@@ -128,6 +128,54 @@ def test_written_table_is_a_part_of_the_version_matrix(tmp_path: Path) -> None:
     assert (known.result, known.measured, known.observed) == ("wrong", False, "weights differ: by 0.2 [much]")
     assert matrix.features["baseline/mirrored"].checks == ("smoke.baseline",)
     assert yaml.safe_load((tmp_path / "table.yaml").read_text())["keras_releases"][0]["release"] == "3.98"
+
+
+def one(**changes: Any) -> Measured:
+    values: dict[str, Any] = {
+        "package": "keras",
+        "release": "3.98",
+        "tensorflow": "2.20.0",
+        "python": "3.11.7",
+        "measured": "2026-12-02",
+        "times": 1,
+        "cells": {"baseline/mirrored": Cell("right", "equal to one device within 9e-08", ("smoke.baseline",))},
+    }
+    return Measured(**{**values, **changes})
+
+
+def test_rows_of_the_table_that_were_not_measured_again_stay(tmp_path: Path) -> None:
+    adam = Cell("wrong", "weights differ by up to 0.2", ("smoke.state",))
+    before = one(measured="2026-12-01", cells={"state/adam": adam, "baseline/mirrored": Cell("wrong", "x")})
+    write_table(tmp_path / "table.yaml", CATALOG, [before])
+    read = read_table(tmp_path / "table.yaml", CATALOG, features(feature_scenarios(CATALOG)))["keras", "3.98"]
+    assert read.cells["state/adam"] == adam
+    both = combine(read, one())
+    assert (both.measured, both.cells["baseline/mirrored"].result) == ("2026-12-01", "right")
+    assert both.cells["state/adam"] == adam
+    assert combine(read, one(tensorflow="2.21.0")).cells == one().cells
+    assert combine(None, one()) == one()
+
+
+def test_rows_of_changed_scenarios_and_removed_features_are_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "table.yaml"
+    write_table(file, CATALOG, [one()])
+    assert read_table(file, CATALOG, ["state/adam"]) == {}
+    file.write_text(file.read_text().replace("title: baseline", "title: baseline\n  version: 99"))
+    assert read_table(file, CATALOG, ["baseline/mirrored"]) == {}
+    assert read_table(tmp_path / "none.yaml", CATALOG, ["baseline/mirrored"]) == {}
+
+
+def test_case_that_a_deadline_ended_on_a_busy_machine_is_not_stored() -> None:
+    cases = (
+        case(name="ended", outcome="timed-out"),
+        case(name="waited", outcome="raised", error_type="DeadlineExceededError"),
+        case(name="failed", outcome="raised", error_type="ValueError"),
+        case(),
+    )
+    run = SmokeRun(scenario="smoke.baseline", version=1, devices_kind="cpu", replicas_requested=2, cases=cases)
+    facts = without_late({SmokeRuns: SmokeRuns(runs={"smoke.baseline": run})})
+    assert [one.name for one in runs_of(facts)["smoke.baseline"].cases] == ["failed", "mirrored"]
+    assert without_late({}) == {}
 
 
 def test_features_of_jobs_are_measured_and_nothing_else() -> None:

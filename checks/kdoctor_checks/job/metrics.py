@@ -11,6 +11,10 @@ from kdoctor_checks.job._user_model import SCENARIO, replicas_of, training_of
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 
 _EXPECTED = "the numbers of one device"
+_VALIDATION = "val_"
+_VALIDATION_REMEDY = (
+    "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
+)
 _REMEDY = "Use a keras.metrics.Metric made in strategy.scope(), which adds up over the replicas, in train_step, too."
 
 
@@ -31,6 +35,7 @@ def metrics(run: SmokeRun, *, tolerance: float = 0.01) -> Iterator[Outcome]:
         yield NotApplicable(reason="the job has only one replica")
     else:
         yield _judge_fit(run, training, tolerance)
+        yield from _judge_validation(training, tolerance)
         yield from _judge_evaluate(run, training, tolerance)
 
 
@@ -39,8 +44,8 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if own is None or own.not_compared or not own.logs:
         reason = (own.not_compared if own else training.not_compared) or "it was not run"
         return unknown("fit", f"its metrics were not compared with one device: {reason}")
-    without_loss = {name: value for name, value in own.logs.items() if name != "loss"}
-    reference = {name: value for name, value in own.reference_logs.items() if name != "loss"}
+    without_loss = {name: value for name, value in own.logs.items() if _is_metric(name)}
+    reference = {name: value for name, value in own.reference_logs.items() if _is_metric(name)}
     wrong = differences(without_loss, reference, own.reordered_logs, tolerance)
     if own.deviation is None or own.deviation > tolerance:
         return unknown("fit", "its weights differ from one device's, so its metrics do, too")
@@ -49,6 +54,25 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
         return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=brief, explained_by=of_losses(run))
     listed = ", ".join(without_loss) or "no metrics besides the loss"
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
+
+
+def _is_metric(name: str) -> bool:
+    return name != "loss" and not name.startswith(_VALIDATION)
+
+
+def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outcome]:
+    """What fit reports for validation_data; nothing if the job has none, or its weights differ."""
+    own = training.own
+    if own is None or own.deviation is None or own.deviation > tolerance:
+        return
+    logs = {name: value for name, value in own.logs.items() if name.startswith(_VALIDATION)}
+    reference = {name: value for name, value in own.reference_logs.items() if name.startswith(_VALIDATION)}
+    wrong = differences(logs, reference, own.reordered_logs, tolerance)
+    if wrong:
+        brief = "reports other numbers than on one device"
+        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=brief)
+    elif logs:
+        yield evidence("validation", f"{', '.join(logs)}, as on one device")
 
 
 def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> Iterator[Outcome]:

@@ -14,6 +14,7 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, findi
 _EXPECTED = {
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
+    "arguments of fit": "a dictionary of arguments that fit takes together with this data",
 }
 _REMEDY = "Fix the error above; to reproduce it, call the function in the same environment and folder."
 

@@ -17,8 +17,10 @@ _REMEDY = "Run fit on a few batches under the same strategy and fix the error it
 _BUILD_REMEDY = "Create every optimizer in strategy.scope(), and call optimizer.build(model.trainable_variables) there."
 _BUILT_LATE = "You must feed a value for placeholder"
 """Keras 3 raises it if the first step builds an optimizer (keras-team/keras#23085)."""
-_NOT_EXAMINED = "class_weight, sample_weight, validation_data and callbacks; weights in the dataset are examined"
-"""What fit also takes, and kdoctor does not."""
+_UNNAMED = (
+    "class_weight, sample_weight, validation_data and callbacks are not examined unless --fit-arguments names them"
+)
+"""What fit also takes. Weights in the dataset are examined."""
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
@@ -57,4 +59,6 @@ def trains(run: SmokeRun) -> Iterator[Outcome]:
         observed = f"{steps}, losses {format_losses(training.own_losses)}"
         brief = "your model trains on 1 replica" if case.replicas == 1 else ""
         yield Evidence(subject="training", observed=observed, brief=brief)
-        yield Evidence(subject="arguments of fit", observed=f"not examined: {_NOT_EXAMINED}")
+        named = job_of(run).fit_arguments
+        observed = f"trained with {some(named)}; callbacks are not examined" if named else _UNNAMED
+        yield Evidence(subject="arguments of fit", observed=observed)

@@ -29,13 +29,16 @@ _OPTIMIZERS = (
     "ftrl",
     "muon",
     "lamb",
+    "nesterov",
+    "amsgrad",
+    "centered-rmsprop",
     "weight-decay",
     "ema",
     "accumulation",
     "schedule",
     "loss-scale",
 )
-_TRAINED = ("metrics", "sample-weight", "class-weight", "regularizers")
+_TRAINED = ("run-eagerly", "metrics", "metrics-of-classes", "sample-weight", "class-weight", "regularizers")
 _MODELS = (
     "add-loss",
     "outputs",

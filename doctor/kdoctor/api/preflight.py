@@ -7,7 +7,7 @@ import datetime as dt
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from kdoctor.checklist.resolve import Checklist
@@ -116,6 +116,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
+    fit_arguments: Mapping[str, Any] | None = None,
     budget_s: float | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
@@ -134,6 +135,8 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         steps: number of training steps of the copies; 0 skips the training.
         steps_per_epoch: the argument of ``fit``, for infinite datasets.
         batch_size: the argument of ``fit``, for arrays.
+        fit_arguments: other arguments of ``fit``, by name: ``class_weight``, ``sample_weight``, ``validation_data`` and
+            ``validation_split`` are used for the copies. ``callbacks`` are not run, because they may write files.
         budget_s: seconds for the trainings. A comparison that would take longer is left out and reported as unknown.
         fail_on: minimum severity of a failure that makes it not ``ok``.
         allow_unknown: whether it is ``ok`` if required checks could not be evaluated.
@@ -154,7 +157,15 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         "replicas": int(strategy.num_replicas_in_sync),
         "devices": replica_devices(strategy),
     }
-    job = Job(model, data, steps=steps, steps_per_epoch=steps_per_epoch, batch_size=batch_size, budget_s=budget_s)
+    job = Job(
+        model,
+        data,
+        steps=steps,
+        steps_per_epoch=steps_per_epoch,
+        batch_size=batch_size,
+        budget_s=budget_s,
+        fit_arguments=fit_arguments,
+    )
     try:
         with _without_notes(tf.get_logger()):
             job.examine(
@@ -201,6 +212,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
     steps: int = DEFAULT_STEPS,
     steps_per_epoch: int | None = None,
     batch_size: int | None = None,
+    fit_arguments: Mapping[str, Any] | None = None,
     budget_s: float | None = None,
     fail_on: Literal["error", "warning", "info"] = "error",
     allow_unknown: bool = False,
@@ -220,6 +232,7 @@ def guard(  # noqa: PLR0913 - the arguments of fit
         steps=steps,
         steps_per_epoch=steps_per_epoch,
         batch_size=batch_size,
+        fit_arguments=fit_arguments,
         budget_s=budget_s,
         fail_on=fail_on,
         allow_unknown=allow_unknown,

@@ -36,6 +36,7 @@ def check(
     data: options.DataOption = None,
     steps: options.StepsOption = None,
     steps_per_epoch: options.StepsPerEpochOption = None,
+    fit_arguments: options.FitArgumentsOption = None,
     fail_on: options.FailOnOption = "error",
     allow_unknown: options.AllowUnknownOption = False,
     verbose: options.VerboseOption = 0,
@@ -63,7 +64,7 @@ def check(
     """
     style.as_json, style.quiet = log_format == "json", quiet
     answer_as_service(format == "nagios")
-    own = own_job(model, data, steps, steps_per_epoch, model_timeout, snapshot=snapshot)
+    own = own_job(model, data, steps, steps_per_epoch, model_timeout, fit_arguments=fit_arguments, snapshot=snapshot)
     refuse_with("--snapshot", snapshot, {"--python": python, "--save-snapshot": save_snapshot}, why=SNAPSHOT_IS_USED)
     files = [*(output or ()), *([f"fix-script={fix_script}"] if fix_script else [])]
     outputs = parse_outputs(files, FORMATS, stdout=format, default="line" if quiet else "terminal")

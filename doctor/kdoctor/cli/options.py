@@ -211,6 +211,16 @@ CaseTimeoutOption = Annotated[
         rich_help_panel=ADVANCED,
     ),
 ]
+FitArgumentsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fit-arguments",
+        metavar="MODULE:FUNCTION",
+        help="Other arguments of your `fit`: a function that returns them in a dictionary.",
+        show_default=False,
+        rich_help_panel=EXAMINE,
+    ),
+]
 ModelTimeoutOption = Annotated[
     float | None,
     typer.Option(

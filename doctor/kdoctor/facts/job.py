@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-JobPart = Literal["model", "data"]
+JobPart = Literal["model", "data", "arguments of fit"]
 Place = Literal["scope", "outside", "another strategy"]
 """Where an object was made: in the scope of the examined strategy, in no scope, or in another strategy's."""
 
@@ -212,4 +212,6 @@ class JobRun:
     problem: JobProblem | None = None
     model: JobModel | None = None
     data: JobData | None = None
+    fit_arguments: tuple[str, ...] = ()
+    """Other arguments of ``fit`` that the copies are trained with."""
     training: JobTraining | None = None

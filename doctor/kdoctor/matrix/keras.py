@@ -66,6 +66,8 @@ class MeasuredFeature(StrictPart):
     """``features/clipnorm``: a scenario and its case."""
     title: Text
     """Its name for people."""
+    version: Positive = 1
+    """The version of the scenario that measured it."""
     checks: Texts = ()
     """The checks that judge it."""
     source: Sources = ()

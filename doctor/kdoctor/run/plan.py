@@ -202,6 +202,7 @@ def own_job(
     steps_per_epoch: int | None,
     deadline_s: float | None,
     *,
+    fit_arguments: str | None = None,
     snapshot: Path | None = None,
 ) -> UserModel | None:
     """The user's model and data, if the options name them.
@@ -211,7 +212,12 @@ def own_job(
             of a model without one.
     """
     if model is None and data is None:
-        dependent = {"--steps": steps, "--steps-per-epoch": steps_per_epoch, "--model-timeout": deadline_s}
+        dependent = {
+            "--steps": steps,
+            "--steps-per-epoch": steps_per_epoch,
+            "--fit-arguments": fit_arguments,
+            "--model-timeout": deadline_s,
+        }
         given = [name for name, value in dependent.items() if value is not None]
         if given:
             example = f"Example: --model job:build --data job:read {given[0]} 20"
@@ -226,6 +232,7 @@ def own_job(
     return UserModel(
         model=model,
         data=data,
+        fit_arguments=fit_arguments,
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
         deadline_s=OWN_DEADLINE_S if deadline_s is None else deadline_s,

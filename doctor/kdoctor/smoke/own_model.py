@@ -25,18 +25,21 @@ class UserModel:
 
     model: str
     data: str
+    fit_arguments: str | None = None
+    """A function that returns other arguments of ``fit``."""
     steps: int = DEFAULT_STEPS
     steps_per_epoch: int | None = None
     deadline_s: float = OWN_DEADLINE_S
 
     def __post_init__(self) -> None:
-        """Validate both names.
+        """Validate the names.
 
         Raises:
             UsageError: a name is malformed.
         """
-        for option, name in (("--model", self.model), ("--data", self.data)):
-            if not _FUNCTION.fullmatch(name):
+        given = (("--model", self.model), ("--data", self.data), ("--fit-arguments", self.fit_arguments))
+        for option, name in given:
+            if name is not None and not _FUNCTION.fullmatch(name):
                 hint = "Example: jobs.train:build_model, imported from the working directory"
                 raise UsageError(f"{option} {name}: expected package.module:function", hint=hint)
 
@@ -45,6 +48,7 @@ class UserModel:
         settings = (
             ("model", self.model),
             ("data", self.data),
+            ("fit_arguments", self.fit_arguments),
             ("steps", self.steps),
             ("steps_per_epoch", self.steps_per_epoch),
             ("budget_s", int(_BUDGET * self.deadline_s)),

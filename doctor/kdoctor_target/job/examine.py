@@ -10,6 +10,7 @@ import numpy as np
 from tensorflow.python.eager import context
 
 from kdoctor_target.job.data import Data
+from kdoctor_target.job.fitting import FitArguments
 from kdoctor_target.job.model import examine_model
 from kdoctor_target.job.options import options_of
 from kdoctor_target.job.parts import PartError, as_model, call, is_model, name_of
@@ -31,6 +32,7 @@ class Job:
         steps_per_epoch: Optional[int] = None,
         batch_size: Optional[int] = None,
         budget_s: Optional[float] = None,
+        fit_arguments: Any = None,
     ) -> None:
         """Describe the job.
 
@@ -41,6 +43,7 @@ class Job:
             steps_per_epoch: the argument of ``fit``.
             batch_size: the argument of ``fit``, for arrays.
             budget_s: seconds for the trainings; None for no limit. A training that would exceed it is left out.
+            fit_arguments: other arguments of ``fit`` by name, or a function that returns them.
         """
         self._model = model
         self._data = data
@@ -48,6 +51,7 @@ class Job:
         self._steps_per_epoch = steps_per_epoch
         self._batch_size = batch_size
         self._budget_s = budget_s
+        self._fit_arguments = fit_arguments
 
     def examine(self, strategy: Any, note: Callable[[Facts], None], phase: Callable[[str], None]) -> None:
         """Examine the job and report facts as they are found, by the names of ``JobRun``'s fields.
@@ -77,9 +81,13 @@ class Job:
             model = as_model(model, "the model" if builder is None else f"the return value of {name_of(self._model)}")
             say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
             phase("data")
-            data = self._open_data(strategy)
-            found = data.examine(self._steps, self._steps_per_epoch)
+            with strategy.scope():
+                fit = FitArguments(self._fit_arguments)
+            data = self._open_data(strategy, fit)
+            found = data.examine(self._steps, fit.number("steps_per_epoch", self._steps_per_epoch))
             say(data=found)
+            fit.read_validation(self._steps)
+            say(fit_arguments=fit.names)
         except PartError as error:
             say(problem={"part": error.part, "message": str(error)})
             return
@@ -94,6 +102,7 @@ class Job:
             data.full[: self._steps],
             note=lambda training: say(training=training),
             budget_s=self._budget_s,
+            fit=fit,
         )
         trainer.run(phase)
 
@@ -103,13 +112,13 @@ class Job:
             as_model(function, "the model")
         return lambda: call(part, function)
 
-    def _open_data(self, strategy: Any) -> Data:
+    def _open_data(self, strategy: Any, fit: FitArguments) -> Data:
         given, own = self._data, False
         if callable(given) and not hasattr(given, "__getitem__"):
             # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.
             with strategy.scope():
                 given, own = call("data", given), True
-        return Data(given, own=own, batch_size=self._batch_size)
+        return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self._batch_size))
 
     @staticmethod
     def _cannot_be_shared_out(data: Facts, strategy: Any) -> bool:

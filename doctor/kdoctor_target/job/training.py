@@ -181,9 +181,10 @@ def _numpy_type(variable: Any) -> Any:
 def make_trainer(
     model: Any, builder: Optional[Callable[[], Any]], strategy: Any, batches: Sequence[Any], **options: Any
 ) -> JobTrainer:
-    """A trainer for the model under a strategy; ``options`` are ``note`` and ``budget_s``."""
+    """A trainer for the model under a strategy; ``options`` are ``note``, ``budget_s`` and ``fit``."""
     copier = Copier(model, builder, len(batches))
-    return JobTrainer(model, builder, Trials(copier, strategy, batches, options.get("budget_s")), options["note"])
+    trials = Trials(copier, strategy, batches, options.get("budget_s"), options.get("fit"))
+    return JobTrainer(model, builder, trials, options["note"])
 
 
 def _memory(strategy: Any) -> List[Facts]:

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.job.copies import Copier, Setup
+from kdoctor_target.job.fitting import FitArguments
 from kdoctor_target.job.measures import numbers
 from kdoctor_target.job.parts import keras_of
 from kdoctor_target.training.replicas import read_copies
@@ -48,7 +49,14 @@ class Trained(NamedTuple):
 class Trials:
     """Trains one copy on the replicas and one on a single device, again and again."""
 
-    def __init__(self, copier: Copier, strategy: Any, batches: Sequence[Any], budget_s: Optional[float]) -> None:
+    def __init__(
+        self,
+        copier: Copier,
+        strategy: Any,
+        batches: Sequence[Any],
+        budget_s: Optional[float],
+        fit: Optional[FitArguments] = None,
+    ) -> None:
         self.copier = copier
         self.strategy = strategy
         self.batches = list(batches)
@@ -57,6 +65,7 @@ class Trials:
         self.alone: Any = None
         """The copy on one device."""
         self._budget_s = budget_s
+        self._fit = fit
         self._started = time.monotonic()
         self._slowest = 0.0
 
@@ -71,7 +80,8 @@ class Trials:
         with self._timed():
             with self.strategy.scope():
                 made = self._ready(made, setup)
-            done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase)
+            more = self._arguments(setup)
+            done = self._train(made, self.batches, lambda one: read_copies(self.strategy, one), phase, more)
         self.mirrored = made
         return done
 
@@ -89,7 +99,8 @@ class Trials:
 
         def work() -> Trained:
             self.alone = self._ready(self.alone, setup._replace(one_device=True))
-            return self._train(self.alone, [_reordered(batch, order) for batch in self.batches], lambda one: [one])
+            batches = [_reordered(batch, order) for batch in self.batches]
+            return self._train(self.alone, batches, lambda one: [one], None, self._arguments(setup))
 
         with self._timed():
             return in_a_thread(work)
@@ -104,13 +115,25 @@ class Trials:
             return self.copier.copy(self.batches[0], setup)
         return self.copier.again(made, self.batches[0], setup)
 
+    def _arguments(self, setup: Setup) -> Dict[str, Any]:
+        """Arguments of ``fit``. Only the job's own optimizer needs a validation."""
+        if self._fit is None:
+            return {}
+        validation = self._fit.validation if setup.own else []
+        more: Dict[str, Any] = {"validation_data": dataset(validation)} if validation else {}
+        return {**self._fit.of_copies(), **more}
+
     @staticmethod
     def _train(
-        model: Any, batches: Sequence[Any], read: Callable[[Any], Sequence[Any]], phase: Optional[Phase] = None
+        model: Any,
+        batches: Sequence[Any],
+        read: Callable[[Any], Sequence[Any]],
+        phase: Optional[Phase],
+        more: Dict[str, Any],
     ) -> Trained:
         started = model.get_weights()
         clock = _clock(keras_of(model), phase)
-        history = model.fit(dataset(batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock]).history
+        history = model.fit(dataset(batches), epochs=1, verbose=0, shuffle=False, callbacks=[clock], **more).history
         copies = [[copy.numpy() for copy in read(one)] for one in model.weights]
         logs = numbers({name: values[-1] for name, values in history.items() if values})
         return Trained(started, copies, clock.losses, clock.seconds, logs)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List
 import numpy as np
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.families import CLIPS, FAMILIES, LONGEST, optimizer
+from kdoctor_target.training.families import CLIPS, FAMILIES, LONGEST, OPTIMIZERS, optimizer
 from kdoctor_target.training.jax import data_parallel
 from kdoctor_target.training.jax_compared import History, JaxJob, compare, compare_state, fit
 from kdoctor_target.training.jax_models import MODELS
@@ -84,6 +84,28 @@ def metrics(case: Case) -> None:
 
     made = lambda keras: dense_model(keras, activation="sigmoid")  # noqa: E731 - one use
     compare(case, JaxJob(model=made, compile=compiled, fit=train, data=data))
+
+
+def metrics_of_classes(case: Case) -> None:
+    """Top-k accuracy and F1, which count over all examples of the epoch."""
+
+    def data(devices: int) -> Batches:
+        batches = make_batches(devices)
+        return batches._replace(
+            targets=np.eye(CLASSES, dtype="float32")[np.argmax(batches.inputs[:, :CLASSES], axis=1)]
+        )
+
+    def compiled(keras: Any) -> Dict[str, Any]:
+        chosen = [keras.metrics.TopKCategoricalAccuracy(k=2, name="top2"), keras.metrics.F1Score("macro", name="f1")]
+        return {"loss": "categorical_crossentropy", "metrics": chosen}
+
+    made = lambda keras: dense_model(keras, outputs=CLASSES, activation="softmax")  # noqa: E731 - one use
+    compare(case, JaxJob(model=made, compile=compiled, data=data))
+
+
+def run_eagerly(case: Case) -> None:
+    """Steps that are not compiled, compared with compiled ones on one device."""
+    compare(case, JaxJob(compile=lambda _: {"run_eagerly": True}), JaxJob())
 
 
 def sample_weight(case: Case) -> None:
@@ -198,8 +220,9 @@ def _scaled(keras: Any) -> Any:
     return keras.optimizers.LossScaleOptimizer(inner, initial_scale=1024.0, dynamic_growth_steps=4)
 
 
-OPTIMIZERS = {
+OPTIMIZED = {
     **{name: one for name, one in FAMILIES.items() if name != "sgd"},
+    **{name: OPTIMIZERS[name] for name in ("nesterov", "amsgrad", "centered-rmsprop")},
     "weight-decay": optimizer("SGD", 0.1, weight_decay=0.1),
     "ema": optimizer("SGD", 0.1, use_ema=True, ema_momentum=0.8),
     "accumulation": optimizer("SGD", 0.1, gradient_accumulation_steps=2),
@@ -210,10 +233,12 @@ CASES = {
     "global-clipnorm": clips("global_clipnorm"),
     "clipvalue": clips("clipvalue"),
     "steps-per-execution": steps_per_execution,
-    **{name: optimizes(one.name, one.make) for name, one in OPTIMIZERS.items()},
+    **{name: optimizes(one.name, one.make) for name, one in OPTIMIZED.items()},
     "schedule": optimizes("SGD", _decays),
     "loss-scale": optimizes("LossScaleOptimizer", _scaled),
     "metrics": metrics,
+    "metrics-of-classes": metrics_of_classes,
+    "run-eagerly": run_eagerly,
     "sample-weight": sample_weight,
     "class-weight": class_weight,
     "regularizers": regularizers,

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from kdoctor_target.job.examine import Job
+from kdoctor_target.job.fitting import PART
 from kdoctor_target.job.parts import PartError, find
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import make_strategy
@@ -22,6 +23,8 @@ def own_model(case: Case) -> None:
         model = find("model", settings["model"])
         case.phase("data")
         data = find("data", settings["data"])
+        named = settings.get("fit_arguments")
+        fit_arguments = find(PART, named) if named else None
     except PartError as error:
         case.note(job={"problem": {"part": error.part, "message": str(error)}})
         return
@@ -31,6 +34,7 @@ def own_model(case: Case) -> None:
         steps=settings["steps"],
         steps_per_epoch=settings.get("steps_per_epoch"),
         budget_s=settings.get("budget_s"),
+        fit_arguments=fit_arguments,
     )
     job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
 

@@ -42,6 +42,10 @@ def test_options_of_a_model_require_it(values: tuple[int | None, int | None, flo
     with pytest.raises(UsageError, match="--model\n"):
         own_job(None, None, *values)
     assert own_job(None, None, None, None, None) is None
+    with pytest.raises(UsageError, match="--fit-arguments requires --model"):
+        own_job(None, None, None, None, None, fit_arguments="job:arguments")
+    with pytest.raises(UsageError, match=r"--fit-arguments job.py: expected"):
+        own_job("job:build", "job:read", None, None, None, fit_arguments="job.py")
 
 
 def test_only_given_options_are_refused() -> None:

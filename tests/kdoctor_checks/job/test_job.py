@@ -80,6 +80,10 @@ def own(**changes: Any) -> dict[str, Any]:
     return {"own": replace(OWN, **changes)}
 
 
+def validated(loss: float, reference: float) -> dict[str, Any]:
+    return {"logs": {**LOGS, "val_loss": loss}, "reference_logs": {**LOGS, "val_loss": reference}}
+
+
 def option(name: str, value: str, **facts: Any) -> dict[str, Any]:
     """A training in which an option was measured."""
     return {"options": (JobOption(name=name, value=value, **facts),)}
@@ -196,6 +200,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("job.metrics", {"training": own(logs={"loss": 0.9, "accuracy": 0.6})}, "accuracy is 0.6 instead of 0.5"),
     ("job.metrics", {"training": own(logs={"loss": 0.9})}, "accuracy is not reported instead of 0.5"),
     ("job.metrics", {"training": evaluated((61, 0.6), (64, 0.6))}, "accuracy is 0.6 instead of 0.5"),
+    ("job.metrics", {"training": own(**validated(0.9, 0.8))}, "val_loss is 0.9 instead of 0.8"),
     ("job.evaluate", {"training": evaluated((61, 0.51), (64, 0.5))}, "0.51 instead of 0.5 (with a final batch of 61"),
     (
         "job.evaluate",
@@ -325,12 +330,20 @@ def test_is_skipped_without_a_subject(check_id: str, changes: dict[str, Any]) ->
         ("job.reported-loss", {"training": SGD}),
         # Another order of the examples on one device changes the accuracy as much.
         ("job.metrics", {"training": own(logs={"accuracy": 0.6}, reordered_logs={"accuracy": 0.58})}),
+        ("job.metrics", {"training": own(**validated(0.8, 0.8))}),
         ("job.steps-per-execution", {"model": {"steps_per_execution": 8, "keras": "tf_keras 2.21.0"}}),
         ("job.random-layers", {"model": {"random_layers": ("dropout",), "keras": "tf_keras 2.21.0"}}),
     ],
 )
 def test_borderline_facts_pass(check_id: str, changes: dict[str, Any]) -> None:
     assert judge(check_id, run(**changes)).status is Status.PASS
+
+
+def test_examined_arguments_of_fit_are_named() -> None:
+    job = JobRun(model=MODEL, data=DATA, training=TRAINING, fit_arguments=("class_weight", "validation_data"))
+    for given, part in ((run(job=job), "trained with class_weight, validation_data"), (run(), "--fit-arguments")):
+        evidence = {one.subject: one.observed for one in judge("job.trains", given).evidence}
+        assert part in evidence["arguments of fit"]
 
 
 def test_least_per_replica_is_a_parameter() -> None:

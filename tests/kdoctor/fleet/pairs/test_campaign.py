@@ -17,7 +17,7 @@ from kdoctor.fleet.launch.engine import Ended
 from kdoctor.fleet.pairs.campaign import pair_tests, run_pairs
 from kdoctor.fleet.pairs.record import FILE, FleetPairs, WorkerOutcome, read_pairs, write_pairs
 from kdoctor.fleet.pairs.run import Runner, conclude_group
-from kdoctor.probes.process.child import Take
+from kdoctor.probes.process.readers import Take
 
 NODES = tuple(names_of(6))
 

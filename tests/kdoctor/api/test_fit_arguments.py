@@ -1,0 +1,53 @@
+"""``kdoctor.preflight`` with other arguments of ``fit``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.job_runs import trials
+
+FINE = ("class weights and validation", "weights and split of arrays", "forgets weights, without any")
+WRONG = {"forgets weights": {"job.equals-one-device"}, "counts padding": {"job.metrics", "job.evaluate"}}
+"""Jobs with a defect that shows with these arguments only, and the checks that find it."""
+REFUSED = {
+    "no argument of fit": "'class_weights' is not one of",
+    "no dictionary": "a list, expected a dictionary",
+    "two kinds of weights": "either class_weight or sample_weight",
+    "sample weights of a dataset": "sample_weight with arrays",
+    "split of a dataset": "validation_split with arrays",
+    "impossible split": "validation_split is 2",
+    "impossible size": "batch_size is -1",
+    "validation is read once": "validation_data: a generator can be read only once",
+    "empty validation": "validation_data: it is empty",
+}
+"""Arguments that ``fit`` refuses, and a decisive part of the finding."""
+TIMED = {"job.input-bound"}
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """All jobs, in one child process."""
+    return trials("fits")
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_correct_job_passes(found: dict[str, Any], name: str) -> None:
+    assert (found[name]["findings"].keys() - TIMED, found[name]["unknown"]) == (set(), {})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_defect_that_shows_with_an_argument_is_found(found: dict[str, Any], name: str) -> None:
+    assert found[name]["findings"].keys() - TIMED == WRONG[name]
+    if name == "counts padding":
+        assert any("val_loss is" in one for one in found[name]["findings"]["job.metrics"])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arguments_that_fit_refuses_are_a_finding(found: dict[str, Any], name: str) -> None:
+    assert found[name]["findings"].keys() - TIMED == {"job.model-and-data"}
+    (observed,) = found[name]["findings"]["job.model-and-data"]
+    assert REFUSED[name] in observed

@@ -1,0 +1,68 @@
+"""A defect of Keras on JAX over several devices is detected by the case that is about it, and by no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers import smoke
+from kdoctor.facts import SmokeRun
+from kdoctor.smoke.jax_scenarios import ON_JAX
+from kdoctor.smoke.session import SmokeSettings
+from kdoctor.testing import compute_check
+from kdoctor_checks.smoke.data_parallel_features import data_parallel_features
+
+pytestmark = pytest.mark.smoke_full
+
+IGNORED = """
+from keras.optimizers import {kind}
+plain = {kind}.update_step
+
+def ignoring(self, gradient, variable, learning_rate):
+    given, self.{option} = self.{option}, self.{option} and keras.distribution.distribution() is None
+    plain(self, gradient, variable, learning_rate)
+    self.{option} = given
+
+{kind}.update_step = ignoring
+"""
+"""An option of an optimizer has no effect over several devices."""
+DEFECTS = {
+    "nesterov": IGNORED.format(kind="SGD", option="nesterov"),
+    "amsgrad": IGNORED.format(kind="Adam", option="amsgrad"),
+    "centered-rmsprop": IGNORED.format(kind="RMSprop", option="centered"),
+    "metrics-of-classes": """
+plain = keras.metrics.F1Score.result
+
+def smaller(self):
+    return plain(self) * (1.0 if keras.distribution.distribution() is None else 0.9)
+
+keras.metrics.F1Score.result = smaller
+""",
+    "run-eagerly": """
+plain = keras.Model.train_step
+
+def smaller(self, state, data):
+    if self.run_eagerly and keras.distribution.distribution() is not None:
+        data = (0.9 * data[0], *data[1:])
+    return plain(self, state, data)
+
+keras.Model.train_step = smaller
+""",
+}
+TRAINED = (*DEFECTS, "momentum", "adam", "rmsprop", "metrics")
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_defect_is_detected_by_the_case_about_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "planted_defect.py").write_text(f"import keras\n{DEFECTS[name]}", encoding="utf-8")
+    (scenario,) = [replace(one, cases=TRAINED) for one in ON_JAX if one.id == data_parallel_features.scenario]
+    settings = SmokeSettings(devices_kind="cpu", replicas=2, preload=("jax", "keras", "planted_defect"))
+    (run,) = smoke.run_scenarios([scenario], settings, smoke.context(PYTHONPATH=str(tmp_path))).runs.values()
+    assert isinstance(run, SmokeRun), run
+    assert not run.failure, run.failure
+    found = {
+        item.finding.subject.removeprefix("training ") for item in compute_check(data_parallel_features, run).findings
+    }
+    assert found == {name}

@@ -145,9 +145,8 @@ test-oldest: $(OLDEST_STAMP) ## Test with the oldest versions of the dependencie
 	@$(VENV)-oldest/bin/python -m pytest --numprocesses auto --dist loadscope $(OLDEST_TESTS) $(PYTEST_OPTIONS) \
 	  -m 'not tensorflow and not browser and not compiler and not corpus and $(NOT_OLDEST)'
 
-# What `make test` leaves out, too.
-NOT_OLDEST := not wheels and not matrix and not smoke_full and not drill and not services and not gpu and not oracle \
-  and not torch and not faults and not evidence and not dist
+# What `make test` leaves out, too: the expression in pyproject.toml.
+NOT_OLDEST := $(shell sed -n 's/^addopts = .*"-m", "\(.*\)"\]$$/\1/p' pyproject.toml)
 OLDEST ?= python3.10
 
 $(OLDEST_STAMP): pyproject.toml constraints-oldest.txt

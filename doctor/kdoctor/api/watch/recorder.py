@@ -42,6 +42,8 @@ class Recorder:
         self._stall_s = stall_s
         self._window_s = window_s
         self._began: float | None = None
+        self._ended: float | None = None
+        """When the newest step reported numbers. What other callbacks do at the end of an epoch comes later."""
         self._thread = threading.get_ident()
         self._skip = SKIPPED_STEPS
         self._baseline: list[float] = []
@@ -57,12 +59,13 @@ class Recorder:
         Keras may run several steps at once: they end before step ``upcoming``.
         """
         if self._began is not None:
-            self._add(time.perf_counter() - self._began, max(1, (upcoming or 0) - self.step))
+            ended = self._ended if upcoming is None and self._ended is not None else time.perf_counter()
+            self._add(ended - self._began, max(1, (upcoming or 0) - self.step))
         self._began = None
 
     def begin(self, step: int) -> None:
         """A step begins."""
-        self._thread, self.step, self._began = threading.get_ident(), step, time.perf_counter()
+        self._thread, self.step, self._ended, self._began = threading.get_ident(), step, None, time.perf_counter()
 
     def cancel(self) -> None:
         """The current step did not take place."""
@@ -112,7 +115,7 @@ class Recorder:
     def look_for_stall(self) -> None:
         """Record the current step if it takes too long. Called from another thread than the one that trains."""
         began = self._began
-        if began is not None and time.perf_counter() - began > self.stall_after_s:
+        if began is not None and self._ended is None and time.perf_counter() - began > self.stall_after_s:
             self._stall(time.perf_counter() - began, ended=False)
 
     def _stall(self, seconds: float, *, ended: bool) -> None:
@@ -133,6 +136,8 @@ class Recorder:
             self._pending.append((step, later))
         elif logs:
             self.steps_read += 1
+            if step >= self.step:
+                self._ended = time.perf_counter()
 
     def pending(self) -> Iterator[tuple[str, list[int], list[Any]]]:
         """The tensors that were not read yet: name, steps and values. They are forgotten."""

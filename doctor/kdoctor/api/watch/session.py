@@ -17,7 +17,7 @@ from kdoctor import __version__
 from kdoctor.api.watch.companion import Companion
 from kdoctor.api.watch.publish import LOGGER, Publisher, WatchFinding, tag_run
 from kdoctor.api.watch.recorder import Recorder
-from kdoctor.api.watch.variables import Input, Variables, note_gradients, read_pending
+from kdoctor.api.watch.variables import Input, Variables, note_gradients
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.catalog import load_catalog
 from kdoctor.engine.judge import PlannedCheck, judge
@@ -109,7 +109,6 @@ class Session:
 
     def look(self, done: int) -> None:
         """Compare the replicas after step ``done``."""
-        read_pending(self._recorder)
         known = self._problems()
         self._variables.look(done)
         if self._problems() > known or self._recorder.bad:

@@ -11,7 +11,7 @@ from typing import Any
 from kdoctor.api.watch.recorder import Recorder
 from kdoctor.facts.watch import ReplicaDifference, WatchedInput, WatchedReplicas
 
-SHARE = 0.005
+SHARE = 0.0025
 """Without ``every``, looks at the variables may take at most this share of the training."""
 EVERY = 100
 """Steps between two looks, at least, without ``every``."""
@@ -40,12 +40,16 @@ class Variables:
 
     def is_due(self, step: int) -> bool:
         """Whether to look before this step."""
-        return step >= self._next and self._unavailable is None
+        return step >= self._next
 
     def look(self, done: int) -> None:
         """Look after step ``done``. Errors are kept as the reason why nothing is known."""
+        began = time.perf_counter()
+        read_pending(self._recorder)
+        if self._unavailable is not None:
+            self._next = done + 1 + self._every
+            return
         try:
-            began = time.perf_counter()
             if hasattr(self._model, "jax_state_sync"):
                 self._model.jax_state_sync()  # the JAX trainer of Keras keeps the newest values outside the model
             if self._state is None:
@@ -153,11 +157,15 @@ class Input:
 
     _EVERY = 4
     _BUFFER = 2
+    _SHARE = 0.001
+    """Looks at the counter may take at most this share of the time, after the first ones."""
+    _FIRST_LOOKS = 16
 
     def __init__(self) -> None:
         self._counter: Any = None
         self._before = 0
         self._looks = self._empty = 0
+        self._look_after = 0.0
         self._waited_s = 0.0
         self._began: float | None = None
         self._ended = 0.0
@@ -190,9 +198,16 @@ class Input:
 
     def before(self, step: int) -> None:
         """Look whether a batch is waiting, before some of the steps. As many batches as steps were used so far."""
-        if self._counter is not None and step % self._EVERY == self._EVERY - 1:
-            self._looks += 1
-            self._empty += self._counter.produced - self._before <= step
+        if self._counter is None or step % self._EVERY != self._EVERY - 1:
+            return
+        began = time.perf_counter()
+        if began < self._look_after:
+            return
+        self._looks += 1
+        self._empty += self._counter.produced - self._before <= step
+        if self._looks >= self._FIRST_LOOKS:
+            ended = time.perf_counter()
+            self._look_after = ended + (ended - began) / self._SHARE
 
     def facts(self) -> WatchedInput:
         """The waiting so far."""

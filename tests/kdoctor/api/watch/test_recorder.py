@@ -132,3 +132,26 @@ def test_memory_of_a_recorder_has_a_limit(clock: Clock) -> None:
     facts = recorder.facts()
     assert facts.timed == 20_000
     assert facts.recent_s == pytest.approx(statistics.median([0.0001]))
+
+
+def test_callbacks_after_the_last_step_of_an_epoch_are_not_a_stall(clock: Clock) -> None:
+    recorder = Recorder(stall_s=10)
+    run(recorder, clock, *[0.1] * 50)
+    recorder.begin(50)
+    clock.now += 0.1
+    recorder.take_logs(50, {"loss": 1.0})
+    clock.now += 1000  # a checkpoint is saved
+    recorder.look_for_stall()
+    recorder.end()
+    assert recorder.facts().stalls == ()
+    assert recorder.step_s == pytest.approx(0.1)
+
+
+def test_report_of_the_step_before_does_not_end_the_newest_one(clock: Clock) -> None:
+    recorder = Recorder(stall_s=10)
+    run(recorder, clock, *[0.1] * 50)
+    recorder.begin(50)
+    recorder.take_logs(49, {"loss": 1.0})
+    clock.now += 1000
+    recorder.look_for_stall()
+    assert [stall.step for stall in recorder.facts().stalls] == [50]

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
-from helpers.evidence.comparing import Table
+from helpers.evidence.comparing import CHECKS, Table
 from helpers.evidence.machines import BUILT, HOST, NETWORK, STATED, table
 from helpers.evidence.mutations import Mutation, mutations
 from helpers.facts import h100_node, sampled_gpu, sampling
@@ -21,7 +21,7 @@ from kdoctor.check import Check
 from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
-from kdoctor.model import GpuAssumption
+from kdoctor.model import GpuAssumption, Status
 from kdoctor.testing import fact_table
 
 _GPUS = 4
@@ -51,17 +51,17 @@ def _single_changes(check: Check, changes: Sequence[Mutation], said: set[str]) -
 
 def _limits(check: Check, changes: Sequence[Mutation]) -> Iterator[str]:
     """For each number whose status differs at zero or at a huge value: the neighbours where it changes."""
-    usual = _judged(check, _base(check.scenario)).status
+    usual = _judged(check, _base(check)).status
     for change in changes:
         if change.kind in ("zero", "huge") and _after(check, change.group).status is not usual:
-            group = _base(check.scenario)[type(change.group)]
+            group = _base(check)[type(change.group)]
             found = _differing(group, change.group)
             if found and not isinstance(group, Unavailable):
                 yield from _limit(check, change.path, group, *found)
 
 
 def _limit(check: Check, path: str, group: FactGroup, place: tuple[object, ...], good: float, bad: float) -> Iterator[str]:
-    usual = _judged(check, _base(check.scenario)).status
+    usual = _judged(check, _base(check)).status
     other = _after(check, _with(group, place, bad)).status
     is_whole = isinstance(good, int)
     for _ in range(_STEPS):
@@ -110,28 +110,45 @@ def _runs(scenario: str | None) -> Table:
 
 
 @cache
-def _base(scenario: str | None) -> Table:
-    """A node with four H100, because half the GPUs take half the time."""
+def _node(name: str) -> Table:
+    """A node with four H100, because half the GPUs take half the time, or with other GPUs."""
     network = (network_of(*(device(index) for index in range(_GPUS))), *NETWORK[1:])
     watching = (watched(_GPUS), sampling(_GPUS, *(sampled_gpu(index, series=BUSY) for index in range(_GPUS))))
-    node = fact_table(*h100_node(_GPUS), HOST, *network, fleet(4), *watching)
-    return {**testing._node(), **node, **_runs(scenario)}
+    h100 = fact_table(*h100_node(_GPUS), HOST, *network, fleet(4), *watching)
+    return {**testing._node(), **(h100 if name == "h100" else table(name))}
+
+
+@cache
+def _of_check(check_id: str) -> Table:
+    """The first node on which the check is not skipped."""
+    check = next(item for item in CHECKS if item.id == check_id)
+    nodes = [{**_node(name), **_runs(check.scenario)} for name in ("h100", "v100", "geforce")]
+    return next((node for node in nodes if _judged(check, node).status is not Status.SKIP), nodes[0])
+
+
+def _base(check: Check) -> Table:
+    return _of_check(check.id)
 
 
 def _changes(check: Check) -> tuple[Mutation, ...]:
     asked = dict.fromkeys(SmokeRuns if kind is SmokeRun else kind for kind in check.facts.values())
-    return tuple(change for kind in asked for change in _changes_of(kind, check.scenario))
+    return tuple(change for kind in asked for change in _changes_of(_base(check).get(kind)))
 
 
-@cache
-def _changes_of(kind: type[Any], scenario: str | None) -> tuple[Mutation, ...]:
-    group = _base(scenario if kind is SmokeRuns else None).get(kind)
-    changes = mutations(group) if isinstance(group, FactGroup) else ()
-    return tuple(change for change in changes if change.kind != "negative")
+_known: dict[int, tuple[FactGroup, tuple[Mutation, ...]]] = {}
+
+
+def _changes_of(group: object) -> tuple[Mutation, ...]:
+    if not isinstance(group, FactGroup):
+        return ()
+    if id(group) not in _known:
+        changes = tuple(change for change in mutations(group) if change.kind != "negative")
+        _known[id(group)] = group, changes
+    return _known[id(group)][1]
 
 
 def _after(check: Check, group: FactGroup) -> Result:
-    return _judged(check, {**_base(check.scenario), type(group): group})
+    return _judged(check, {**_base(check), type(group): group})
 
 
 def _judged(check: Check, facts: Table) -> Result:

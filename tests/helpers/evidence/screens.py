@@ -30,6 +30,10 @@ _STEPS = 70
 """Enough to halve the distance of any two numbers until nothing is between them."""
 
 
+Difference = tuple[tuple[object, ...], float, float]
+"""The place of the only number that differs, and both numbers."""
+
+
 def screen(check: Check) -> str:
     """The statuses of a check and its new lines, machine by machine, and the values at which its status changes."""
     said: set[str] = set()
@@ -57,10 +61,11 @@ def _limits(check: Check, changes: Sequence[Mutation]) -> Iterator[str]:
             group = _base(check)[type(change.group)]
             found = _differing(group, change.group)
             if found and not isinstance(group, Unavailable):
-                yield from _limit(check, change.path, group, *found)
+                yield _limit(check, change.path, group, found)
 
 
-def _limit(check: Check, path: str, group: FactGroup, place: tuple[object, ...], good: float, bad: float) -> Iterator[str]:
+def _limit(check: Check, path: str, group: FactGroup, found: Difference) -> str:
+    place, good, bad = found
     usual = _judged(check, _base(check)).status
     other = _after(check, _with(group, place, bad)).status
     is_whole = isinstance(good, int)
@@ -70,11 +75,11 @@ def _limit(check: Check, path: str, group: FactGroup, place: tuple[object, ...],
             break
         status = _after(check, _with(group, place, middle)).status
         good, bad, other = (middle, bad, other) if status is usual else (good, middle, status)
-    yield f"{path}: {usual.value} at {good:.6g}, {other.value} at {bad:.6g}"
+    form = "d" if is_whole else ".6g"
+    return f"{path}: {usual.value} at {good:{form}}, {other.value} at {bad:{form}}"
 
 
-def _differing(one: Any, other: Any, place: tuple[object, ...] = ()) -> tuple[tuple[object, ...], float, float] | None:
-    """The place of the only number that differs, and both numbers."""
+def _differing(one: Any, other: Any, place: tuple[object, ...] = ()) -> Difference | None:
     if is_dataclass(one) and type(one) is type(other):
         members: list[tuple[object, Any, Any]] = [
             (field.name, getattr(one, field.name), getattr(other, field.name)) for field in fields(one)

@@ -1,5 +1,8 @@
-"""The words and the limits of each check, as reviewed files: what it says on machines of several kinds and after a change
-of one fact, and the values at which its status changes. ``make snapshots`` rewrites them."""
+"""The words and the limits of each check, as reviewed files that ``make snapshots`` rewrites.
+
+A file has what the check says on machines of several kinds and after a change of one fact, and the values at which its
+status changes.
+"""
 
 from __future__ import annotations
 

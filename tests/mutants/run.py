@@ -1,7 +1,7 @@
 """Changes kdoctor's code in small ways and counts the changes that the tests notice.
 
 ``make mutants SAMPLE=2000``. Each change (mutant) is tried against the test files that mirror its module, then against
-the other tests of the same room that call the function. Survivors are printed with file and line, rooms as they end.
+the other tests of the package that call the function. Survivors are printed with file and line, rooms as they end.
 Those that change nothing that a test could notice are in ``equivalent.txt`` with the reason.
 """
 
@@ -56,6 +56,11 @@ def test_folder(path: str) -> Path:
     return mirrored if mirrored.is_dir() else mirrored.parent
 
 
+def room(mutant: Mutant) -> str:
+    """The folder with the tests of its package."""
+    return PACKAGES[package_of(mutant)][1]
+
+
 def package_of(mutant: Mutant) -> str:
     """The package of a mutant."""
     return next(name for name, (code, *_) in PACKAGES.items() if mutant.path.startswith(code + "/"))
@@ -90,7 +95,7 @@ def try_all(wanted: Sequence[Mutant], *, thorough: bool) -> Iterator[tuple[Mutan
     """
     loading = [mutant for mutant in wanted if mutant.function is None]
     survivors = []
-    for mutant, verdict in _in_rooms(wanted, lambda mutant: (test_folder(mutant.path),)):
+    for mutant, verdict in _in_rooms(wanted, lambda mutant: (room(mutant),)):
         if verdict in KILLED or not thorough:
             yield mutant, verdict
         else:
@@ -105,13 +110,13 @@ def try_all(wanted: Sequence[Mutant], *, thorough: bool) -> Iterator[tuple[Mutan
 
 
 def _in_rooms(
-    wanted: Sequence[Mutant], room: Callable[[Mutant], tuple[str | Path, ...]]
+    wanted: Sequence[Mutant], folders_of: Callable[[Mutant], tuple[str, ...]]
 ) -> Iterator[tuple[Mutant, str]]:
     """Try mutants of functions, in one process for each set of folders."""
     rooms: dict[tuple[Path, ...], list[Mutant]] = defaultdict(list)
     for mutant in wanted:
         if mutant.function is not None:
-            rooms[tuple(ROOT / folder for folder in room(mutant))].append(mutant)
+            rooms[tuple(ROOT / folder for folder in folders_of(mutant))].append(mutant)
     for folders, chosen in sorted(rooms.items()):
         with multiprocessing.get_context("fork").Pool(1) as pool:
             yield from pool.apply(_run_room, (folders, chosen)).items()
@@ -121,7 +126,7 @@ def _with_import(mutant: Mutant) -> str:
     first = own_tests(mutant.path)
     if first and _apart(try_at_import, mutant, first, PYTEST) in KILLED:
         return "own tests"
-    return "other tests" if _apart(try_at_import, mutant, [test_folder(mutant.path)], PYTEST) in KILLED else "survived"
+    return "other tests" if _apart(try_at_import, mutant, [ROOT / room(mutant)], PYTEST) in KILLED else "survived"
 
 
 def _apart(function: object, *arguments: object) -> str:

@@ -52,7 +52,8 @@ NETWORK = (
 """The job of two machines, with an RDMA device next to each GPU."""
 WATCHED = (watched(8), sampling(8, *(sampled_gpu(index, series=BUSY) for index in range(8))))
 """A job on all GPUs that `kdoctor.Watch` sees."""
-MACHINE = (*h100_node(8), host(image="job/train:2", image_from="KDOCTOR_IMAGE"), *NETWORK, fleet(4), *WATCHED)
+HOST = host(image="job/train:2", image_from="KDOCTOR_IMAGE")
+MACHINE = (*h100_node(8), HOST, *NETWORK, fleet(4), *WATCHED)
 
 _BAD = {
     "clock_event_reasons": (0x40, 0x40),

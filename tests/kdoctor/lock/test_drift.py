@@ -210,3 +210,13 @@ def test_surest_of_several_explanations_counts() -> None:
     now = recorded_facts(node_facts(host(container="docker", image="train:8", image_from="KDOCTOR_IMAGE"), gpus(7)))
     found = drift(before, now, (failure("smoke.baseline"),), "x")
     assert [change.fact for change in found.changes][:2] == ["host.image", "gpus.compute-capability.9.0"]
+
+
+def test_case_of_one_of_several_recorded_scenarios_is_drift() -> None:
+    def with_loss(loss: float | None) -> SmokeRuns:
+        case = smoke_case(losses=(1.0, loss))
+        return SmokeRuns(runs={"smoke.baseline": smoke_run("smoke.baseline", 8, case), "smoke.x": smoke_run("smoke.x")})
+
+    before, now = (recorded_facts({**node_facts(), SmokeRuns: with_loss(loss)}) for loss in (0.5, None))
+    found = drift(lock(facts=before.facts, measured=before.measured), now, (), "x")
+    assert [change.fact for change in found.changes] == ["scenarios.smoke.baseline/mirrored/loss"]

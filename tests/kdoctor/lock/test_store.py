@@ -148,7 +148,7 @@ def test_recorder_waits_for_another_one(tmp_path: Path) -> None:
     fcntl.flock(holder, fcntl.LOCK_EX)
     with ThreadPoolExecutor(1) as pool:
         second = pool.submit(write_lock, path, lock(version=4), None)
-        written_at_once, _ = wait([second], timeout=0.2)
+        written_at_once, _ = wait([second], timeout=0.5)
         path.write_text(text_of(lock()))
         os.close(holder)
         assert isinstance(second.exception(), OutputError)

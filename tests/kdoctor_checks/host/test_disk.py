@@ -43,3 +43,12 @@ def test_unread_file_system_is_unknown() -> None:
     assert result.status is Status.UNKNOWN
     assert [item.subject for item in result.unjudged] == ["working folder"]
     assert compute_check(disk, host(disks=())).status is Status.UNKNOWN
+
+
+def test_commands_and_value_are_of_the_folder() -> None:
+    working, temporary = compute_check(disk, machine(GIB, GIB)).findings
+    assert working.finding.remedy.look[0] == "df -h ."
+    assert temporary.finding.remedy.look[0] == 'df -h "${TMPDIR:-/tmp}"'
+    briefs = {item.subject: item.brief for item in compute_check(disk, machine(50 * GIB)).evidence}
+    assert briefs["working folder"]
+    assert not briefs["temporary folder"]

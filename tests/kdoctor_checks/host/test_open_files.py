@@ -28,3 +28,15 @@ def test_soft_limit_is_raised_up_to_the_hard_limit(hard: int, command: str) -> N
 
 def test_unread_limit_is_unknown() -> None:
     assert compute_check(open_files, host(limits=())).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(("soft", "observed"), [(None, "unlimited"), (4096, "4096")])
+def test_limit_is_shown(soft: int | None, observed: str) -> None:
+    result = compute_check(open_files, host(limits=(ResourceLimit(name="nofile", soft=soft, hard=None),)))
+    assert result.evidence[0].observed == observed
+
+
+@pytest.mark.parametrize(("hard", "shown"), [(None, "1024 (hard limit unlimited)"), (2048, "1024 (hard limit 2048)")])
+def test_hard_limit_is_shown(hard: int | None, shown: str) -> None:
+    result = compute_check(open_files, host(limits=(ResourceLimit(name="nofile", soft=1024, hard=hard),)))
+    assert result.findings[0].finding.observed == shown

@@ -115,5 +115,5 @@ def init(
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):
+    except (OSError, KeyError, ImportError):
         return "the owner of this machine"

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", bound=Document)
 
+_LONGEST_TEXT = 65_536
+"""The server answers nothing else meanwhile, and a message is searched for each known failure."""
 _VERSION = re.compile(r"3\.\d{1,2}")
 
 
@@ -78,6 +80,8 @@ def explain(name: str) -> str:
     Args:
         name: an id such as gpu.free, KD101 or nan_loss, or the text of an error message.
     """
+    if len(name) > _LONGEST_TEXT:
+        raise UsageError(f"name: expected at most {_LONGEST_TEXT} characters; write the text to a file and diagnose it")
     return _run("explain", "--", name)
 
 

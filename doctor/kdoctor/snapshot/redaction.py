@@ -44,7 +44,7 @@ class Redaction:
             home = ""
         try:
             user = getpass.getuser()
-        except (OSError, KeyError):
+        except (OSError, KeyError, ImportError):
             user = ""
         return cls(home=home, user=user)
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters
+from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, ListToolsResult, TextContent
+from mcp.types import (
+    CallToolResult,
+    CancelledNotification,
+    CancelledNotificationParams,
+    ClientNotification,
+    ListToolsResult,
+    TextContent,
+)
 
 from helpers.command import environ
 
@@ -114,6 +123,78 @@ def test_errors_are_the_commands_errors(answers: dict[str, Any]) -> None:
 def test_arguments_cannot_become_options(answers: dict[str, Any], name: str) -> None:
     assert answers[name].isError
     assert not answers["after errors"].isError
+
+
+BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "no such tool": ("smoke", {}),
+    "no argument": ("explain", {}),
+    "wrong type": ("lint", {"paths": 3}),
+    "wrong items": ("diagnose", {"logs": [{"path": "train.log"}]}),
+    "no such path": ("diagnose", {"logs": ["nowhere/train.log"]}),
+    "no such script": ("lint", {"paths": ["nowhere/train.py"]}),
+    "no such checklist": ("check", {"checklist": "nowhere/node.yaml"}),
+    "no such check": ("check", {"select": ["no.such-check"]}),
+    "zero byte": ("lint", {"paths": ["train\0.py"]}),
+    "huge text": ("explain", {"name": "NaN " * 1_000_000}),
+    "huge path": ("lint", {"paths": ["x" * 1_000_000]}),
+    "many paths": ("diagnose", {"logs": [f"train-{number}.log" for number in range(20_000)]}),
+    "negative": ("topology", {"replicas": -1}),
+}
+
+
+def test_broken_calls_are_errors_and_the_server_goes_on(tmp_path: Path) -> None:
+    async def questions(client: ClientSession) -> None:
+        for name, (tool, arguments) in BROKEN.items():
+            answer = await client.call_tool(tool, arguments)
+            assert answer.isError, name
+            assert "Traceback" not in text(answer), name
+            assert len(text(answer)) < 10_000_000, name
+        assert not (await client.call_tool("explain", {"name": "watch.finite"})).isError
+
+    ask(questions, tmp_path)
+
+
+def test_call_that_the_client_gave_up_does_not_disturb_the_next(tmp_path: Path) -> None:
+    async def questions(client: ClientSession) -> None:
+        with pytest.raises(McpError, match=r"(?i)timed out"):
+            await client.call_tool("check", {"select": ["host"]}, read_timeout_seconds=timedelta(milliseconds=1))
+        await client.send_notification(
+            ClientNotification(
+                CancelledNotification(
+                    method="notifications/cancelled", params=CancelledNotificationParams(requestId=1, reason="late")
+                )
+            )
+        )
+        assert "watch.finite" in text(await client.call_tool("explain", {"name": "watch.finite"}))
+
+    ask(questions, tmp_path)
+
+
+def test_lines_that_are_not_requests_do_not_end_the_server(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = [
+        "this is not JSON",
+        '{"jsonrpc": "2.0"}',
+        "[]",
+        '{"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {}}',
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": hello}),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        "{" * 100_000,
+        '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
+    ]
+    command = [sys.executable, "-m", "kdoctor", "mcp"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path, env=environ()
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        server.stdin.flush()
+        read = (json.loads(line) for line in server.stdout)
+        listed = next(answer for answer in read if answer.get("id") == 3)
+        server.stdin.close()
+        assert server.wait(30) == 0
+    assert {tool["name"] for tool in listed["result"]["tools"]} == TOOLS
 
 
 def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

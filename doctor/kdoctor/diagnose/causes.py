@@ -85,7 +85,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     order = _order(found)
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
     unknown = _unknown(found, groups)
-    roots = _fold(groups)
+    roots = _fold(groups, order)
     fatal = [group for group in roots if group.fatal]
     mild = [group for group in roots if not group.fatal]
     failed = next((line for line in unknown if line.score > _FAILED), None)
@@ -221,7 +221,7 @@ class _Order:
         return (item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
 
 
-def _fold(groups: list[Group]) -> list[Group]:
+def _fold(groups: list[Group], order: _Order) -> list[Group]:
     """The groups that no other explains, with what they explain, in order."""
     explained: dict[int, Group] = {}
     for cause in groups:
@@ -233,7 +233,9 @@ def _fold(groups: list[Group]) -> list[Group]:
     surest = max(fatal, key=lambda group: _CERTAINTIES.index(group.failure.certainty), default=None)
     first = next((group for group in fatal if not group.failure.follows), surest)
     for group in fatal:
-        if first is not None and group is not first:
+        # What came before it and is contradicted is not its consequence.
+        is_before = first is not None and group.against and order(group.first) < order(first.first)
+        if first is not None and group is not first and (group.failure.follows or not is_before):
             explained[id(group)] = first
     for group in groups:
         root = _root(group, explained)

@@ -120,9 +120,10 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
                     found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read")
                     break
         except UsageError as error:
+            problem = error.message if log.name in error.message else f"{log.name}: {error.message}"
             if len(logs) == 1:
-                raise
-            found.notes.append(error.message)
+                raise UsageError(problem) from error
+            found.notes.append(problem)
         reader.end()
     return found
 
@@ -153,6 +154,8 @@ class _Reader:
 
     def feed(self, block: bytes) -> None:
         """Read a block. Its last line may continue in the next one."""
+        if not block:
+            return
         self.size += len(block)
         end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if not end and len(self._rest) < len(block) * 4:

@@ -94,7 +94,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if fatal and fatal[0].failure.follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
-    if fatal and mild and _is_echo(fatal[0]) and mild[0].failure.kind in _CAN_END:
+    if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
         # What ended the job is unknown, but this is wrong with it.
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
@@ -103,9 +103,14 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
 
 
 def _is_echo(group: Group) -> bool:
-    """Whether a failure only says that there was another one in the same process."""
-    failure = group.failure
-    return failure.follows and not failure.elsewhere and failure.certainty == _CERTAINTIES[0]
+    """Whether a failure only says that there was another one."""
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _can_end(group: Group, found: Scan) -> bool:
+    """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
+    trained = group.first.line < found.progress.get(group.first.log, 0)
+    return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
 
 
 def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:

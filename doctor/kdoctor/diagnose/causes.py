@@ -115,7 +115,7 @@ def _can_end(group: Group, found: Scan) -> bool:
 
 def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
     """Failures that show by the last line before a job did nothing more."""
-    ended = {event.text for event in found.events if event.failure.follows}
+    ended = {message for event in found.events if event.failure.follows for message in event.failure.messages}
     for number, tail in found.tails.items():
         last = next(((line, text) for line, text in reversed(tail) if not _is_closing(text, ended)), None)
         for failure in known.failure_modes if last else ():
@@ -127,7 +127,7 @@ def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
 
 def _is_closing(text: str, ended: Iterable[str]) -> bool:
     """Whether a line is a launcher's, which says that the job was ended."""
-    return any(text in line or line in text for line in ended) or not text
+    return not text or any(re.search(message, text) for message in ended)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -137,7 +137,7 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
         return True
     if failure.clue_needed and failure.id not in found.clues:
         return True
-    if failure.id in found.denied:
+    if failure.id in found.denied and not _is_explained(found.denied[failure.id], found):
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
         return True
     for package, versions in failure.needs.items():
@@ -146,6 +146,13 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
             ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
             return True
     return False
+
+
+def _is_explained(text: str, found: Scan) -> bool:
+    """Whether a line only shows what followed from another failure, as a kill does from a time limit."""
+    names = {event.failure.id for event in found.events if event.text == text}
+    certain = [event.failure for event in found.events if event.failure.certainty == _CERTAINTIES[-1]]
+    return any(names & set(failure.explains) for failure in certain)
 
 
 def fits(version: str, versions: str) -> bool:

@@ -105,6 +105,12 @@ def test_unreadable_input_is_a_usage_error(tmp_path: Path) -> None:
         read(tmp_path / "d.log", tmp_path / "e.log")
 
 
+@pytest.mark.parametrize(("reason", "cause"), [("TIME LIMIT", "hang_in_first_step"), ("PREEMPTION", "preempted")])
+def test_kill_after_the_time_limit_is_not_evidence_against_a_hang(reason: str, cause: str) -> None:
+    log = f"Epoch 1/90\nslurmstepd: error: *** JOB 7 CANCELLED DUE TO {reason} ***\nsrun: error: n3: task 1: Killed\n"
+    assert first(text(log))[0] == cause
+
+
 def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("2026-01-01 10:00:00 x\nOut of memory: Killed process 12 (python)\n")
     (tmp_path / "b.log").write_text(

@@ -63,9 +63,7 @@ def diagnose(
     """
     known, recogniser = _shipped()
     found = scan(logs, recogniser, most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
-    if not any(found.sizes):
-        empty = f"{found.names[0]}: the log is empty" if len(logs) == 1 else "the logs are empty"
-        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
+    _refuse_empty(found)
     verdict = conclude(found, known)
     write = _Writer(found, checks, scenarios)
     return Diagnosis(
@@ -83,6 +81,12 @@ def diagnose(
         ],
         notes=[*notes, *found.notes],
     )
+
+
+def _refuse_empty(found: Scan) -> None:
+    if not any(found.sizes):
+        empty = f"{found.names[0]}: the log is empty" if len(found.names) == 1 else "the logs are empty"
+        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
 
 
 def diagnose_text(

@@ -85,7 +85,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     order = _order(found)
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
     unknown = _unknown(found, groups)
-    roots = _fold(groups)
+    roots = _fold(groups, order)
     fatal = [group for group in roots if group.fatal]
     mild = [group for group in roots if not group.fatal]
     failed = next((line for line in unknown if line.score > _FAILED), None)
@@ -94,7 +94,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if fatal and fatal[0].failure.follows and failed and order(failed) < order(fatal[0].first):
         return Verdict([], [*fatal, *mild], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
-    if fatal and mild and _is_echo(fatal[0]) and mild[0].failure.kind in _CAN_END:
+    if fatal and mild and _is_echo(fatal[0]) and _can_end(mild[0], found):
         # What ended the job is unknown, but this is wrong with it.
         mild[0].followers += fatal
         mild[0].against.append("the log does not show that it ended the job")
@@ -103,14 +103,19 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
 
 
 def _is_echo(group: Group) -> bool:
-    """Whether a failure only says that there was another one in the same process."""
-    failure = group.failure
-    return failure.follows and not failure.elsewhere and failure.certainty == _CERTAINTIES[0]
+    """Whether a failure only says that there was another one."""
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
+
+
+def _can_end(group: Group, found: Scan) -> bool:
+    """Whether a failure that stops nothing by itself can have ended the job. Without GPUs, a job may still train."""
+    trained = group.first.line < found.progress.get(group.first.log, 0)
+    return group.failure.kind in _CAN_END and not (trained and group.failure.kind == "registration")
 
 
 def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
     """Failures that show by the last line before a job did nothing more."""
-    ended = {event.text for event in found.events if event.failure.follows}
+    ended = {message for event in found.events if event.failure.follows for message in event.failure.messages}
     for number, tail in found.tails.items():
         last = next(((line, text) for line, text in reversed(tail) if not _is_closing(text, ended)), None)
         for failure in known.failure_modes if last else ():
@@ -122,7 +127,7 @@ def _at_end(found: Scan, known: KnownFailures) -> Iterator[Event]:
 
 def _is_closing(text: str, ended: Iterable[str]) -> bool:
     """Whether a line is a launcher's, which says that the job was ended."""
-    return any(text in line or line in text for line in ended) or not text
+    return not text or any(re.search(message, text) for message in ended)
 
 
 def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
@@ -132,7 +137,7 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
         return True
     if failure.clue_needed and failure.id not in found.clues:
         return True
-    if failure.id in found.denied:
+    if failure.id in found.denied and not _is_explained(found.denied[failure.id], found):
         ruled_out[failure.id] = f"contradicted by the line {found.denied[failure.id]!r:.160}"
         return True
     for package, versions in failure.needs.items():
@@ -141,6 +146,13 @@ def _is_ruled_out(event: Event, found: Scan, ruled_out: dict[str, str]) -> bool:
             ruled_out[failure.id] = f"needs {package} {versions}; the log has {version}"
             return True
     return False
+
+
+def _is_explained(text: str, found: Scan) -> bool:
+    """Whether a line only shows what followed from another failure, as a kill does from a time limit."""
+    names = {event.failure.id for event in found.events if event.text == text}
+    certain = [event.failure for event in found.events if event.failure.certainty == _CERTAINTIES[-1]]
+    return any(names & set(failure.explains) for failure in certain)
 
 
 def fits(version: str, versions: str) -> bool:
@@ -221,7 +233,7 @@ class _Order:
         return (item.time or 0.0 if self.by_time else 0.0, item.log, item.line)
 
 
-def _fold(groups: list[Group]) -> list[Group]:
+def _fold(groups: list[Group], order: _Order) -> list[Group]:
     """The groups that no other explains, with what they explain, in order."""
     explained: dict[int, Group] = {}
     for cause in groups:
@@ -233,7 +245,9 @@ def _fold(groups: list[Group]) -> list[Group]:
     surest = max(fatal, key=lambda group: _CERTAINTIES.index(group.failure.certainty), default=None)
     first = next((group for group in fatal if not group.failure.follows), surest)
     for group in fatal:
-        if first is not None and group is not first:
+        # What came before it and is contradicted is not its consequence.
+        is_before = first is not None and group.against and order(group.first) < order(first.first)
+        if first is not None and group is not first and (group.failure.follows or not is_before):
             explained[id(group)] = first
     for group in groups:
         root = _root(group, explained)

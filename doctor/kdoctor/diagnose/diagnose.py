@@ -22,6 +22,7 @@ from kdoctor.diagnose.model import (
 )
 from kdoctor.diagnose.recogniser import Recogniser
 from kdoctor.diagnose.scan import ErrorLine, Event, Scan, scan
+from kdoctor.errors import UsageError
 from kdoctor.failures.advice import Advice, advise
 from kdoctor.failures.known import KnownFailures, load_failures, source_link
 from kdoctor.failures.tables import described
@@ -56,9 +57,13 @@ def diagnose(
         scenarios: all scenarios.
         notes: what the caller left out.
         timeout_s: when to stop reading.
+
+    Raises:
+        UsageError: the logs are empty, or none can be read.
     """
     known, recogniser = _shipped()
     found = scan(logs, recogniser, most_bytes=MOST_BYTES, deadline=time.monotonic() + timeout_s)
+    _refuse_empty(found)
     verdict = conclude(found, known)
     write = _Writer(found, checks, scenarios)
     return Diagnosis(
@@ -76,6 +81,12 @@ def diagnose(
         ],
         notes=[*notes, *found.notes],
     )
+
+
+def _refuse_empty(found: Scan) -> None:
+    if not any(found.sizes):
+        empty = f"{found.names[0]}: the log is empty" if len(found.names) == 1 else "the logs are empty"
+        raise UsageError("; ".join(found.notes) or empty, hint="Name the files that have the output of the job")
 
 
 def diagnose_text(

@@ -27,6 +27,7 @@ _SUFFIXES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".ipynb", ".d
 _NAMES = ("log", "stdout", "stderr", "dmesg", "syslog", "messages", "nohup.out")
 _SAMPLE = 4096
 _GZIP = b"\x1f\x8b"
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\b\x1b"))
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -123,18 +124,39 @@ def _blocks(file: Any) -> Iterator[bytes]:
 
 
 def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The blocks as UTF-8. PowerShell writes UTF-16; other files with zero bytes are not logs."""
+    """The blocks as UTF-8 without zero bytes. PowerShell writes UTF-16.
+
+    A log that was truncated while its program wrote on begins with zero bytes, as many as it had bytes before.
+    """
     first = next(blocks, b"")
-    encoding = next((name for mark, name in _UTF16.items() if first.startswith(mark)), None)
-    if encoding is None:
-        if b"\0" in first[:_SAMPLE] and first[:_SAMPLE].count(b"\0") > _SAMPLE // 64:
-            raise UsageError("the file is binary, not a log")
-        yield first.removeprefix(codecs.BOM_UTF8)
-        yield from blocks
+    encoding = _utf16(first[:_SAMPLE])
+    if encoding:
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        for block in itertools.chain([first], blocks):
+            yield decoder.decode(block).removeprefix("\ufeff").encode()
         return
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for block in itertools.chain([first[2:]], blocks):
-        yield decoder.decode(block).encode()
+    is_judged = False
+    for block in itertools.chain([first.removeprefix(codecs.BOM_UTF8)], blocks):
+        text = block.replace(b"\0", b"") if b"\0" in block else block
+        if text and not is_judged and _is_binary(text[:_SAMPLE]):
+            raise UsageError("the file is binary, not a log")
+        is_judged = is_judged or bool(text)
+        yield text
+
+
+def _utf16(sample: bytes) -> str | None:
+    """The encoding of a text in UTF-16, by its mark or because every other byte is zero."""
+    marked = next((name for mark, name in _UTF16.items() if sample.startswith(mark)), None)
+    high, low = sample[::2], sample[1::2]
+    for name, zeros, others in (("utf-16-be", high, low), ("utf-16-le", low, high)):
+        if zeros.count(0) > len(zeros) * 0.9 and others.count(0) < len(others) * 0.1:
+            return name
+    return marked
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Whether a sample has more control characters than a text has."""
+    return len(sample) - len(sample.translate(None, _CONTROLS)) > len(sample) / 20
 
 
 def _notebook(path: Path) -> Iterator[bytes]:

@@ -38,6 +38,10 @@ _DIGITS = b"0123456789"
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
 _PROGRESS = b"/step"
 """What every progress bar of Keras has."""
+_LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{0,3}\d.{0,100}\bloss\W{1,3}\d")
+"""The progress of a custom loop, and the word by which it is found."""
+_LOSSES = 20
+"""Lines with the word, from the end, among which it is looked for."""
 
 
 @dataclass
@@ -120,9 +124,10 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
                     found.notes.append(f"{log.name}: only the first {reader.size >> 20} MiB were read")
                     break
         except UsageError as error:
+            problem = error.message if log.name in error.message else f"{log.name}: {error.message}"
             if len(logs) == 1:
-                raise
-            found.notes.append(error.message)
+                raise UsageError(problem) from error
+            found.notes.append(problem)
         reader.end()
     return found
 
@@ -153,6 +158,8 @@ class _Reader:
 
     def feed(self, block: bytes) -> None:
         """Read a block. Its last line may continue in the next one."""
+        if not block:
+            return
         self.size += len(block)
         end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if not end and len(self._rest) < len(block) * 4:
@@ -181,7 +188,7 @@ class _Reader:
         new = set(shapes) - self._dull
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
-        step = text.rfind(_PROGRESS)
+        step = max(text.rfind(_PROGRESS), _last_step(text))
         if step >= 0:
             self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
         self._lines += text.count(b"\n")
@@ -292,6 +299,18 @@ def _quoted(text: str, message: str) -> str:
     start = text.find(message)
     first = text.split(maxsplit=1)[0][:80]
     return text if start < _LATE else f"{first} ... {text[start:]}"
+
+
+def _last_step(text: bytes) -> int:
+    """Where the last line with the progress of a custom loop is, or -1."""
+    end = len(text)
+    for _ in range(_LOSSES):
+        found = text.rfind(_LOSS, 0, end)
+        start = text.rfind(b"\n", 0, max(found, 0)) + 1
+        if found < 0 or _STEP.search(text[max(start, found - _BEFORE) : found + _BEFORE]):
+            return found
+        end = start
+    return -1
 
 
 def _plain(text: bytes) -> bytes:

@@ -64,8 +64,6 @@ class KnownFailure(_Part):
     """How sure the cause is where only the message is known."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
-    elsewhere: bool = False
-    """Whether it says that another process failed, so that nothing in this log need be the reason."""
     explains: list[str] = []
     """Failures that are its consequences, even if they are causes elsewhere."""
     table: Literal["xids", "sxids"] | None = None

@@ -48,8 +48,22 @@ def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
         f"a\n1/2 ━━\r2/2 ━━\r{ERROR}\r\n".encode(),
         f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
         b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
+        f"a\n{ERROR}\n".encode("utf-16-be"),
+        b"\0" * (3 << 20) + f"a\n{ERROR}\0\n".encode(),  # truncated while its program wrote on
     ],
-    ids=["plain", "crlf", "bom", "utf16", "gzip", "colours", "progress", "backspace", "not utf8"],
+    ids=[
+        "plain",
+        "crlf",
+        "bom",
+        "utf16",
+        "gzip",
+        "colours",
+        "progress",
+        "backspace",
+        "not utf8",
+        "utf16 unmarked",
+        "zeros",
+    ],
 )
 def test_form_of_the_file_does_not_matter(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "train.log"
@@ -82,9 +96,29 @@ def test_unreadable_input_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "b.log").write_bytes(b"\0" * 5000)
     (tmp_path / "empty").mkdir()
     (tmp_path / "c.ipynb").write_text("{")
-    for name in ("a.gz", "b.log", "empty", "c.ipynb", "missing"):
+    (tmp_path / "d.log").touch()
+    (tmp_path / "e.log").write_bytes(bytes(range(256)) * 100)
+    for name in ("a.gz", "b.log", "empty", "c.ipynb", "missing", "d.log", "e.log"):
         with pytest.raises(UsageError):
             read(tmp_path / name)
+    with pytest.raises(UsageError):
+        read(tmp_path / "d.log", tmp_path / "e.log")
+
+
+@pytest.mark.parametrize(("reason", "cause"), [("TIME LIMIT", "hang_in_first_step"), ("PREEMPTION", "preempted")])
+def test_kill_after_the_time_limit_is_not_evidence_against_a_hang(reason: str, cause: str) -> None:
+    log = f"Epoch 1/90\nslurmstepd: error: *** JOB 7 CANCELLED DUE TO {reason} ***\nsrun: error: n3: task 1: Killed\n"
+    assert first(text(log))[0] == cause
+
+
+def test_contradicted_failure_is_not_a_consequence_of_a_later_one(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("2026-01-01 10:00:00 x\nOut of memory: Killed process 12 (python)\n")
+    (tmp_path / "b.log").write_text(
+        "2026-01-01 09:00:00 NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n100/100 - 3s - 31ms/step\n"
+    )
+    diagnosis = read(tmp_path / "a.log", tmp_path / "b.log")
+    assert [cause.id for cause in diagnosis.causes] == ["host_out_of_memory", "gpu_lost"]
+    assert diagnosis.causes[1].against
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import environ
+from helpers.defects import DROPPED_REPLICA, NAN, SKIPPED_UPDATE, WRONG_SHARDS
 from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.diagnose.model import Diagnosis
 from kdoctor.engine.catalog import load_catalog
@@ -117,6 +118,38 @@ def test_planted_defect_is_diagnosed(script: str, tmp_path: Path) -> None:
     log = log_of("pip freeze 2>/dev/null; {python} job.py", tmp_path)
     first = diagnosed(log).first
     assert (first.id if first else None) == DEFECTS[script], log[-3000:]
+
+
+PLANTED = {
+    "nan": (NAN, "nan_first_step"),
+    "dropped-replica": (DROPPED_REPLICA, None),
+    "skipped-update": (SKIPPED_UPDATE, None),
+    "wrong-shards": (WRONG_SHARDS, None),
+}
+"""The defects of the smoke suite, and the failure that a log can show. The others train without a message."""
+TRAINING = """
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+x = tf.random.stateless_uniform((16, 4), (1, 2))
+with tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]).scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.SGD(0.01), "mse", jit_compile=False)
+model.fit(x, tf.reduce_sum(x, 1), batch_size=8, epochs=2)
+"""
+
+
+@pytest.mark.smoke_full
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("defect", PLANTED)
+def test_defect_of_the_smoke_suite_is_diagnosed(defect: str, tmp_path: Path) -> None:
+    code, failure = PLANTED[defect]
+    (tmp_path / "job.py").write_text(f"import tensorflow as tf\n{code}{TRAINING}")
+    log = log_of("CUDA_VISIBLE_DEVICES= {python} job.py", tmp_path)
+    assert "Epoch 2/2" in log, log[-3000:]
+    diagnosis = diagnosed(log)
+    crashes = [cause.id for cause in diagnosis.causes if cause.kind in ("crash", "hang", "silent")]
+    assert crashes[:1] == ([failure] if failure else []), log[-3000:]
+    assert diagnosis.lines == []
 
 
 JOBS = sorted(Path(__file__).with_name("jobs").glob("*.py.txt"))

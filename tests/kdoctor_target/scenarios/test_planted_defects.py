@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers import smoke
+from helpers.defects import DROPPED_REPLICA, NAN, SKIPPED_UPDATE, WRONG_SHARDS
 from kdoctor.check import Check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Status
@@ -17,56 +18,6 @@ from kdoctor_checks.smoke.baseline import baseline
 from kdoctor_checks.smoke.closed_form import closed_form
 
 pytestmark = pytest.mark.tensorflow
-
-_NAN = """
-plain = tf.keras.layers.Dense.call
-
-def poisoned(self, inputs, *args, **kwargs):
-    outputs = plain(self, inputs, *args, **kwargs)
-    return outputs * float("nan") if tf.distribute.get_strategy().num_replicas_in_sync > 1 else outputs
-
-tf.keras.layers.Dense.call = poisoned
-"""
-
-_DROPPED_REPLICA = """
-plain = tf.GradientTape.gradient
-
-def dropped(self, *args, **kwargs):
-    gradients = plain(self, *args, **kwargs)
-    replica = tf.distribute.get_replica_context()
-    if replica is None or replica.num_replicas_in_sync == 1:
-        return gradients
-    heard = tf.cast(tf.not_equal(replica.replica_id_in_sync_group, 1), tf.float32)
-    return [gradient * heard for gradient in gradients]
-
-tf.GradientTape.gradient = dropped
-"""
-
-_SKIPPED_UPDATE = """
-plain = tf.keras.optimizers.SGD.update_step
-
-def lazy(self, gradient, variable, learning_rate):
-    awake = tf.cast(tf.not_equal(tf.cast(self.iterations, tf.int64), 3), tf.float32)
-    plain(self, gradient * awake, variable, learning_rate)
-
-tf.keras.optimizers.SGD.update_step = lazy
-"""
-
-_WRONG_SHARDS = """
-plain = tf.distribute.Strategy.experimental_distribute_dataset
-
-def doubled(self, dataset, options=None):
-    if self.num_replicas_in_sync == 1:
-        return plain(self, dataset, options)
-
-    def first_half_twice(inputs, targets):
-        half = tf.shape(inputs)[0] // 2
-        return tf.concat([inputs[:half]] * 2, 0), tf.concat([targets[:half]] * 2, 0)
-
-    return plain(self, dataset.map(first_half_twice), options)
-
-tf.distribute.Strategy.experimental_distribute_dataset = doubled
-"""
 
 
 def judged(folder: Path, defect: str) -> dict[str, tuple[Status, SmokeCase]]:
@@ -92,18 +43,18 @@ def assert_both_deviate(results: dict[str, tuple[Status, SmokeCase]]) -> None:
 
 
 def test_nan_weights_are_detected(tmp_path: Path) -> None:
-    for status, case in judged(tmp_path, _NAN).values():
+    for status, case in judged(tmp_path, NAN).values():
         assert status is Status.FAIL
         assert case.weights is not None
         assert case.weights.nonfinite
 
 
 def test_ignored_replica_is_detected(tmp_path: Path) -> None:
-    assert_both_deviate(judged(tmp_path, _DROPPED_REPLICA))
+    assert_both_deviate(judged(tmp_path, DROPPED_REPLICA))
 
 
 def test_missing_update_is_detected_only_by_closed_form(tmp_path: Path) -> None:
-    results = judged(tmp_path, _SKIPPED_UPDATE)
+    results = judged(tmp_path, SKIPPED_UPDATE)
     assert results["smoke.baseline"][0] is Status.PASS
     status, case = results["smoke.closed-form"]
     assert status is Status.FAIL
@@ -111,4 +62,4 @@ def test_missing_update_is_detected_only_by_closed_form(tmp_path: Path) -> None:
 
 
 def test_identical_examples_on_all_replicas_are_detected(tmp_path: Path) -> None:
-    assert_both_deviate(judged(tmp_path, _WRONG_SHARDS))
+    assert_both_deviate(judged(tmp_path, WRONG_SHARDS))

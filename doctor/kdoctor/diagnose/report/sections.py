@@ -77,12 +77,16 @@ def _follower(item: Follower) -> str:
     return f"{item.id} ({place(item.first)}{times})"
 
 
+def _other(cause: Cause) -> str:
+    against = f", but {cause.against[0]}" if cause.against else ""
+    return f"{cause.symptom} ({cause.id}, {place(cause.first)}{against})"
+
+
 def notes(diagnosis: Diagnosis) -> Iterator[Field]:
     """Everything besides the cause."""
     others = [*diagnosis.causes[1:], *diagnosis.also]
     if others:
-        text = "; ".join(f"{cause.symptom} ({cause.id}, {place(cause.first)})" for cause in others)
-        yield Field(label="Also in the logs", text=text)
+        yield Field(label="Also in the logs", text="; ".join(map(_other, others)))
     for item in diagnosis.ruled_out:
         yield Field(label="Ruled out", text=f"{item.id}: {item.why}")
     if diagnosis.versions:

@@ -14,5 +14,5 @@ while sleep 20; kill -0 "$guard" 2>/dev/null; do
   fi
   before=$now
 done
-wait "$guard"
+{ wait "$guard"; } 2>/dev/null
 true

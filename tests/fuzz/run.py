@@ -155,12 +155,21 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, help="stop after that many")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--reader", action="append", choices=list(READERS), help="only this one (repeatable)")
+    parser.add_argument("--coverage", action="store_true", help="guided by the code that is reached (needs atheris)")
     parser.add_argument("--corpus", type=Path, default=cache / "kdoctor/fuzz")
     options = parser.parse_args()
+    tallies = {name: Tally() for name in options.reader or READERS}
+    if options.coverage:
+        from guided import fuzz_guided
+
+        skipped = fuzz_guided(tallies, options.seconds, options.seed, options.corpus)
+        print(skipped or table(tallies))
+        return 1 if any(tally.crashes for tally in tallies.values()) else 0
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     print(f"seed {options.seed}, corpus {options.corpus}")
-    tallies = {name: Tally() for name in options.reader or READERS}
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):  # what was tried until then is printed
         fuzz(tallies, options.seconds, options.inputs, options.seed, options.corpus, verbose=True)
     print(table(tallies))

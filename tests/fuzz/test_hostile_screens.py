@@ -14,6 +14,7 @@ import pytest
 
 from helpers.hostile import HOSTILE
 from kdoctor.cli import main
+from kdoctor.fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor.text.sanitize import is_printable
 
 TEXT = " ".join(text for name, text in HOSTILE.items() if name not in ("long", "null", "lone surrogate"))
@@ -50,6 +51,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other["facts"]["gpus"]["devices"][0]["name"] = "NVIDIA L4"
     (made / "other.json").write_text(json.dumps(other))
     (made / "job.log").write_text(LOG)
+    line = " ".join(TEXT.split())
+    (made / "Dockerfile").write_text(f"FROM python:3.13 AS {line}\nRUN pip install tensorflow==2.15.0 {line}\n{TEXT}\n")
+    services = {TEXT: {"image": f"cuda:{TEXT}"}, f"b{TEXT}": {"runtime": "nvidia", "shm_size": TEXT}}
+    (made / "compose.yaml").write_text(json.dumps({"services": services}))
     for name, text in (("old", "ada"), ("new", json.dumps(TEXT))):
         (made / f"{name}.yaml").write_text(CHECKLIST % (text, text, text, text))
     return made
@@ -96,6 +101,18 @@ SCREENS = (
     ("fleet", "diff", TEXT, TEXT),
     ("history", "show", TEXT),
     ("schema", TEXT),
+    *(("fleet", "merge", "FOLDER/machine.json", "-f", name) for name in FLEET_FORMATS),
+    ("fleet", "merge", "FOLDER/machine.json", "--expect", TEXT),
+    ("fleet", "merge", "FOLDER/machine.json", "--min-healthy", TEXT),
+    ("fleet", "merge", "FOLDER/machine.json", "--engine", TEXT),
+    ("fleet", "manifest", "--image", TEXT),
+    ("fleet", "manifest", "--image", "x", "--kind", TEXT),
+    ("fleet", "run", "--engine", TEXT),
+    ("fleet", "run", "--engine", "ssh", "--nodes", TEXT),
+    ("explain", "--reproduce", TEXT),
+    ("matrix", "add", TEXT),
+    *(("lint", "FOLDER/Dockerfile", "-f", name) for name in ("terminal", "json", "sarif")),
+    *(("lint", "FOLDER/compose.yaml", "-f", name) for name in ("terminal", "json", "sarif")),
     (TEXT,),
 )  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.fuzzing import machines
 from helpers.fuzzing.readers import READERS
-from helpers.fuzzing.using import catalog
+from helpers.fuzzing.using import REPOSITORY, catalog
 from helpers.hostile import HOSTILE, SECRETS
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError
@@ -21,6 +24,7 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.history import read as history
 from kdoctor.history.store import opened
 from kdoctor.probes.target import choose_target
+from kdoctor.snapshot.imports import importer
 from kdoctor.snapshot.imports.importer import import_files
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.secrets import mask, mask_variable
@@ -28,7 +32,10 @@ from kdoctor.topology.layout import read_layout
 from kdoctor.topology.render import write_topology
 from kdoctor_lint import engine
 
-SLOW = {"snapshot": 12, "version matrix": 12, "lines of children": 25}
+SLOW = {
+    "snapshot": 12, "lines of children": 25, "error message": 12, "report of a node": 12, "request of an editor": 12,
+    "/sys, /proc and /dev": 12, "InfiniBand in /sys": 12, "sosreport": 12, "nvidia-bug-report": 20,
+}  # fmt: skip
 """Inputs for readers that use what they read on whole machines."""
 
 
@@ -56,10 +63,56 @@ def test_changed_document_is_read_or_refused(
     record_property("inputs read", (name, tried))
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_unchanged_document_is_read(name: str, tmp_path: Path) -> None:
-    for seed in READERS[name].seeds()[:3]:
-        READERS[name].run(seed, tmp_path)
+NOT_FUZZED = {
+    "doctor/kdoctor/cli/checklist.py": "it compares a file with what it would write",
+    "doctor/kdoctor/cli/fleet_common.py": "it passes snapshots to their reader",
+    "doctor/kdoctor/cli/record.py": "it passes bytes to the reader of locks",
+    "doctor/kdoctor/diff/": "they pass bytes to the readers of checklists and locks",
+    "doctor/kdoctor/fleet/formats.py": "it reads XML that kdoctor wrote",
+    "doctor/kdoctor/lock/store.py": "it compares a file with what it would write",
+    "doctor/kdoctor/probes/job_hosts/child.py": "it opens connections and reads nothing from them",
+    "doctor/kdoctor/probes/nvml/child.py": "it reads settings from kdoctor; what it sends is lines of children",
+    "doctor/kdoctor/pytest_plugin.py": "it passes snapshots to their reader",
+    "doctor/kdoctor_lint/fixes/apply.py": "it changes a script that was read before",
+    "doctor/kdoctor_target/inspect/library_versions.py": "it reads what its fork sends, and drops what is not a record",
+    "doctor/kdoctor_target/runner/": "they read what kdoctor's own processes write; its reader is events of trainings",
+    "doctor/kdoctor_target/scenarios/": "they read files that they wrote",
+    "doctor/kdoctor_target/training/": "they read files that they wrote",
+}
+"""Modules, and folders of modules, that open or parse something and that no target reaches, with the reason."""
+PARSES = frozenset(
+    {
+        *("loads", "load", "safe_load", "compose", "fromstring", "iterparse", "feed", "raw_decode", "ZipFile"),
+        *("model_validate_json", "read_text", "read_bytes", "open", "fdopen", "connect"),
+    }
+)
+"""Functions that open or parse something."""
+
+
+def parses(path: Path) -> bool:
+    calls = (node.func for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    return any(getattr(function, "attr", getattr(function, "id", "")) in PARSES for function in calls)
+
+
+def test_unchanged_documents_are_read_and_reach_every_module_that_parses(tmp_path: Path) -> None:
+    reached: set[str] = set()
+    sys.setprofile(lambda frame, *_: reached.add(frame.f_code.co_filename))
+    try:
+        for reader in READERS.values():
+            for seed in reader.seeds()[:3]:
+                reader.run(seed, tmp_path)
+    finally:
+        sys.setprofile(None)
+    names = {Path(name).relative_to(REPOSITORY).as_posix() for name in reached if name.startswith(str(REPOSITORY))}
+    modules = {
+        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "doctor").rglob("*.py") if parses(path)
+    }
+    missing = {module for module in modules - names if not module.startswith(tuple(NOT_FUZZED))}
+    assert not missing, "no fuzz target reaches these modules: add one to tests/helpers/fuzzing"
+
+
+def test_every_import_format_has_a_target() -> None:
+    assert importer._PARSERS.keys() <= READERS.keys()
 
 
 CHECKLIST = b"""\
@@ -106,6 +159,28 @@ LONG = b"9" * 5000
         ("history", b"SQLite format 3\x00" + bytes(4096)),
         ("nvidia-smi topo -m", b"\tGPU0\tCPU Affinity\nGPU%s\tX\t0-%s\n" % (LONG, LONG)),
         ("kernel log", b"[    1.0] NVRM: Xid (PCI:0000:01:00): %s, x\n" % LONG),
+        ("version matrix", b"schema: kdoctor/version-matrix/v1\nknown_bad:\n  - {install: 'a b'}\n"),
+        *(
+            ("compose file", b"x: &x {services: {a: {image: b}}}\n" + text)
+            for text in (
+                b"services: {a: {image: !!bool maybe}}\n",
+                b"services: {a: {runtime: nvidia, shm_size: %sg}}\n" % LONG[:400],
+                b"services: {a: {deploy: {resources: {reservations: {devices: [{capabilities: 5}]}}}}}\n",
+                b"<<: *x\n",
+                b"services:\n  ? [a]\n  : {}\n",
+            )
+        ),
+        *(
+            ("names of nodes", text)
+            for text in (b"a[-%s]" % LONG[:400], b"a[9999999990-99999999999]", b"a[%s]" % LONG, b"a[1-1_0000016]")
+        ),
+        ("pods", b'{"items": [{"metadata": {"creationTimestamp": ""}, "spec": {"nodeName": "a"}}]}'),
+        ("pods", b'{"items": [{"metadata": {"name": "a", "creationTimestamp": ""}, "status": "x"}]}'),
+        ("pods", b"[" * 100_000),
+        ("wheel", machines._zip({**machines.WHEEL, "tensorflow-2.19.0.dist-info/WHEEL": "Tag: x\n"})),
+        ("events of trainings", b'{"gpu": 0, "once": {"x": 1, "name": []}, "errors": {}}'),
+        ("InfiniBand in /sys", b'{"sys/class/infiniband/mlx5_0/ports": "x"}'),
+        ("Dockerfile", b"FROM python:3.12\nRUN pip install keras==%s\n" % LONG),
         ("kernel log", b"[%s.%s] NVRM: Xid (PCI:0000:01:00): 79, x\n" % (LONG, LONG)),
     ],
     ids=lambda item: item if isinstance(item, str) else "",

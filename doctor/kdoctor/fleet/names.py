@@ -23,8 +23,9 @@ MOST_NODES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """Names of hosts, and of Kubernetes' nodes (RFC 1123). No other character reaches a file name, a command or a page."""
 _RANGE = re.compile(r"(\d+)-(\d+)")
-_MOST_DIGITS = 9
-_NEGATIVE = re.compile(r"[\[,]\s*-")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_NUMBERS = re.compile(r"\s*[0-9]{1,9}(?:-[0-9]{1,9}(?:/[0-9]{1,9})?)?\s*")
+"""Numbers or a range. ClusterShell reads more, such as 1_000 and negative numbers, whose size is not known before."""
 _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 
@@ -55,7 +56,7 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
         raise UsageError(f"{shown}: groups such as {text} are not supported", hint=example)
     if sum(map(_size, _OUTSIDE_BRACKETS.split(text))) > MOST_NODES:
         raise UsageError(f"{shown}: more than {MOST_NODES} nodes", hint=example)
-    if _NEGATIVE.search(text):
+    if not all(_NUMBERS.fullmatch(part) for inside in _BRACKETS.findall(text) for part in inside.split(",")):
         raise UsageError(f"{shown}: not a set of nodes: {text[:80]}", hint=example)
     try:
         names = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
@@ -71,10 +72,7 @@ def expand(text: str, shown: str) -> tuple[str, ...]:
 
 def _size(part: str) -> int:
     """At most as many nodes as ``rack[1-4]node[1-16]`` has; more where a range has steps."""
-    ranges = _RANGE.findall(part)
-    if any(len(number) > _MOST_DIGITS for limits in ranges for number in limits):
-        return MOST_NODES + 1
-    return math.prod(int(last) - int(first) + 1 for first, last in ranges)
+    return math.prod(int(last[:9]) - int(first[:9]) + 1 for first, last in _RANGE.findall(part))
 
 
 def read_names(path: Path) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ _GRACE_S = 2.0
 _TRAINING = {"train", "trace", "first step", "between steps"}
 """Phases in which the model's variables are on every replica's device (besides ``step <k>``)."""
 
+_LARGEST = 2.0**64
 _STATES = frozenset(get_args(NvmlState))
 
 
@@ -128,8 +129,14 @@ class Sampler:
             case {"hangs": str() as field}:
                 gpu.hangs = field
             case {"sample": dict() as sample, "errors": dict() as errors, "took_s": float() as took_s}:
-                reading = {name: value for name, value in sample.items() if name in KNOWN and value is not None}
-                gpu.add(now - took_s, reading, self._now, late=self._late)
+                reading = {name: value for name, value in sample.items() if name in KNOWN and _is_number(value)}
+                began = now - took_s if 0 <= took_s <= now - self._began else now
+                gpu.add(began, reading, self._now, late=self._late)
                 gpu.miss(errors)
             case _:
                 pass
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number that NVML can report; not a number that is infinite or has hundreds of digits."""
+    return isinstance(value, int | float) and abs(value) <= _LARGEST

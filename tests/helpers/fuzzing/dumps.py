@@ -15,6 +15,23 @@ DCGM = {
         ]
     }
 }  # fmt: skip
+DCGM_TABLE = """\
+Successfully ran diagnostic for group.
++---------------------------+------------------------------------------------+
+| Diagnostic                | Result                                         |
++===========================+================================================+
+|-----  Metadata  ----------+------------------------------------------------|
+| DCGM Version              | 4.4.2                                          |
+| GPU Device IDs Detected   | 2330, 2330                                     |
+|-----  Deployment  --------+------------------------------------------------|
+| software                  | Pass                                           |
+|                           | GPU0: Fail                                     |
+| Warning: GPU0             | Error using CUDA API cudaDeviceGetByPCIBusId   |
+|                           |  Check DCGM and system logs for errors.        |
+| GPU Memory                | Pass - GPUs: 1, 2                              |
+|                           | Fail - GPU: 0                                  |
++---------------------------+------------------------------------------------+
+"""
 NCCL = """\
 <system version="1">
   <cpu numaid="0" affinity="ff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
@@ -69,6 +86,7 @@ DUMPS: Mapping[str, str] = {
     '{"_TRANSPORT": "kernel", "MESSAGE": [78, 86, 82, 77, 58, 32, 88], "__MONOTONIC_TIMESTAMP": "1"}\n',
     "fabric manager log": FABRIC,
     "dcgmi diag": json.dumps(DCGM, indent=1),
+    "dcgmi diag's table": DCGM_TABLE,
     "NodeVerdict": json.dumps({
         "overall_severity": "CRITICAL",
         "affected_components": [{"category": "xid", "max_severity": "CRITICAL", "check_ids": ["gpu_xid_79"], "entities": ["node"]}],

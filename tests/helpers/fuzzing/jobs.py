@@ -328,9 +328,7 @@ JOBS: Mapping[str, Reader] = {
     "output of a node": Reader(seeds=_reports, run=_node_output),
     "record of a fleet's run": Reader(seeds=partial(_json, RUN), run=_run_record, mutate=mutated_json),
     "report of a fleet": Reader(seeds=_fleets, run=_fleet_diff, mutate=mutated_json),
-    "names of nodes": Reader(
-        seeds=lambda: [b"node[001-064],login1\n", b"rack[1-4]node[1-16/2] # x\n"], run=_node_names
-    ),
+    "names of nodes": Reader(seeds=lambda: [b"node[001-064],login1\n", b"rack[1-4]node[1-16/2]\n"], run=_node_names),
     "pods": Reader(seeds=partial(_json, PODS), run=_pods, mutate=mutated_json),
     "request of an editor": Reader(
         seeds=lambda: [json.dumps(item).encode() for item in REQUESTS], run=_request, mutate=mutated_json

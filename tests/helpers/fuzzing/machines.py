@@ -19,11 +19,13 @@ from random import Random
 
 from helpers.fuzzing.dumps import DUMPS
 from helpers.fuzzing.mutation import mutated, mutated_json
-from helpers.fuzzing.using import TODAY, Reader, use
+from helpers.fuzzing.using import TODAY, Reader, shipped, use
 from helpers.machine import context
 from helpers.rdma import write_device, write_interface
 from helpers.trees import Slot, Tree
 from kdoctor.facts import FactGroup, Unavailable
+from kdoctor.matrix import machine
+from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.wheels.fatbins import read_images
 from kdoctor.matrix.wheels.row import document
 from kdoctor.matrix.wheels.wheel import read_wheel
@@ -31,7 +33,7 @@ from kdoctor.probes import host, kernel, kernel_log, network, node, pci
 from kdoctor.probes.container import container, container_image
 from kdoctor.probes.project import find_project_environment
 from kdoctor.snapshot.imports.importer import import_files
-from kdoctor_target.inspect import elf, environment, loader
+from kdoctor_target.inspect import elf, environment, loader, provenance
 
 Files = dict[str, str]
 """Path to text; a link is its target after ``->``."""
@@ -109,6 +111,8 @@ def _tree(data: bytes, folder: Path) -> None:
         for probe in (pci, kernel, kernel_log, host, network, node):
             facts.update(probe.collect(where))
         container(root, {})
+        machine._driver(None, root)
+        machine._own_gpus(shipped().rules.matrix or load_matrix(), {}, root, other=False)
         container_image(root, {})
         if zlib.crc32(data) % 50 == 0:  # judging takes longer than reading
             use(facts)
@@ -138,6 +142,7 @@ PACKAGE = {
     '#define TF_CUDA_TOOLKIT_PATH "/usr/local/cuda"\n',
     "METADATA": "Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.19.0\nRequires-Dist: numpy<2.2,>=1.26\n"
     'Provides-Extra: and-cuda\nRequires-Dist: nvidia-cublas-cu12==12.5.3.2; extra == "and-cuda"\nSummary: a\n b\n\ntext\n',
+    "nvidia_cublas_cu12-12.5.3.2.dist-info/RECORD": "nvidia/cublas/lib/libcublas.so.12,sha256=x,1\n",
     "keras.json": '{"backend": "tensorflow", "floatx": "float32", "epsilon": 1e-07}',
 }  # fmt: skip
 
@@ -146,6 +151,7 @@ def _package(data: bytes, folder: Path) -> None:
     with unpacked(data, folder) as root:
         environment.read_build(str(root / "tensorflow"))
         environment.read_cuda_config(str(root / "tensorflow"))
+        provenance._owned_files.__wrapped__(str(root))
         environment.read_keras([], None, {"KERAS_HOME": str(root), "HOME": str(root)})
         if (root / "METADATA").is_file():
             environment.read_headers((root / "METADATA").read_text("utf-8", "replace"))
@@ -245,7 +251,9 @@ def _rezipped(data: bytes, random: Random) -> bytes:
 def _wheel(data: bytes, folder: Path) -> None:
     path = folder / "tensorflow-2.19.0-cp312-cp312-manylinux_2_17_x86_64.whl"
     path.write_bytes(data)
-    document(read_wheel(path), TODAY)
+    facts = read_wheel(path)
+    if facts.images:
+        document(facts, TODAY)
 
 
 MACHINES: Mapping[str, Reader] = {

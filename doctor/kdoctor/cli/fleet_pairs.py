@@ -81,6 +81,7 @@ class Across:
         Raises:
             UsageError: this engine cannot train over several nodes, or does not know a node.
         """
+        engine.address(nodes[0])
         pattern = self.address
         known = {name: pattern.replace(_PLACE, name) if pattern else engine.address(name) for name in nodes}
         return known.__getitem__

@@ -158,6 +158,7 @@ def run(
                 [str(folder)], Expectation(names=plan.nodes), node_checklist=options.DEFAULT_CHECKLIST, begun=begun
             )
             interrupted = train_across(folder, plan, chosen, across, alone.passing, limits)
+        chosen.end()
     _judge(delivery, folder, plan, chosen, min_healthy=min_healthy, begun=begun, interrupted=interrupted)
 
 

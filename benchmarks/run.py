@@ -114,7 +114,7 @@ def on_machine(gpus: int, script: str) -> tuple[str, ...]:
 
 MOST_KB_A_NODE = 20.0
 _SMALL = 1000
-"""So many nodes are compared with all of the fleet."""
+"""Number of nodes that are compared with all of the fleet."""
 FLEET = Path(tempfile.gettempdir(), "kdoctor-bench-fleet")
 """The reports of 10,000 nodes: 1.4 GB."""
 

@@ -20,8 +20,8 @@ from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
 
 SCHEMA: Literal["kdoctor/fleet-history/v1"] = "kdoctor/fleet-history/v1"
-_TO_AND_FRO = 3
-"""With so many changes of its state, a node goes to and fro."""
+_FLAKY = 3
+"""Changes of its state from which on a node is called flaky."""
 _LETTERS = {NodeState.PASSED: ".", NodeState.FAILED: "F", NodeState.UNKNOWN: "?", NodeState.SILENT: "-"}
 _ABSENT = " "
 
@@ -68,7 +68,7 @@ class FleetHistory(Document):
         by_line: dict[tuple[str, str], list[str]] = {}
         for node in self.nodes:
             shown = "".join(_LETTERS[state] if state else _ABSENT for state in node.states)
-            flaky = f"{counted(node.changes, 'change')}; " if node.changes >= _TO_AND_FRO else ""
+            flaky = f"flaky, {counted(node.changes, 'change')}; " if node.changes >= _FLAKY else ""
             text = f"{flaky}since {node.since}: {clean(node.reason)}"
             by_line.setdefault((shown, text), []).append(node.name)
         for (shown, text), names in by_line.items():

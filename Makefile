@@ -23,7 +23,7 @@ DEV_STAMP := $(VENV)/.kdoctor-dev
 DOCS_STAMP := $(VENV)/.kdoctor-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services test-fleet test-oracle fuzz mutants faults evidence truth snapshots bench bench-lint docs site constraints dist sbom test-dist test-oldest clean
+.PHONY: help smoke-test test lint types contracts pytest test-wheels test-matrix test-smoke test-torch test-drill test-gpu test-services fleet-tools test-fleet test-oracle fuzz mutants faults evidence truth snapshots bench bench-lint docs site constraints dist sbom test-dist test-oldest clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +62,13 @@ test-gpu: ## Test on a real NVIDIA GPU, offline: PYTHON=python3.12 WHEELS=folder
 test-services: $(DEV_STAMP) ## Test with the installed Slurm, Nagios, Prometheus, pre-commit and linters
 	@$(BIN)/pytest -m services $(PYTEST_OPTIONS)
 
-test-fleet: $(DEV_STAMP) ## Test with the installed sshd and Slurm: faulty nodes, interruptions, recipes (5 minutes)
+# The packages of Debian need root; kubectl and a Kubernetes are in neither registry, and their tests are skipped.
+FLEET_PACKAGES := slurm-wlm munge openssh-server openssh-client iproute2 iptables procps
+fleet-tools: $(DEV_STAMP) ## Install what test-fleet uses: packages of Debian or Ubuntu (root), Ray, Kubernetes' client
+	@apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes $(FLEET_PACKAGES)
+	@$(PIP) install -qq --constraint constraints.txt --group fleet
+
+test-fleet: $(DEV_STAMP) ## Test with the installed sshd, Slurm, Ray and Kubernetes' client: faulty nodes, pairs (15 minutes)
 	@$(BIN)/pytest -m fleet tests/fleet $(PYTEST_OPTIONS)
 
 test-smoke: $(DEV_STAMP) ## Run every scenario with both Keras packages (minutes)

@@ -112,6 +112,9 @@ def on_machine(gpus: int, script: str) -> tuple[str, ...]:
     )
 
 
+MOST_KB_A_NODE = 20.0
+_SMALL = 1000
+"""Number of nodes that are compared with all of the fleet."""
 FLEET = Path(tempfile.gettempdir(), "kdoctor-bench-fleet")
 """The reports of 10,000 nodes: 1.4 GB."""
 
@@ -311,12 +314,37 @@ def compare(pair: Pair) -> float:
     return ratio
 
 
+def memory_of_fleet() -> float:
+    """Print and return by how many kB the memory of a merge grows with each node, from 1,000 to 10,000 nodes."""
+    write_fleet()
+    small = FLEET.with_name(f"{FLEET.name}-small")
+    small.mkdir(exist_ok=True)
+    for file in sorted(FLEET.iterdir())[:_SMALL]:
+        (small / file.name).unlink(missing_ok=True)
+        (small / file.name).hardlink_to(file)
+    peaks = []
+    for folder in (small, FLEET):
+        command = (sys.executable, str(HERE / "fleet_reports.py"), "merge", str(folder))
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(command)}\nexited with status {process.returncode}")
+        peaks.append(usage.ru_maxrss)
+    grown = 1.024 * (peaks[1] - peaks[0]) / (len(list(FLEET.iterdir())) - _SMALL)
+    mark = "ok  " if grown <= MOST_KB_A_NODE else "OVER"
+    print(f"{mark} {grown:5.2f} kB (at most {MOST_KB_A_NODE:.2f})  memory of a merge for each node", flush=True)
+    return grown
+
+
 def main() -> None:
     """Run the pairs whose name contains the given word, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("word", nargs="?", default="", help="only pairs with this in their name")
     word = parser.parse_args().word
     over = [pair.name for pair in PAIRS if word in pair.name and compare(pair) > pair.limit]
+    if word in "memory of a merge for each node" and memory_of_fleet() > MOST_KB_A_NODE:
+        over.append("memory")
     raise SystemExit(1 if over else 0)
 
 

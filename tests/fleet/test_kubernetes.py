@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -44,8 +46,16 @@ def test_manifest_is_valid(kind: str, version: str, tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.skipif(tool("kubectl") is None, reason="not installed: kubectl")
-def test_reports_are_collected_from_the_logs_of_pods(tmp_path: Path) -> None:
+NO_KUBECTL = pytest.mark.skipif(tool("kubectl") is None, reason="not installed: kubectl")
+CLIENTS = [
+    pytest.param("--cache-dir=cache", marks=NO_KUBECTL),
+    pytest.param("", marks=pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")),
+]
+"""An option that only kubectl has, and none, with which the API's client is used."""
+
+
+@pytest.mark.parametrize("option", CLIENTS)
+def test_reports_are_collected_from_the_logs_of_pods(option: str, tmp_path: Path) -> None:
     now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
     reports = {name: json.dumps(healthy(name) | {"started_at": now}, indent=2).encode() for name in ("gpu-1", "gpu-2")}
     waiting = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/4 nodes have GPUs"}]
@@ -65,8 +75,11 @@ def test_reports_are_collected_from_the_logs_of_pods(tmp_path: Path) -> None:
         "kdoctor-5": b"x" * 40_000_000, "kdoctor-6": b"sh: kdoctor: not found\n",
     }  # fmt: skip
     api = KubernetesApi(tmp_path, pods, logs)
+    more = (f"--engine-option={option}",) if option else ()
+    common = (
+        "fleet", "run", "--engine", "kubernetes", f"--engine-option=--kubeconfig={api.config}", *more, "-f", "json"
+    )  # fmt: skip
     try:
-        common = ("fleet", "run", "--engine", "kubernetes", f"--engine-option=--kubeconfig={api.config}", "-f", "json")
         done = kdoctor(*common, cwd=tmp_path)
         assert done.stdout, done.stderr
         document = json.loads(done.stdout)
@@ -81,4 +94,31 @@ def test_reports_are_collected_from_the_logs_of_pods(tmp_path: Path) -> None:
         api.stop()
     refused = kdoctor(*common, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "kubectl get pods: " in refused.stderr
+    assert "kubectl get pods: " in refused.stderr or "the pods cannot be listed: " in refused.stderr
+
+
+@pytest.mark.skipif(find_spec("kubernetes") is None, reason="not installed: kubernetes")
+def test_log_that_never_ends_is_closed_at_the_deadline(tmp_path: Path) -> None:
+    api = KubernetesApi(tmp_path, [pod("kdoctor-0", "gpu-1", "Running")], {"kdoctor-0": b"{"}, hangs=True)
+    try:
+        started = time.monotonic()
+        done = kdoctor(
+            "fleet", "run", "--engine", "kubernetes", f"--engine-option=--kubeconfig={api.config}", "-f", "json",
+            "--node-timeout", "3", cwd=tmp_path,
+        )  # fmt: skip
+        assert time.monotonic() - started < 60
+        (node,) = json.loads(done.stdout)["nodes"]
+        assert (node["state"], node["reason"]) == ("silent", "no report within 3 s")
+    finally:
+        api.stop()
+
+
+def test_pairs_are_refused(tmp_path: Path) -> None:
+    api = KubernetesApi(tmp_path, [pod("kdoctor-0", "gpu-1")], {})
+    options = (f"--engine-option=--kubeconfig={api.config}", "--pairs", "--pair-address", "{}-ib")
+    try:
+        done = kdoctor("fleet", "run", "--engine", "kubernetes", *options, cwd=tmp_path)
+    finally:
+        api.stop()
+    assert done.returncode == 2
+    assert "--engine kubernetes only collects" in done.stderr

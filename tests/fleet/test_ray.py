@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import kdoctor
+from helpers.connecting_nodes import write_connecting_nodes
 from helpers.faulty_nodes import NODES, assert_judged, write_nodes
 
 pytestmark = [pytest.mark.fleet, pytest.mark.skipif(find_spec("ray") is None, reason="not installed: ray")]
@@ -86,6 +87,25 @@ def test_faults_are_named(kinds: tuple[str, ...], cluster: Cluster, tmp_path: Pa
     assert set(kinds) <= set(NODES)
     document = run(cluster, write_nodes(tmp_path, names), "--node-timeout", "15")
     assert_judged(document, names)
+
+
+def test_worker_of_ray_that_crashes_in_mid_task_differs_from_a_node_that_dies(cluster: Cluster, tmp_path: Path) -> None:
+    program = write_nodes(tmp_path, dict.fromkeys(cluster.nodes, "healthy"))
+    # Its grandparent is the worker: worker, shell that ends it with its input, timeout, this.
+    crash = "timeout=$(ps -o ppid= $$); shell=$(ps -o ppid= $timeout); kill -KILL $(ps -o ppid= $shell); sleep 60"
+    (tmp_path / f"{cluster.nodes[1]}.sh").write_text(crash)
+    document = run(cluster, program, "--node-timeout", "30")
+    nodes = {node["name"]: node for node in document["nodes"]}  # type: ignore[attr-defined]
+    assert [nodes[name]["state"] for name in cluster.nodes] == ["passed", "silent", "passed", "passed"]
+    assert "worker of Ray crashed" in nodes[cluster.nodes[1]]["reason"]
+
+
+def test_pairs_over_ray_name_the_node_that_hangs(cluster: Cluster, tmp_path: Path) -> None:
+    program = write_connecting_nodes(tmp_path, cluster.nodes, hangs=cluster.nodes[2:3])
+    document = run(cluster, program, "--pairs", "--node-timeout", "20")
+    nodes = {node["name"]: node for node in document["nodes"]}  # type: ignore[attr-defined]
+    assert [nodes[name]["state"] for name in cluster.nodes] == ["passed", "passed", "failed", "passed"]
+    assert {problem["check"] for problem in nodes[cluster.nodes[2]]["problems"]} == {"cluster.pairs"}
 
 
 def test_lost_node_differs_from_a_hang(cluster: Cluster, tmp_path: Path) -> None:

@@ -38,14 +38,16 @@ def pod(name: str, node: str | None, phase: str = "Succeeded", **status: Any) ->
 class KubernetesApi:
     """The server, and a configuration of kubectl for it."""
 
-    def __init__(self, folder: Path, pods: list[dict[str, Any]], logs: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, folder: Path, pods: list[dict[str, Any]], logs: Mapping[str, bytes], *, hangs: bool = False
+    ) -> None:
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path = urlsplit(self.path).path
                 if path.endswith("/log"):
-                    self._send(api.logs[path.split("/")[-2]], "text/plain")
+                    self._send(api.logs[path.split("/")[-2]], "text/plain", more=hangs)
                 elif path in _DISCOVERY:
                     self._send(json.dumps(_DISCOVERY[path]).encode())
                 elif path.endswith("/pods"):
@@ -56,17 +58,23 @@ class KubernetesApi:
                         json.dumps(found[0] if found else {"kind": "Status"}).encode(), code=200 if found else 404
                     )
 
-            def _send(self, body: bytes, kind: str = "application/json", code: int = 200) -> None:
+            def _send(
+                self, body: bytes, kind: str = "application/json", code: int = 200, *, more: bool = False
+            ) -> None:
                 self.send_response(code)
                 self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(len(body) + more))
                 self.end_headers()
                 self.wfile.write(body)
+                if more:  # the last byte never comes
+                    self.wfile.flush()
+                    api.stopped.wait()
 
             def log_message(self, *arguments: object) -> None:
                 pass
 
         self.pods, self.logs = pods, logs
+        self.stopped = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.config = folder / "kubeconfig"
@@ -80,5 +88,6 @@ class KubernetesApi:
 
     def stop(self) -> None:
         """End the server."""
+        self.stopped.set()
         self.server.shutdown()
         self.server.server_close()

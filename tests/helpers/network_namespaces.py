@@ -30,17 +30,18 @@ def may_create() -> bool:
 
 
 class NamespaceNodes(Sshd):
-    """A host for each namespace. Their addresses are 10.231.7.1 and so on, and the bridge is this machine's."""
+    """A host for each namespace. The bridge is this machine's."""
 
     def __init__(self, folder: Path, hosts: Iterable[str]) -> None:
         names = tuple(hosts)
         super().__init__(folder, names, servers=len(names))
+        self.network = f"10.231.{os.getpid() % 250}"
         self.bridge = f"kdoctor{os.getpid() % 10**6}"
         self.namespaces = [f"{self.bridge}-{index}" for index in range(1, len(names) + 1)]
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        return [(f"10.231.7.{index}", port) for index, port in enumerate(self.ports, 1)]
+        return [(f"{self.network}.{index}", port) for index, port in enumerate(self.ports, 1)]
 
     def inside(self) -> list[tuple[str, ...]]:
         return [("ip", "netns", "exec", name) for name in self.namespaces]
@@ -48,14 +49,14 @@ class NamespaceNodes(Sshd):
     def start(self) -> None:
         """Create the network, then start the servers."""
         self._ip("link", "add", self.bridge, "type", "bridge")
-        self._ip("addr", "add", "10.231.7.254/24", "dev", self.bridge)
+        self._ip("addr", "add", f"{self.network}.254/24", "dev", self.bridge)
         self._ip("link", "set", self.bridge, "up")
         for index, name in enumerate(self.namespaces, 1):
             outside = f"kdv{os.getpid() % 10**6}-{index}"
             self._ip("netns", "add", name)
             self._ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
             self._ip("link", "set", outside, "master", self.bridge, "up")
-            for words in (("addr", "add", f"10.231.7.{index}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
+            for words in (("addr", "add", f"{self.network}.{index}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
                 self._ip("-n", name, *words)
             self._ip("-n", name, "link", "set", "lo", "up")
         super().start()

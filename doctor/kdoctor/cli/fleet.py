@@ -24,6 +24,7 @@ from kdoctor.cli.stderr import show
 from kdoctor.errors import one_of
 from kdoctor.fleet.diff import compare_files
 from kdoctor.fleet.exclusion import ENGINES
+from kdoctor.fleet.history import read_history
 from kdoctor.fleet.merge import Expectation
 
 app = typer.Typer(
@@ -111,3 +112,17 @@ def diff(
     wanted = one_of("--format", format, ("terminal", "json"))
     compared = compare_files(old, new)
     show(compared.to_json() if wanted == "json" else compared.to_text())
+
+
+@app.command("history", epilog="Example: kdoctor fleet history history/")
+def history(
+    reports: Annotated[list[Path], typer.Argument(metavar="REPORT|DIR", help="JSON reports of a fleet, or folders.")],
+    *,
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option("--format", "-f", metavar="terminal|json", help="Output format.")
+    ] = "terminal",
+) -> None:
+    """Show a fleet over time: each run, and the nodes that did not pass in all of them."""
+    wanted = one_of("--format", format, ("terminal", "json"))
+    found = read_history(reports)
+    show(found.to_json() if wanted == "json" else found.to_text())

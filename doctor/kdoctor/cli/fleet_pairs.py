@@ -52,7 +52,7 @@ PairAddressOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Across:
     """What the options say about trainings over several nodes."""
 
@@ -75,11 +75,20 @@ class Across:
         if self.address is not None and _PLACE not in self.address:
             raise UsageError(f"--pair-address {self.address}: expected {{}} for the name of the node")
 
+    def refuse(self, engine: Engine, node: str) -> None:
+        """Do nothing if the engine can train over several nodes, or need not.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if self.wanted:
+            engine.address(node)
+
     def addresses(self, engine: Engine, nodes: Sequence[str]) -> Callable[[str], str]:
         """The address of each node, by the pattern or by the engine. It is asked once for each node.
 
         Raises:
-            UsageError: this engine cannot train over several nodes, or does not know a node.
+            UsageError: the engine does not know a node.
         """
         pattern = self.address
         known = {name: pattern.replace(_PLACE, name) if pattern else engine.address(name) for name in nodes}

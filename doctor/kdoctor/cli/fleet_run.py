@@ -137,28 +137,24 @@ def run(
         quiet=quiet,
         plugin=plugin or (),
     )
-    across = Across(
-        wanted=pairs,
-        full_matrix=full_matrix,
-        framework=pair_framework,
-        limit_s=pair_timeout,
-        port=pair_port,
-        address=pair_address,
-    )
+    across = Across(pairs, full_matrix, pair_framework, pair_timeout, pair_port, pair_address)
     asked = _Asked(engine, nodes, nodes_file, program, tuple(engine_option or ()), tuple(check_options or ()))
     folder, plan, chosen = _resumed(reports, asked) if resume else _begun(reports, asked)
     limits = Limits(fan_out=fan_out, node_s=node_timeout, total_s=timeout)
-    if pairs:
-        across.addresses(chosen, plan.nodes[:1])  # raises if this engine cannot
+    across.refuse(chosen, plan.nodes[0])
     with _as_interrupt():
         interrupted = _ask(folder, plan, chosen, limits)
-        if pairs and not interrupted:
-            forget_pairs(folder)
-            alone = delivery.judge(
-                [str(folder)], Expectation(names=plan.nodes), node_checklist=options.DEFAULT_CHECKLIST, begun=begun
-            )
-            interrupted = train_across(folder, plan, chosen, across, alone.passing, limits)
+        if across.wanted and not interrupted:
+            interrupted = train_across(folder, plan, chosen, across, _passing(delivery, folder, plan), limits)
+        chosen.end()
     _judge(delivery, folder, plan, chosen, min_healthy=min_healthy, begun=begun, interrupted=interrupted)
+
+
+def _passing(delivery: Delivery, folder: Path, plan: FleetRun) -> tuple[str, ...]:
+    """The nodes that passed, before they train with each other."""
+    forget_pairs(folder)
+    expectation, begun = Expectation(names=plan.nodes), time.monotonic()
+    return delivery.judge([str(folder)], expectation, node_checklist=options.DEFAULT_CHECKLIST, begun=begun).passing
 
 
 def _judge(

@@ -30,6 +30,7 @@ DOCUMENTS: Mapping[str, str] = {
     "fleet": "kdoctor.fleet.document:FleetDocument",
     "fleet-run": "kdoctor.fleet.run_record:FleetRun",
     "fleet-pairs": "kdoctor.fleet.pairs.record:FleetPairs",
+    "fleet-history": "kdoctor.fleet.history:FleetHistory",
     "fleet-diff": "kdoctor.fleet.diff:FleetDiff",
 }
 """Name of a document to its model, or to a function that returns its schema."""

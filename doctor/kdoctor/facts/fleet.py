@@ -64,7 +64,7 @@ class UnreadReport:
 
 @dataclass(frozen=True, kw_only=True)
 class BadNode:
-    """A node that trains with nobody."""
+    """A node that trains with no other node."""
 
     name: str
     partner: str

@@ -73,7 +73,7 @@ def compare_files(old: Path, new: Path) -> FleetDiff:
     Raises:
         UsageError: a file cannot be read or is not one.
     """
-    return compare(_read(old), _read(new))
+    return compare(read_report(old), read_report(new))
 
 
 def compare(old: FleetDocument, new: FleetDocument) -> FleetDiff:
@@ -122,7 +122,12 @@ def _of_causes(nodes: Iterable[FleetNodeEntry]) -> dict[tuple[str, str], set[str
     return found
 
 
-def _read(path: Path) -> FleetDocument:
+def read_report(path: Path) -> FleetDocument:
+    """The JSON report of a fleet.
+
+    Raises:
+        UsageError: it cannot be read or is not one.
+    """
     refuse_named_pipe(path)
     try:
         document = FleetDocument.model_validate_json(path.read_bytes())

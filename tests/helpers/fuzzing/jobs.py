@@ -33,7 +33,7 @@ from kdoctor.fleet.diff import compare_files
 from kdoctor.fleet.document import make_document as fleet_document
 from kdoctor.fleet.formats import FORMATS as FLEET_FORMATS
 from kdoctor.fleet.formats import render as render_fleet
-from kdoctor.fleet.launch.kubernetes import Kubernetes
+from kdoctor.fleet.launch.kubectl import Kubectl
 from kdoctor.fleet.merge import Expectation, merge
 from kdoctor.fleet.names import expand, fold, read_names
 from kdoctor.fleet.read import UnusableError, find_report, gather

@@ -98,6 +98,14 @@ def test_problem_of_nodes_is_folded_and_drains_them() -> None:
     assert any(step.commands == slurm.leave_out for step in shown.report.plan)
 
 
+def test_split_without_a_majority_drains_no_node() -> None:
+    planted = {index: [fact("driver", "version", "535.161.08")] for index in (1, 2)}
+    report = merged(fleet_of(4, planted))
+    assert [cause.scope for cause in report.report.causes] == ["job"]
+    assert all(not item.drain for item in report.exclusions)
+    assert not report.passing
+
+
 def test_problem_of_the_job_drains_nothing() -> None:
     shown = merged(fleet_of(4, {2: [PLANTS["cluster.frameworks"]]}))
     assert [cause.scope for cause in shown.report.causes] == ["job"]

@@ -154,7 +154,7 @@ def tied(command: Sequence[str], deadline_s: float) -> list[str]:
     """The command for a node, which ends there when the connection or this program is gone, or if it hangs.
 
     Its standard input is a silent pipe from this program. The system closes it when this program dies, and sshd, srun
-    or Ray when the connection ends. ``timeout`` ends the command if nobody notices, and everything that it started.
+    or Ray when the connection ends. ``timeout`` ends the command and what it started, if that is not noticed.
     """
     return ["sh", "-c", _TIED, "kdoctor-node", f"{deadline_s + _LATER_S:.0f}", *command]
 

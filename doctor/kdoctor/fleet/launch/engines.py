@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kdoctor.fleet.launch.engine import Engine
-from kdoctor.fleet.launch.kubernetes import Kubernetes
+from kdoctor.fleet.launch.kubernetes import kubernetes
 from kdoctor.fleet.launch.ray import Ray
 from kdoctor.fleet.launch.slurm import Slurm
 from kdoctor.fleet.launch.ssh import Ssh
 
 ENGINES: Mapping[str, Callable[[Sequence[str]], Engine]] = {
-    "kubernetes": Kubernetes,
+    "kubernetes": kubernetes,
     "ray": Ray,
     "slurm": Slurm,
     "ssh": Ssh,

@@ -1,106 +1,133 @@
-"""Collects the reports of pods that a manifest of ``kdoctor fleet manifest`` started, by kubectl."""
+"""Collects the reports of pods by the Python client of Kubernetes' API, or by kubectl where it is not installed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from kdoctor.errors import UsageError
-from kdoctor.fleet.exclusion import Engine as Words
-from kdoctor.fleet.launch.engine import Ended, ProgramEngine
-from kdoctor.fleet.manifest import NAME
-from kdoctor.fleet.names import is_valid
+from kdoctor.fleet.launch.engine import Ended, Engine, InterruptedRunError
+from kdoctor.fleet.launch.kubectl import Kubectl
+from kdoctor.fleet.launch.pods import Pods, selector_of
 from kdoctor.probes.process.readers import Take
 
-_SELECTOR = "--selector="
+_KNOWN = ("--namespace", "--context", "--kubeconfig")
+"""Options of kubectl that the client understands. With others, kubectl is used."""
+_ASK_S = 60.0
+_CONNECT_S = 30.0
+_PIECE = 65536
 
 
-class Kubernetes(ProgramEngine):
-    """Follows the log of the newest pod on each node. It starts nothing and changes nothing in the cluster."""
+def kubernetes(options: Sequence[str]) -> Engine:
+    """The client, if it is installed and the options are those that it knows; else kubectl.
 
-    name = "kubernetes"
-    words: Words = "kubernetes"
-    program = "kubectl"
-    package = "https://kubernetes.io/docs/tasks/tools/"
+    Raises:
+        UsageError: neither can be used.
+    """
+    _, others = selector_of(options)
+    known = all(option.partition("=")[0] in _KNOWN and "=" in option for option in others)
+    return KubernetesApi(options) if known and find_spec("kubernetes") else Kubectl(options)
+
+
+class KubernetesApi(Pods):
+    """The client, with the user's configuration of kubectl, or that of the pod in which it runs."""
 
     def __init__(self, options: Sequence[str]) -> None:
-        super().__init__([option for option in options if not option.startswith(_SELECTOR)])
-        chosen = [option for option in options if option.startswith(_SELECTOR)]
-        self._selector = chosen[-1] if chosen else f"{_SELECTOR}{NAME}=kdoctor"
-        self._pods: dict[str, Mapping[str, Any]] | None = None
+        from kubernetes import client, config  # noqa: PLC0415 - an extra
 
-    def nodes(self, environ: Mapping[str, str]) -> str:  # noqa: ARG002 - the interface of engines
-        """The nodes of the pods. A pod without a node has its own name."""
-        return ",".join(self._by_node())
-
-    def address(self, node: str) -> str:
-        """Unknown: pods of a Job have no name, and run the command of their manifest.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError(
-            f"--pairs {node}: --engine kubernetes only collects, and cannot train over several nodes",
-            hint="In the pods of a training job, TF_CONFIG is set: kdoctor smoke across-nodes",
-        )
-
-    def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
-        """Read the log of the pod on a node, which runs the command of its manifest."""
-        pod = self._by_node().get(node)
-        if pod is None:
-            return Ended(exit_code=None, problem=f"no pod of {self._selector.removeprefix(_SELECTOR)} is on it")
-        waiting = _why_it_waits(pod)
-        if waiting:
-            return Ended(exit_code=None, problem=waiting)
-        ended = super().run(node, command, take, deadline_s)
-        died = _why_it_died(pod)
-        return Ended(exit_code=None, problem=died) if died else ended
-
-    def argv(self, node: str, command: Sequence[str], deadline_s: float) -> list[str]:  # noqa: ARG002
-        """``kubectl logs``. The pods of a DaemonSet never end, so their log is read up to now."""
-        pod = self._by_node()[node]
-        follow = () if "DaemonSet" in _owners(pod) else ("--follow",)
-        return [self.program, "logs", *self.options, *follow, f"pod/{pod['metadata']['name']}"]
-
-    def _by_node(self) -> dict[str, Mapping[str, Any]]:
-        if self._pods is None:
-            self._pods = self._ask()
-        return self._pods
-
-    def _ask(self) -> dict[str, Mapping[str, Any]]:
-        content = self.ask(self.program, "get", "pods", *self.options, self._selector, "--output=json")
+        self.selector, others = selector_of(options)
+        values = dict(option.removeprefix("--").split("=", 1) for option in others)
+        self._errors = (client.ApiException, OSError, *_http_errors())
         try:
-            items = json.loads(content)["items"]
-            pods = sorted(items, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
-            found = {str(pod.get("spec", {}).get("nodeName") or pod["metadata"]["name"]): pod for pod in pods}
-            for pod in pods:  # what is asked of each later
-                _owners(pod), _why_it_waits(pod), _why_it_died(pod), pod["metadata"]["name"]
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise UsageError(f"kubectl get pods: no list of pods: {error}") from error
-        return {node: pod for node, pod in found.items() if is_valid(node)}
+            api, namespace = _connect(config, client, values.get("kubeconfig"), values.get("context"))
+        except (config.ConfigException, OSError, ValueError) as error:
+            raise UsageError(f"the configuration of Kubernetes cannot be used: {error}") from error
+        self._core = client.CoreV1Api(api)
+        self._namespace = values.get("namespace") or namespace
+        self._stopped = False
+        self._open: dict[int, Any] = {}
+
+    def list_pods(self) -> bytes:
+        """The pods of the namespace."""
+        try:
+            answer = self._core.list_namespaced_pod(
+                self._namespace, label_selector=self.selector, _preload_content=False, _request_timeout=_ASK_S
+            )
+        except self._errors as error:
+            raise UsageError(f"the pods cannot be listed: {_line(error)}") from error
+        content: bytes = answer.data
+        return content
+
+    def read_log(self, pod: str, *, follow: bool, take: Take, deadline_s: float) -> Ended:
+        """Read the log of a pod. At the deadline, the connection is closed."""
+        if self._stopped:
+            raise InterruptedRunError
+        ends_at = time.monotonic() + deadline_s
+        log: Any = None
+        timer = threading.Timer(deadline_s, lambda: log and log.shutdown())
+        timer.daemon = True
+        timer.start()
+        try:
+            log = self._core.read_namespaced_pod_log(
+                pod, self._namespace, follow=follow, _preload_content=False, _request_timeout=(_CONNECT_S, deadline_s)
+            )
+            self._open[id(log)] = log
+            goes_on = all(take(piece) for piece in log.stream(_PIECE))
+        except self._errors as error:
+            if self._stopped:
+                raise InterruptedRunError from error
+            late = time.monotonic() >= ends_at
+            problem = "" if late else f"its log cannot be read: {_line(error)}"
+            return Ended(exit_code=None, problem=problem, timed_out=late)
+        finally:
+            timer.cancel()
+            self._open.pop(id(log), None)
+            if log is not None:
+                log.close()
+        if self._stopped:
+            raise InterruptedRunError
+        return Ended(exit_code=0, problem="", timed_out=goes_on and time.monotonic() >= ends_at)
+
+    def interrupt(self) -> None:
+        """Close the connections."""
+        self._stopped = True
+        for log in tuple(self._open.values()):
+            log.shutdown()
+
+    def end(self) -> None:
+        """Close the connections."""
+        self.interrupt()
 
 
-def _owners(pod: Mapping[str, Any]) -> list[str]:
-    """The kinds of what started a pod."""
-    return [str(owner.get("kind")) for owner in pod["metadata"].get("ownerReferences", ())]
+def _connect(config: Any, client: Any, file: str | None, context: str | None) -> tuple[Any, str]:
+    """The client of the API and the namespace to use: by a configuration of kubectl, or by that of this pod."""
+    try:
+        contexts, active = config.list_kube_config_contexts(config_file=file)
+    except config.ConfigException:
+        if file or context:
+            raise
+        config.load_incluster_config()
+        return client.ApiClient(), _own_namespace()
+    chosen = next((item for item in contexts if item["name"] == context), active)
+    api = config.new_client_from_config(config_file=file, context=context)
+    return api, str(chosen.get("context", {}).get("namespace") or "default")
 
 
-def _why_it_waits(pod: Mapping[str, Any]) -> str:
-    """Why a pod has not started; empty if it has."""
-    status = pod.get("status", {})
-    if status.get("phase") != "Pending":
-        return ""
-    states = [item.get("state", {}).get("waiting", {}) for item in status.get("containerStatuses", ())]
-    reasons = [*states, *(item for item in status.get("conditions", ()) if item.get("status") == "False")]
-    said = next((f"{item['reason']} {item.get('message', '')}".strip() for item in reasons if item.get("reason")), "")
-    return f"its pod is pending: {said}" if said else "its pod is pending"
+def _own_namespace() -> str:
+    with open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", encoding="utf-8") as file:  # noqa: PTH123
+        return file.read().strip()
 
 
-def _why_it_died(pod: Mapping[str, Any]) -> str:
-    """Why a pod ended before its command did (evicted, killed for memory, past its deadline); empty if it did not."""
-    status = pod.get("status", {})
-    if status.get("reason"):
-        return f"its pod failed: {status['reason']} {status.get('message', '')}".strip()
-    ends = [item.get("state", {}).get("terminated", {}) for item in status.get("containerStatuses", ())]
-    return next((f"its container ended: {end['reason']}" for end in ends if end.get("reason") == "OOMKilled"), "")
+def _http_errors() -> tuple[type[Exception], ...]:
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415 - of the extra
+
+    return (HTTPError,)
+
+
+def _line(error: BaseException) -> str:
+    """Status and reason of an answer, or the error in one line."""
+    status, reason = getattr(error, "status", None), getattr(error, "reason", None)
+    return f"{status} {reason}" if status else " ".join(str(error).split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +39,11 @@ class Ray:
         if wrong is not None:
             raise UsageError(f"--engine-option {wrong}: expected address=ADDRESS")
         address = options[-1].removeprefix(_ADDRESS) if options else os.environ.get("RAY_ADDRESS") or "auto"
+        self._stdout, sys.stdout = sys.stdout, sys.stderr  # a thread of Ray prints crashes of workers to stdout
         try:
             ray.init(address=address, logging_level="ERROR", log_to_driver=False)
         except Exception as error:
+            sys.stdout = self._stdout
             hint = "Name a running cluster: --engine-option address=HOST:6379"
             raise UsageError(f"no Ray cluster at {address}: {error}", hint=hint) from error
         self._ray, self._errors, self._bound = ray, exceptions, NodeAffinitySchedulingStrategy
@@ -113,6 +116,7 @@ class Ray:
         """Leave the cluster, which ends the tasks of this program."""
         self._stopped.set()
         self._ray.shutdown()
+        sys.stdout = self._stdout
 
 
 def _by_name(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

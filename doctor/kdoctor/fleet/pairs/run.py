@@ -19,7 +19,7 @@ from kdoctor.text.sanitize import clean
 SCENARIOS: Mapping[str, str] = {"tensorflow": "across-nodes", "jax": "across-nodes-jax"}
 """Framework to the scenario."""
 _PORTS = 1000
-"""So many slots of two ports each, so that workers on one host and consecutive steps differ."""
+"""Number of slots of two ports each, so that workers on one host and consecutive steps differ."""
 _OVERHEAD_S = 120.0
 """What a worker needs besides its trainings: to log in, to read the machine, to import frameworks."""
 _LATE = "no report within"
@@ -127,7 +127,7 @@ def _outcome(answer: Answer, sent: SentReport | None) -> WorkerOutcome:
 
 
 def conclude_group(nodes: Group, workers: Sequence[WorkerOutcome]) -> TrialEntry:
-    """What the workers say together. A worker that was inconclusive was no test, whatever the others waited for."""
+    """What the workers say together. If one was inconclusive, nothing was tested, whatever the others say."""
     failed = [one for one in workers if one.verdict in ("", Conclusion.FAIL.value)]
     unsure = [one for one in workers if one.verdict == Conclusion.UNKNOWN.value]
     said = unsure or sorted(failed, key=lambda one: one.hung)  # who waited says less

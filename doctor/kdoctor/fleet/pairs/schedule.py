@@ -1,8 +1,8 @@
 """Who trains with whom next, and what follows from the results. Pure.
 
 Two rounds usually suffice. First, all nodes are paired at random. Then each suspect, which is a node that has trained
-with nobody yet, is paired with a node that has proved itself. A suspect that fails with a proven node gets a second
-proven node, because the first may be the other end of a bad link.
+with no other node yet, is paired with a node that has proved itself. A suspect that fails with a proven node gets a
+second proven node, because the first may be the other end of a bad link.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Pair = tuple[str, str]
 Group = tuple[str, ...]
 
 _WITNESSES = 2
-"""With so many proven nodes a node must fail, if there are as many."""
+"""Proven nodes that a node must fail with, if there are as many."""
 _FEWEST = 4
-"""Speeds are compared where at least so many pairs were measured."""
+"""Pairs that must have been measured for a comparison of their speeds."""
 _TO_SIGMA = 1.4826
 _MOST_DEVIATIONS, _LEAST_SHARE = 3.5, 0.5
 
@@ -80,7 +80,7 @@ def next_pairs(order: Sequence[str], trials: Sequence[Trial]) -> list[Pair]:
 
 
 def _suspects(order: Sequence[str], trials: Iterable[Trial], proven: Iterable[str]) -> Iterator[str]:
-    """Nodes that have trained with nobody, and have not failed with enough proven nodes."""
+    """Nodes that have trained with no other node, and have not failed with enough proven nodes."""
     known = set(proven)
     against = _witnesses(trials, known)
     for name in order:
@@ -129,8 +129,8 @@ class Conclusion:
 def conclude(nodes: Sequence[str], trials: Sequence[Trial]) -> Conclusion:
     """Which nodes and links are bad.
 
-    A node is bad if it trains with nobody and fails with a node that has proved itself. A link is bad if a pair fails
-    although both nodes have proved themselves.
+    A node is bad if it trains with no other node and fails with a node that has proved itself. A link is bad if a pair
+    fails although both nodes have proved themselves.
     """
     proven = proven_nodes(trials)
     bad: dict[str, tuple[str, str]] = {}

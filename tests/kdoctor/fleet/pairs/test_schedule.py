@@ -130,7 +130,7 @@ def test_matrix_names_every_planted_link_and_node(number: int) -> None:
     assert named(conclude(nodes, trials)) == (bad, cut)
 
 
-def test_untested_pair_blames_nobody_and_its_nodes_are_paired_again() -> None:
+def test_untested_pair_blames_no_node_and_its_nodes_are_paired_again() -> None:
     nodes = names_of(4)
     first = Trial(nodes=(nodes[0], nodes[1]), outcome="untested", problem="port 23000 is in use")
     trials = [first, Trial(nodes=(nodes[2], nodes[3]), outcome="trained")]

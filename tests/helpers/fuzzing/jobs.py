@@ -122,7 +122,7 @@ def _node_names(data: bytes, folder: Path) -> None:
     fold(expand(data.decode("utf-8", "replace"), "--expect"))
 
 
-class _Cluster(Kubernetes):
+class _Cluster(Kubectl):
     """A kubectl that answers each question with the same bytes."""
 
     program = "sh"

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kdoctor.cli.options import OUTPUT, OutputOption, PluginOption, PythonOption, VerboseOption, format_option
-from kdoctor.cli.stderr import show
+from kdoctor.cli.stderr import show, standard_input
 from kdoctor.diagnose.diagnose import TIMEOUT_S
 from kdoctor.diagnose.diagnose import diagnose as diagnose_logs
 from kdoctor.diagnose.inputs import logs_of
@@ -69,7 +69,7 @@ def diagnose(
         )
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     catalog = load_catalog(plugin or ())
-    found, notes = logs_of(logs, sys.stdin.buffer)
+    found, notes = logs_of(logs, standard_input())
     diagnosis = diagnose_logs(found, catalog.checks, catalog.scenarios, notes=notes, timeout_s=timeout)
     if check and diagnosis.causes:
         probes = load_probes(plugin or ())

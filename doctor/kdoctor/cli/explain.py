@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from kdoctor.check import Check, Parameter
 from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
-from kdoctor.cli.stderr import show
+from kdoctor.cli.stderr import show, standard_input
 from kdoctor.diagnose.diagnose import diagnose_text
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.errors import UsageError, did_you_mean
@@ -32,7 +31,7 @@ from kdoctor_lint.report.explain import render_rule
 
 _INDENT = "  "
 _LONGEST_INPUT = 10_000_000
-"""Characters that are read from stdin: more than a log of a day."""
+"""Bytes that are read from stdin: more than a log of a day."""
 _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
@@ -92,7 +91,7 @@ def explain(
         raise UsageError("no name or text to explain", hint="To list the names: kdoctor list")
     catalog, known = load_catalog(plugin or ()), load_failures()
     if words == ["-"]:
-        explain_text(sys.stdin.read(_LONGEST_INPUT), catalog, known)
+        explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), catalog, known)
         return
     name = " ".join(words)
     matrix = load_matrix(environ=os.environ)

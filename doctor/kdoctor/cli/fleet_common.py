@@ -16,7 +16,7 @@ import typer
 from kdoctor.cli.completion import complete_checklist
 from kdoctor.cli.deliver import asked_command, wrote
 from kdoctor.cli.options import format_option
-from kdoctor.cli.stderr import show
+from kdoctor.cli.stderr import show, standard_input
 from kdoctor.engine.catalog import Catalog, load_catalog
 from kdoctor.engine.verdict import exit_code_for
 from kdoctor.errors import UsageError
@@ -103,7 +103,7 @@ class Delivery:
             node_checklist: for snapshots.
             begun: when the command began, by the monotonic clock.
         """
-        gathered = gather(places, _judge_snapshot(self.catalog, node_checklist), sys.stdin.buffer)
+        gathered = gather(places, _judge_snapshot(self.catalog, node_checklist), standard_input())
         if gathered.replaced:
             several = some(sorted(gathered.replaced))
             number = counted(len(gathered.replaced), "node")

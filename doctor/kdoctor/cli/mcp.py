@@ -39,6 +39,8 @@ def mcp() -> None:
     The tools are check without trainings, explain, diagnose, matrix, topology and lint, over stdio. The command needs
     the extra mcp.
     """
+    if sys.stdin is None:
+        raise UsageError("kdoctor mcp reads requests from stdin, which is closed")
     server().run("stdio")
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError
@@ -108,6 +108,21 @@ def _write_all(stream: TextIO, text: str) -> None:
         if written is None:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         rest = rest[written:]
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of stdin. Reading raises UsageError if it is closed."""
+    stream: TextIO | None = sys.stdin
+    return _ClosedInput() if stream is None else stream.buffer
+
+
+class _ClosedInput(io.BytesIO):
+    """A stdin that is closed: not an empty one."""
+
+    def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002 - the interface of streams
+        raise UsageError("stdin is closed")
+
+    read1 = read
 
 
 def open_closed_streams() -> None:

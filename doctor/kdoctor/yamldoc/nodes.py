@@ -66,8 +66,8 @@ class Node:
         """The node at that path, or the nearest one above it that exists."""
         node = self
         for step in path:
-            if not isinstance(node.value, dict | list):
-                break  # a single value, where validation makes a list of it
+            if isinstance(node.value, str):
+                break  # validation makes a list of it
             try:
                 node = node.value[step]
             except (KeyError, IndexError, TypeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from helpers.evidence.comparing import CHECKS, Table
 from helpers.evidence.machines import BUILT, HOST, NETWORK, STATED, table
 from helpers.evidence.mutations import Mutation, mutations
-from helpers.facts import h100_node, sampled_gpu, sampling
+from helpers.facts import h100_node, sampled_gpu, sampling, smoke_case, smoke_run
 from helpers.facts.watch import BUSY, watched
 from helpers.fleets import fleet
 from helpers.judging import TODAY, shipped_matrix
@@ -22,6 +22,7 @@ from kdoctor.engine.judge import PlannedCheck, Rules, judge
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.model import GpuAssumption, Status
+from kdoctor.smoke.builtin import SCENARIOS
 from kdoctor.testing import fact_table
 
 _GPUS = 4
@@ -38,8 +39,8 @@ def screen(check: Check) -> str:
     """The statuses of a check and its new lines, machine by machine, and the values at which its status changes."""
     said: set[str] = set()
     changes = _changes(check)
-    lines = (*_machines(check, said), *_single_changes(check, changes, said), *_limits(check, changes))
-    return "".join(f"{line}\n" for line in lines)
+    lines = [*_machines(check, said), *_single_changes(check, changes, said), *_runs_changed(check, said)]
+    return "".join(f"{line}\n" for line in (*lines, *_limits(check, changes)))
 
 
 def _machines(check: Check, said: set[str]) -> Iterator[str]:
@@ -51,6 +52,25 @@ def _single_changes(check: Check, changes: Sequence[Mutation], said: set[str]) -
     for change in changes:
         if change.kind != "huge":
             yield from _new_lines(f"{change.path} {change.kind}", _after(check, change.group), said)
+
+
+_CASES: Mapping[str, Mapping[str, Any]] = {
+    "one replica": {"replicas": 1},
+    "raised": {"outcome": "raised", "error_type": "ValueError", "error_message": "no", "losses": (), "weights": None},
+    "timed out": {"outcome": "timed-out", "losses": (), "weights": None},
+    "not compared": {"weight_deviation": None, "reference_losses": ()},
+    "far away": {"weight_deviation": 0.5, "losses": (1.0, 0.9)},
+}
+"""Changes of all cases of a run."""
+
+
+def _runs_changed(check: Check, said: set[str]) -> Iterator[str]:
+    runs = _base(check).get(SmokeRuns)
+    run = runs.runs.get(check.scenario or "") if isinstance(runs, SmokeRuns) else None
+    if isinstance(run, SmokeRun):
+        for name, values in _CASES.items():
+            changed = replace(run, cases=tuple(replace(case, **values) for case in run.cases))
+            yield from _new_lines(name, _after(check, SmokeRuns(runs={run.scenario: changed})), said)
 
 
 def _limits(check: Check, changes: Sequence[Mutation]) -> Iterator[str]:
@@ -108,10 +128,11 @@ def _with(value: Any, place: tuple[object, ...], number: float) -> Any:
 
 @cache
 def _runs(scenario: str | None) -> Table:
-    """The run of a scenario on the node of ``kdoctor.testing``."""
-    runs = testing._node()[SmokeRuns]
-    assert isinstance(runs, SmokeRuns)
-    return {SmokeRuns: SmokeRuns(runs={name: run for name, run in runs.runs.items() if name == scenario})}
+    """A run of the scenario in which every case trained."""
+    name = scenario or "smoke.baseline"
+    known = next((item.cases for item in SCENARIOS if item.id == name), ())
+    cases = [smoke_case(case, _GPUS) for case in known]
+    return {SmokeRuns: SmokeRuns(runs={name: smoke_run(name, _GPUS, *cases)})}
 
 
 @cache

@@ -15,6 +15,10 @@ def _occupied_home(folder: Path) -> None:
     (folder / "home").write_text("a file", encoding="utf-8")
 
 
+def _job_log(folder: Path) -> None:
+    (folder / "job.log").write_text("Epoch 1/2\n", encoding="utf-8")
+
+
 def _startup(source: str) -> dict[str, str | None]:
     """Variables that make each Python, kdoctor's own included, run this module first."""
     return {"PYTHONPATH": "{folder}/" + source}
@@ -35,6 +39,15 @@ SURROUNDINGS: dict[str, Fault] = {
     "streams: stderr closed": Fault(exits=(0,), says=READY, closed=(2,)),
     "streams: all closed": Fault(exits=(0,), closed=(0, 1, 2)),
     "streams: stdin closed, lint": Fault(exits=(1,), says="stdin is closed", arguments=("lint", "-"), closed=(0,)),
+    **{
+        f"streams: stdin closed, {' '.join(arguments)}": Fault(
+            exits=(2,), says=r"stdin|requests", arguments=arguments, closed=(0,), slow=arguments != ("diagnose", "-")
+        )
+        for arguments in (("diagnose", "-"), ("explain", "-"), ("fleet", "merge", "-"), ("mcp",))
+    },
+    "streams: stdin closed, a log": Fault(
+        exits=(0,), says="no failure", arguments=("diagnose", "{folder}/job.log"), closed=(0,), prepare=_job_log
+    ),
     "streams: stdout full": Fault(exits=(2,), says="No space left on device", stdout="/dev/full", slow=True),
     "streams: stdout full, unbuffered": Fault(
         exits=(2,), says="No space left on device", stdout="/dev/full", variables={"PYTHONUNBUFFERED": "1"}, slow=True

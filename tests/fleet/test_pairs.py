@@ -15,6 +15,7 @@ from helpers.command import kdoctor
 from helpers.connecting_nodes import write_connecting_nodes
 from helpers.faulty_nodes import write_nodes
 from helpers.network_namespaces import NamespaceNodes, may_create
+from helpers.sshd import Sshd
 
 pytestmark = [
     pytest.mark.fleet,
@@ -41,7 +42,7 @@ def program(tmp_path: Path) -> Path:
     return write_connecting_nodes(tmp_path, NODES)
 
 
-def run(servers: NamespaceNodes, program: str | Path, folder: Path, *options: str) -> Any:
+def run(servers: Sshd, program: str | Path, folder: Path, *options: str) -> Any:
     common = ("--engine", "ssh", f"--engine-option={servers.option}", "--kdoctor", program, "--reports", "r", "--pairs")
     done = kdoctor("fleet", "run", *common, "-w", "n[1-4]", "-f", "json", *options, cwd=folder, timeout_s=1200)
     assert done.stdout, done.stderr
@@ -125,17 +126,25 @@ def test_real_trainings_name_the_blocked_node_with_phase_and_stacks(servers: Nam
     assert failing(document) == {"n3": ["cluster.pairs"]}, record
     assert [(entry["nodes"], entry["outcome"]) for entry in record["groups"]] == [(["n1", "n2", "n4"], "trained")]
     hung = [worker for entry in record["pairs"] if entry["outcome"] == "failed" for worker in entry["workers"]]
-    assert {worker["phase"] for worker in hung if worker["phase"]} <= {"strategy", "reference"}
+    # Where it hangs depends on who connects to whom: in the strategy, or when data is distributed.
+    assert {worker["phase"] for worker in hung if worker["phase"]} <= {"strategy", "data"}
     assert any("across_nodes.py" in (worker["stacks"] or "") for worker in hung), hung
     assert all(entry["gbs"] > 0 for entry in record["pairs"] if entry["outcome"] == "trained")
 
 
-def test_real_trainings_of_both_frameworks_pass(servers: NamespaceNodes, tmp_path: Path) -> None:
+def test_real_trainings_of_both_frameworks_pass(tmp_path: Path) -> None:
+    """On the loopback interface, because JAX finds CPU workers by the host's name, which namespaces share."""
     pytest.importorskip("jax")
     program = write_nodes(tmp_path, dict.fromkeys(NODES, "healthy"))
     trains = shlex.join((sys.executable, "-m", "kdoctor"))
     program.write_text(
         program.read_text().replace("#!/bin/sh\n", f'#!/bin/sh\n[ "$1" = smoke ] && exec {trains} "$@"\n')
     )
-    document = run(servers, program, tmp_path, "--pair-timeout", "240", "-w", "n[1-2]", "--", "--replicas", "1")
+    servers = Sshd(tmp_path, NODES)
+    try:
+        servers.start()
+        document = run(servers, program, tmp_path, "--pair-timeout", "240", "-w", "n[1-2]", "--", "--replicas", "1")
+    finally:
+        servers.stop()
     assert failing(document) == {}, (tmp_path / "r" / "fleet-pairs.json").read_text()
+    assert document["passing"] == ["n1", "n2"]

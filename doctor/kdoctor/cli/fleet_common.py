@@ -25,7 +25,9 @@ from kdoctor.fleet.documents import SentReport
 from kdoctor.fleet.formats import FORMATS, render
 from kdoctor.fleet.merge import Expectation, merge
 from kdoctor.fleet.names import expand, read_names
-from kdoctor.fleet.read import Gathered, gather
+from kdoctor.fleet.pairs.campaign import pair_tests
+from kdoctor.fleet.pairs.record import read_pairs
+from kdoctor.fleet.read import STDIN, Gathered, gather
 from kdoctor.fleet.report import FleetReport
 from kdoctor.fleet.verdict import needed_nodes
 from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
@@ -111,7 +113,9 @@ class Delivery:
         now = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
         names = expectation.names or tuple(gathered.expected) or _of_slurm(gathered)
         expectation = replace(expectation, names=names, min_healthy=self.min_healthy)
-        found = merge(gathered, expectation, self.plan, now, time.monotonic() - begun)
+        records = [read_pairs(Path(place)) for place in places if place != STDIN]
+        pairs = next((pair_tests(record) for record in records if record), None)
+        found = merge(gathered, expectation, self.plan, now, time.monotonic() - begun, pairs=pairs)
         unexpected = [node.name for node in found.nodes if not node.expected]
         if unexpected:
             number = counted(len(unexpected), "node")

@@ -12,10 +12,9 @@ from kdoctor.engine.causes import AboutOneThing, find_causes, relevant
 from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Category, Cause, Conclusion, FixStep, JudgedFinding, Mark, Report, Result
-from kdoctor.facts import Fleet
+from kdoctor.facts import Fleet, PairTests
 from kdoctor.fleet.exclusion import Engine, Exclusion, exclusions
 from kdoctor.fleet.names import expand, fold
-from kdoctor.fleet.pairs.campaign import pair_tests
 from kdoctor.fleet.read import Gathered
 from kdoctor.fleet.record import NodeRecord
 from kdoctor.fleet.report import FleetReport, NodeNote, NodeProblem, NodeState
@@ -43,7 +42,15 @@ class Expectation:
     """The command that shows every check without asking the nodes again; empty if that of the plan does."""
 
 
-def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: str, duration_s: float) -> FleetReport:
+def merge(  # noqa: PLR0913 - what is known about the fleet
+    gathered: Gathered,
+    expectation: Expectation,
+    plan: Plan,
+    merged_at: str,
+    duration_s: float,
+    *,
+    pairs: PairTests | None = None,
+) -> FleetReport:
     """The report of the fleet.
 
     Args:
@@ -52,6 +59,7 @@ def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: s
         plan: the checks over all nodes, from the fleet's checklist.
         merged_at: now, UTC, ISO 8601.
         duration_s: how long it took to read the files.
+        pairs: what trainings over several nodes showed.
     """
     records = [gathered.records[name] for name in sorted(gathered.records)]
     folded = _folding()
@@ -60,7 +68,7 @@ def merge(gathered: Gathered, expectation: Expectation, plan: Plan, merged_at: s
         expected=expectation.names,
         reasons=gathered.silent,
         unread=tuple(gathered.unread),
-        pairs=pair_tests(gathered.pairs) if gathered.pairs else None,
+        pairs=pairs,
         merged_at=merged_at,
         fold=folded,
     )

@@ -16,7 +16,6 @@ from kdoctor.errors import UsageError
 from kdoctor.facts import UnreadReport
 from kdoctor.fleet.documents import MOST_BYTES, SentReport
 from kdoctor.fleet.names import is_valid
-from kdoctor.fleet.pairs.record import FleetPairs, read_pairs
 from kdoctor.fleet.record import NodeRecord, Shared
 from kdoctor.fleet.run_record import read_run, report_file
 from kdoctor.text.sanitize import clean
@@ -52,8 +51,6 @@ class Gathered:
     """Nodes with several reports, and how many older ones were left out."""
     expected: dict[str, None] = field(default_factory=dict)
     """The nodes that ``kdoctor fleet run`` asked, if a folder is of such a run."""
-    pairs: FleetPairs | None = None
-    """Trainings over several nodes, if a folder has some."""
     silent: dict[str, str] = field(default_factory=dict)
     """Those of them that did not report, with the reason."""
 
@@ -122,7 +119,6 @@ def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Ite
         if run is not None:
             gathered.expected |= dict.fromkeys(run.nodes)
             gathered.silent |= run.silent(path)
-            gathered.pairs = read_pairs(path)
             for node in run.nodes:
                 file = report_file(path, node)
                 if file.exists():

@@ -13,11 +13,13 @@ from kdoctor.fleet.launch.collect import Answer, Collection, Limits
 from kdoctor.fleet.launch.engine import Engine
 from kdoctor.fleet.pairs.record import TrialEntry, WorkerOutcome
 from kdoctor.fleet.pairs.schedule import Group
+from kdoctor.model import Status
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean
 
 SCENARIOS: Mapping[str, str] = {"tensorflow": "across-nodes", "jax": "across-nodes-jax"}
 """Framework to the scenario."""
+_CHECKS = frozenset(f"smoke.{name}" for name in SCENARIOS.values())
 _PORTS = 1000
 """Number of slots of two ports each, so that workers on one host and consecutive steps differ."""
 _OVERHEAD_S = 120.0
@@ -110,6 +112,9 @@ def _outcome(answer: Answer, sent: SentReport | None) -> WorkerOutcome:
     if sent is None or answer.reason:
         hung = answer.reason.startswith(_LATE)
         return WorkerOutcome(node=answer.node, verdict="", problem=answer.reason, hung=hung, seconds=answer.seconds)
+    busy = _busy(sent)
+    if busy:
+        return WorkerOutcome(node=answer.node, verdict=Conclusion.UNKNOWN.value, problem=busy, seconds=answer.seconds)
     ended = [item for item in sent.trainings if item.outcome not in ("trained", "skipped")]
     problems = [problem.headline for cause in sent.causes for problem in cause.problems]
     speeds = [item.measures.get("all_reduce_gbs") for item in sent.trainings]
@@ -124,6 +129,12 @@ def _outcome(answer: Answer, sent: SentReport | None) -> WorkerOutcome:
         gbs=next((speed for speed in speeds if speed is not None and speed > 0), None),
         seconds=round(answer.seconds, 1),
     )
+
+
+def _busy(sent: SentReport) -> str:
+    """Why a worker did not take part, if another process had its port: the others wait for it in vain."""
+    skipped = [item.reason or "" for item in sent.results if item.id in _CHECKS and item.status is Status.SKIP]
+    return next((clean(reason) for reason in skipped if "cannot be used" in reason), "")
 
 
 def conclude_group(nodes: Group, workers: Sequence[WorkerOutcome]) -> TrialEntry:

@@ -36,6 +36,9 @@ class Stub:
     def nodes(self, environ: Mapping[str, str]) -> str:
         return ""
 
+    def address(self, node: str) -> str:
+        return node
+
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
         with self._lock:
             self.open += 1

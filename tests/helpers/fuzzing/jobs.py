@@ -36,6 +36,9 @@ from kdoctor.fleet.formats import render as render_fleet
 from kdoctor.fleet.launch.kubectl import Kubectl
 from kdoctor.fleet.merge import Expectation, merge
 from kdoctor.fleet.names import expand, fold, read_names
+from kdoctor.fleet.pairs.campaign import good_nodes, pair_tests
+from kdoctor.fleet.pairs.record import FILE as PAIRS_FILE
+from kdoctor.fleet.pairs.record import read_pairs
 from kdoctor.fleet.read import UnusableError, find_report, gather
 from kdoctor.fleet.run_record import FILE, read_run
 from kdoctor.probes.job_hosts.probe import _MalformedError, _tasks
@@ -108,6 +111,14 @@ def _run_record(data: bytes, folder: Path) -> None:
         run.silent(folder)
 
 
+def _pairs_record(data: bytes, folder: Path) -> None:
+    (folder / PAIRS_FILE).write_bytes(data)
+    pairs = read_pairs(folder)
+    if pairs is not None:
+        good_nodes(pairs)
+        pair_tests(pairs)
+
+
 def _fleet_diff(data: bytes, folder: Path) -> None:
     (folder / "old.json").write_bytes(_fleets()[0])
     (folder / "new.json").write_bytes(data)
@@ -162,6 +173,22 @@ RUN = {
     "schema": "kdoctor/fleet-run/v1", "kdoctor": "1", "engine": "ssh", "engine_options": [], "program": ["kdoctor"],
     "options": [], "nodes": ["node1", "node2"], "started_at": "2026-01-01T00:00:00+00:00",
     "outcomes": {"node1": {"reported": False, "reason": "ssh: refused", "asked_at": "", "seconds": 1.5}},
+}  # fmt: skip
+_WORKER = {
+    "node": "node1",
+    "verdict": "fail",
+    "problem": "x",
+    "hung": True,
+    "phase": "step 1",
+    "stacks": "x",
+    "gbs": 1.5,
+}
+_TRIAL = {"nodes": ["node1", "node2"], "outcome": "failed", "hung": True, "gbs": 1.5, "workers": [_WORKER]}
+PAIRS = {
+    "schema": "kdoctor/fleet-pairs/v1", "kdoctor": "1", "nodes": ["node1", "node2", "node3"], "full_matrix": False,
+    "started_at": "2026-01-01T00:00:00+00:00", "interrupted": False,
+    "pairs": [_TRIAL, *({**_TRIAL, "nodes": [name, "node3"], "outcome": "trained"} for name in ("node1", "node2"))],
+    "groups": [{**_TRIAL, "nodes": ["node1", "node2", "node3"]}],
 }  # fmt: skip
 PODS = {
     "items": [
@@ -327,6 +354,7 @@ JOBS: Mapping[str, Reader] = {
     "report of a node": Reader(seeds=_reports, run=_node_report, mutate=mutated_json),
     "output of a node": Reader(seeds=_reports, run=_node_output),
     "record of a fleet's run": Reader(seeds=partial(_json, RUN), run=_run_record, mutate=mutated_json),
+    "record of trainings over nodes": Reader(seeds=partial(_json, PAIRS), run=_pairs_record, mutate=mutated_json),
     "report of a fleet": Reader(seeds=_fleets, run=_fleet_diff, mutate=mutated_json),
     "names of nodes": Reader(seeds=lambda: [b"node[001-064],login1\n", b"rack[1-4]node[1-16/2]\n"], run=_node_names),
     "pods": Reader(seeds=partial(_json, PODS), run=_pods, mutate=mutated_json),

@@ -89,4 +89,8 @@ def read_pairs(folder: Path) -> FleetPairs | None:
     wrong = next((name for name in named if not is_valid(name)), None)
     if wrong is not None:
         raise UsageError(f"{path}: {wrong[:80]!r} is not a name of a node")
+    if any(len(entry.nodes) != 2 or len(set(entry.nodes)) != 2 for entry in pairs.pairs):  # noqa: PLR2004 - a pair
+        raise UsageError(f"{path}: pairs: each has two different nodes")
+    if any(len(set(entry.nodes)) < 2 for entry in pairs.groups):  # noqa: PLR2004 - no group
+        raise UsageError(f"{path}: groups: each has two or more nodes")
     return pairs

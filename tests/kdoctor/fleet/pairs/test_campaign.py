@@ -151,6 +151,16 @@ def test_record_is_read_back_and_bad_names_are_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("part", "nodes"), [("pairs", NODES[:1]), ("pairs", NODES[:3]), ("pairs", [NODES[0]] * 2), ("groups", NODES[:1])]
+)
+def test_trainings_of_the_wrong_number_of_nodes_are_refused(tmp_path: Path, part: str, nodes: Sequence[str]) -> None:
+    entry = campaign(Nodes()).pairs[0].model_copy(update={"nodes": tuple(nodes)})
+    write_pairs(tmp_path, campaign(Nodes()).model_copy(update={part: (entry,)}))
+    with pytest.raises(UsageError, match=f"{FILE}: {part}"):
+        read_pairs(tmp_path)
+
+
 def test_options_of_devices_are_passed_on() -> None:
     options = ["--no-smoke", "--python", "/opt/job", "--replicas=1", "--checklist", "x.yaml"]
     assert passed_on(options) == ["--python", "/opt/job", "--replicas=1"]

@@ -171,7 +171,7 @@ $(RELEASE_STAMP): pyproject.toml constraints.txt
 constraints: ## Resolve constraints.txt again (needs uv)
 	@{ sed -n '/^#/p' constraints.txt; printf 'pip\nsetuptools>=77\n' | uv pip compile --quiet --universal \
 	  --python-version 3.10 --upgrade --no-annotate --no-header --no-emit-index-url --extra tensorflow --extra torch \
-	  --extra otel --extra mcp --group dev --group docs --group release pyproject.toml -; } > constraints.new
+	  --extra otel --extra mcp --group dev --group docs --group release --group fleet pyproject.toml -; } > constraints.new
 	@mv constraints.new constraints.txt
 	@{ sed -n '/^#/p' constraints-oldest.txt; uv pip compile --quiet --resolution lowest-direct --python-version 3.10 \
 	  --python-platform linux --no-annotate --no-header --no-emit-index-url --extra fleet --extra mcp --extra otel \

@@ -89,4 +89,9 @@ def test_what_could_not_be_compared_is_listed() -> None:
     assert plan.unread == ("packages: the interpreter hung",)
     for text in (as_text(plan), as_script(plan)):
         assert "packages: the interpreter hung" in text
-    assert as_text(plan).splitlines()[1] != as_text(planned()).splitlines()[1]
+    lines = as_text(plan).splitlines()
+    assert as_text(planned()).splitlines()[1:] == ["Nothing has drifted."]
+    assert lines[1] != "Nothing has drifted."
+    assert lines[2] == ""
+    assert lines[3].endswith(":")
+    assert lines[4:] == ["  - packages: the interpreter hung"]

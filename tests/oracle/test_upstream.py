@@ -88,6 +88,8 @@ def note(record: list[dict[str, Any]], package: str, release: str, theirs: dict[
     today = dt.datetime.now(dt.timezone.utc).date().isoformat()
     about = {"package": package, "release": release, "measured": today}
     record += [{**about, "suite": name, **asdict(one)} for name, one in theirs.items()]
+    if not any(one.passed or one.failed for one in theirs.values()):
+        pytest.skip(f"{package} {release} ships no tests")
 
 
 @pytest.mark.parametrize(("environment", "package"), RELEASES)

@@ -64,7 +64,7 @@ class Steps:
     on: list[bool] = field(default_factory=list)
     looked: list[bool] = field(default_factory=list)
 
-    def differences(self, values: list[float]) -> np.ndarray:
+    def differences(self, values: list[float]) -> Any:
         """Seconds of a step with the hooks, less those of one without, for each two neighbouring blocks."""
         # The first step of a block may still contain the end of the block before.
         blocks = [range(first + 1, first + BLOCK) for first in range(0, len(values) - BLOCK + 1, BLOCK)]
